@@ -1,0 +1,159 @@
+"""The error tree: each class carries its wire code, its reason and the exit status a command ends with.
+
+    FlashgrepError                     -32603  internal_error
+    ├── Parse                          -32700  parse_error
+    ├── InvalidRequest                 -32600  invalid_request
+    ├── MethodNotFound                 -32601  method_not_found
+    ├── InvalidParams                  -32602  invalid_params
+    │   ├── BadPattern                         invalid_pattern     (``at``: offset into the pattern)
+    │   ├── InvalidRange                       invalid_range
+    │   └── InvalidTrigger                     invalid_trigger
+    ├── CollectionRequired             -32603  collection_required
+    ├── NotFound                       -32001  file_not_found, directory_not_found, path_not_found, …
+    ├── Unavailable                    -32000  index_not_found, provider_unavailable, skill_unreadable
+    ├── Conflict                       -32002  precondition_failed, destination_exists, …
+    ├── TooLarge                       -32003  payload_too_large
+    ├── DeadlineExceeded               -32004  deadline_exceeded
+    ├── Cancelled                      -32800  cancelled
+    ├── Busy                           -32005  busy
+    └── Forbidden                      -32006  outside_root, read_only, auth_required
+
+Raise them anywhere; ``rpc.dispatch`` makes the JSON-RPC error of them, the command line the exit status.
+Messages are lower case, without a full stop, and name the path.
+"""
+
+from typing import Any, ClassVar, TypedDict
+
+
+class ErrorObject(TypedDict):
+    """A JSON-RPC error object: ``data`` always has ``reason``, and what else the case needs."""
+
+    code: int
+    message: str
+    data: dict[str, Any]
+
+
+class FlashgrepError(Exception):
+    """Whatever goes wrong in a way we can name."""
+
+    code: ClassVar[int] = -32603
+    default_reason: ClassVar[str] = "internal_error"
+    exit_status: ClassVar[int] = 2  # as grep: 0 found, 1 nothing found, 2 error
+
+    def __init__(self, message: str, *, reason: str | None = None, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason or self.default_reason
+        self.data = data
+
+    def to_object(self) -> ErrorObject:
+        """Return this failure as a JSON-RPC error object."""
+        return {"code": self.code, "message": self.message, "data": {"reason": self.reason, **self.data}}
+
+
+class Parse(FlashgrepError):
+    """The bytes are not JSON."""
+
+    code = -32700
+    default_reason = "parse_error"
+
+
+class InvalidRequest(FlashgrepError):
+    """The JSON is not a JSON-RPC 2.0 request."""
+
+    code = -32600
+    default_reason = "invalid_request"
+
+
+class MethodNotFound(FlashgrepError):
+    """No such method."""
+
+    code = -32601
+    default_reason = "method_not_found"
+
+
+class InvalidParams(FlashgrepError):
+    """The parameters break the method's contract; ``data`` says which field and what is allowed."""
+
+    code = -32602
+    default_reason = "invalid_params"
+
+
+class BadPattern(InvalidParams):
+    """The pattern cannot be searched; ``data.at`` is the character offset of the fault, ``data.construct`` its text."""
+
+    default_reason = "invalid_pattern"
+
+
+class InvalidRange(InvalidParams):
+    """A line range that does not exist."""
+
+    default_reason = "invalid_range"
+
+
+class InvalidTrigger(InvalidParams):
+    """A bootstrap trigger that is none of ours."""
+
+    default_reason = "invalid_trigger"
+
+
+class CollectionRequired(FlashgrepError):
+    """The connection is bound to no collection and the method needs one."""
+
+    default_reason = "collection_required"
+
+
+class NotFound(FlashgrepError):
+    """No such file, directory, symbol, spec or project; pass ``reason``."""
+
+    code = -32001
+    default_reason = "path_not_found"
+
+
+class Unavailable(FlashgrepError):
+    """Something this call needs is not there yet; ``data.suggestion`` says how to get it."""
+
+    code = -32000
+    default_reason = "index_not_found"
+
+
+class Conflict(FlashgrepError):
+    """The disk is not as the caller believes."""
+
+    code = -32002
+    default_reason = "precondition_failed"
+
+
+class TooLarge(FlashgrepError):
+    """A payload over its limit; ``data`` has ``observed_bytes``, ``limit_bytes`` and ``guidance``."""
+
+    code = -32003
+    default_reason = "payload_too_large"
+
+
+class DeadlineExceeded(FlashgrepError):
+    """The call ran out of time before it had anything to answer."""
+
+    code = -32004
+    default_reason = "deadline_exceeded"
+
+
+class Cancelled(FlashgrepError):
+    """The caller took the call back."""
+
+    code = -32800  # the Language Server Protocol's RequestCancelled
+    default_reason = "cancelled"
+
+
+class Busy(FlashgrepError):
+    """A bound on concurrent work is reached; try again."""
+
+    code = -32005
+    default_reason = "busy"
+
+
+class Forbidden(FlashgrepError):
+    """The path, the mode or the connection does not allow it."""
+
+    code = -32006
+    default_reason = "outside_root"
