@@ -9,6 +9,7 @@
     │   ├── InvalidRange                       invalid_range
     │   └── InvalidTrigger                     invalid_trigger
     ├── CollectionRequired             -32603  collection_required
+    ├── BadSetting                     -32603  bad_setting         (``source``, ``key``, ``allowed``)
     ├── NotFound                       -32001  file_not_found, directory_not_found, path_not_found, …
     ├── Unavailable                    -32000  index_not_found, provider_unavailable, skill_unreadable
     ├── Conflict                       -32002  precondition_failed, destination_exists, …
@@ -101,6 +102,12 @@ class CollectionRequired(FlashgrepError):
     """The connection is bound to no collection and the method needs one."""
 
     default_reason = "collection_required"
+
+
+class BadSetting(FlashgrepError):
+    """A setting that cannot be used; ``data`` has ``source``, ``key`` and ``allowed``."""
+
+    default_reason = "bad_setting"
 
 
 class NotFound(FlashgrepError):

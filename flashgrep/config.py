@@ -1,0 +1,315 @@
+"""Every setting, once: its type, its default, its sentence, who may set it and whether a change forces a rebuild.
+
+Sources are merged field by field, later over earlier: defaults, the user's config.toml, the project's
+``.flashgrep/config.toml``, the environment (``FLASHGREP_TCP_PORT`` for ``tcp.port``), flags. The origin of every
+value is kept. A project's own file comes with the repository and may be hostile: it may set what is marked
+``project`` below and nothing else. Secrets are never settings: the token lives in a file of its own.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from rapidfuzz import process
+
+from flashgrep.errors import BadSetting
+
+ENV_PREFIX = "FLASHGREP_"
+NOT_SETTINGS = frozenset({"FLASHGREP_STATE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON"})
+"""Variables with our prefix that are no settings: where the state lives, a secret, the interpreter of scripts."""
+
+MIB = 1024 * 1024
+PROJECT: dict[str, Any] = {"project": True}
+"""A repository's own file may set this."""
+REBUILDS: dict[str, Any] = {"project": True, "rebuild": True}
+"""As PROJECT, and a change means that the project is indexed again."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Tcp(_Section):
+    """The loopback TCP wire."""
+
+    enabled: bool = Field(True, description="Listen on 127.0.0.1; the Unix sockets are served in any case.")
+    port: int = Field(
+        7777, ge=0, le=65535, description="Port to listen on; the next free one when it is taken, any free one for 0."
+    )
+
+
+class Index(_Section):
+    """What is indexed, and by how many processes."""
+
+    # ripgrep has no limit. One file is held in memory while it is indexed and matched: 64 MiB keeps the indexer
+    # within its 800 MB, and text beyond it is a dump or a log, not code. Such files are reported as skipped.
+    max_file_size: int = Field(
+        64 * MIB,
+        ge=1024,
+        le=1024 * MIB,
+        description="Largest file searched, in bytes; larger ones are reported as skipped.",
+        json_schema_extra=REBUILDS,
+    )
+    workers: int = Field(
+        0, ge=0, le=64, description="Processes that read files while an index is built; 0: one for two cores."
+    )
+
+
+class Query(_Section):
+    """What an answer holds when the call does not say."""
+
+    default_limit: int = Field(
+        10, ge=1, le=10_000, description="Hits in an answer when the call names no limit.", json_schema_extra=PROJECT
+    )
+    max_tokens: int = Field(
+        8000,
+        ge=100,
+        le=1_000_000,
+        description="Size of an answer, in tokens of about 4 bytes, when the call names no budget.",
+        json_schema_extra=PROJECT,
+    )
+
+
+class Read(_Section):
+    """Bounds on reading."""
+
+    max_bytes: int = Field(
+        196_608, ge=1024, le=64 * MIB, description="Most bytes of text in one read.", json_schema_extra=PROJECT
+    )
+
+
+class Write(_Section):
+    """Bounds on writing."""
+
+    max_bytes: int = Field(
+        131_072, ge=1024, le=64 * MIB, description="Most bytes in one replacement.", json_schema_extra=PROJECT
+    )
+
+
+class Log(_Section):
+    """The daemon's log."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+    max_bytes: int = Field(
+        5 * MIB, ge=10_000, le=1024 * MIB, description="Size at which the log is rotated; one older file is kept."
+    )
+
+
+class Settings(_Section):
+    """Every setting of the daemon."""
+
+    idle_exit_minutes: float = Field(
+        30, ge=0, le=525_600, description="Minutes without any connection after which the daemon ends; 0: never."
+    )
+    read_only: bool = Field(False, description="Refuse every method that writes.", json_schema_extra=PROJECT)
+    max_line_bytes: int = Field(
+        8 * MIB, ge=4096, le=1024 * MIB, description="Longest request line, in bytes; longer ones get an error."
+    )
+    max_connections: int = Field(
+        1024, ge=1, le=65_536, description="Connections served at once; further ones wait for a place."
+    )
+    calls_per_connection: int = Field(32, ge=1, le=4096, description="Calls one connection may have in flight.")
+    call_timeout_seconds: float = Field(
+        120, gt=0, le=86_400, description="Deadline of a call that names none, in seconds."
+    )
+    tcp: Tcp = Field(default_factory=Tcp, description="The loopback TCP wire.")
+    index: Index = Field(default_factory=Index, description="What is indexed.")
+    query: Query = Field(default_factory=Query, description="Answers' defaults.")
+    read: Read = Field(default_factory=Read, description="Bounds on reading.")
+    write: Write = Field(default_factory=Write, description="Bounds on writing.")
+    log: Log = Field(default_factory=Log, description="The daemon's log.")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and for each key the source its value came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load(
+    *,
+    user_file: Path | None = None,
+    project_root: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """Merge all sources; keys of ``flags`` are dotted, as ``tcp.port``.
+
+    Raises:
+        BadSetting: an unknown key, a value of the wrong type or out of bounds, or one the source may not set.
+
+    """
+    sources = [("default", _defaults())]
+    user = _read_file(user_file) if user_file else {}
+    sources.append((str(user_file), user))
+    if project_root is not None:
+        file = project_root / ".flashgrep" / "config.toml"
+        sources.append((str(file), _confined(_read_file(file), str(file), user)))
+    sources.append(("environment", _from_environment(environ or {})))
+    sources.append(("flag", dict(flags or {})))
+    return _merged(sources)
+
+
+def keys() -> Iterator[tuple[str, FieldInfo]]:
+    """Yield every setting's dotted key with its declaration, in order."""
+    yield from _keys(Settings, "")
+
+
+def value(settings: Settings, key: str) -> Any:
+    """Return the value of a dotted key."""
+    found: Any = settings
+    for part in key.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def example() -> str:
+    """Return a commented config.toml with every setting at its default."""
+    head = (
+        "# flashgrep's settings at their defaults: copy what you change to config.toml in your configuration folder\n"
+        "# (~/.config/flashgrep on Linux) or, for what is marked [project], to .flashgrep/config.toml of a project.\n"
+        "# The environment comes after the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
+    )
+    lines, section = [head], ""
+    for key, field in keys():
+        name, _, leaf = key.rpartition(".")
+        if name != section:
+            lines.append(f"[{name}]\n")
+            section = name
+        lines.append(f"# {_sentence(field)}\n# {leaf} = {_toml(field.default)}\n")
+    return "\n".join(lines)
+
+
+def _marks(field: FieldInfo) -> Mapping[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _sentence(field: FieldInfo) -> str:
+    shown = (("project", "[project]"), ("rebuild", "A change indexes again."))
+    marks = [mark for name, mark in shown if name in _marks(field)]
+    return " ".join([field.description or "", *marks])
+
+
+def _toml(plain: Any) -> str:
+    return str(plain).lower() if isinstance(plain, bool) else f'"{plain}"' if isinstance(plain, str) else str(plain)
+
+
+def _keys(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _keys(inner, f"{prefix}{name}.")
+        else:
+            yield prefix + name, field
+
+
+def _defaults() -> dict[str, Any]:
+    return {key: field.default for key, field in keys()}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        if path.exists() and not (path.is_file() and path.stat().st_size <= MIB):  # a pipe would block us for ever
+            raise BadSetting(f"{path}: not a file of at most 1 MiB", source=str(path), key="")
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise BadSetting(f"{path}: cannot be read: {error.strerror}", source=str(path), key="") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{path}: not TOML: {error}", source=str(path), key="") from None
+    return dict(_flatten(table, "", str(path)))
+
+
+def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tuple[str, Any]]:
+    known = {key for key, _ in keys()}
+    sections = {key.rpartition(".")[0] for key in known} - {""}
+    for name, item in table.items():
+        key = prefix + name
+        if key in known:
+            yield key, item
+        elif key in sections and isinstance(item, dict):
+            yield from _flatten(item, key + ".", source)
+        elif key in sections:
+            raise BadSetting(f"{source}: {key} is a section, write [{key}]", source=source, key=key)
+        else:
+            raise _unknown(source, key, sorted(known))
+
+
+def _unknown(source: str, key: str, known: list[str]) -> BadSetting:
+    close = process.extractOne(key, known, score_cutoff=60)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
+    return BadSetting(message, source=source, key=key, allowed=known)
+
+
+def _confined(table: dict[str, Any], source: str, user: Mapping[str, Any]) -> dict[str, Any]:
+    allowed = [key for key, field in keys() if "project" in _marks(field)]
+    for key in table:
+        if key not in allowed:
+            message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
+            raise BadSetting(message, source=source, key=key, allowed=allowed)
+    if table.get("read_only") is False and user.get("read_only") is True:
+        message = f"{source}: read_only = false cannot undo the user's read_only = true"
+        raise BadSetting(message, source=source, key="read_only", allowed=[True])
+    return table
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in keys()}
+    found: dict[str, Any] = {}
+    for name, text in environ.items():
+        if name in names:
+            found[names[name]] = text
+        elif name.startswith(ENV_PREFIX) and name not in NOT_SETTINGS:
+            raise _unknown("environment", name, sorted(names))
+    return found
+
+
+def _merged(sources: list[tuple[str, dict[str, Any]]]) -> Loaded:
+    origins: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for source, table in sources:
+        _check_alone(source, table)
+        values.update(table)
+        origins.update(dict.fromkeys(table, source))
+    return Loaded(Settings.model_validate(_nested(values)), origins)
+
+
+def _check_alone(source: str, table: Mapping[str, Any]) -> None:
+    """Validate one source by itself, so that an error names the file it stands in, even when another overrides it."""
+    strict = source not in {"environment", "flag"}  # text is all an environment or a flag can hold
+    try:
+        Settings.model_validate(_nested(table), strict=strict)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(str(part) for part in problem["loc"])
+        allowed = _allowed(key)
+        message = f"{source}: {key}: {problem['msg'].lower()}{f' ({allowed})' if allowed else ''}"
+        raise BadSetting(message, source=source, key=key, allowed=allowed) from None
+
+
+def _allowed(key: str) -> str:
+    field = dict(keys())[key]
+    bounds = {
+        name: getattr(rule, name) for rule in field.metadata for name in ("ge", "gt", "le") if hasattr(rule, name)
+    }
+    signs = {"ge": "at least", "gt": "more than", "le": "at most"}
+    return ", ".join(f"{signs[name]} {bound}" for name, bound in bounds.items())
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, item in flat.items():
+        *sections, leaf = key.split(".")
+        place = tree
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[leaf] = item
+    return tree

@@ -1,0 +1,83 @@
+"""Where things live: the state and configuration folders of one user, and the files in them. Standard library only."""
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+
+APP = "flashgrep"
+STATE_OVERRIDE = "FLASHGREP_STATE_DIR"
+PROJECT_FOLDER = ".flashgrep"
+PROJECT_SOCKET = "mcp.sock"
+PROJECT_CONFIG = "config.toml"
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+
+
+class Places:
+    """The files of one state folder; strings, because the hot client cannot afford to import pathlib."""
+
+    __slots__ = ("crash_log", "lock", "log", "socket", "start_lock", "state", "token")
+
+    def __init__(self, state: str) -> None:
+        self.state = state
+        self.socket = os.path.join(state, "daemon.sock")
+        self.lock = os.path.join(state, "daemon.lock")
+        self.start_lock = os.path.join(state, "start.lock")
+        self.token = os.path.join(state, "token")
+        self.log = os.path.join(state, "daemon.log")
+        self.crash_log = os.path.join(state, "crash.log")
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """Return the user's state folder: the override, or the platform's place (as platformdirs has it)."""
+    override = environ.get(STATE_OVERRIDE)
+    if override:
+        return os.path.abspath(override)
+    return _user_folder(environ, "XDG_STATE_HOME", "~/.local/state")
+
+
+def config_file(environ: Mapping[str, str]) -> str:
+    """Return the path of the user's config.toml (as platformdirs has its folder)."""
+    folder = _user_folder(environ, "XDG_CONFIG_HOME", "~/.config")
+    return os.path.join(folder, PROJECT_CONFIG)
+
+
+def project_socket(root: str) -> str:
+    """Return the path of the Unix socket of the project at ``root``."""
+    return os.path.join(root, PROJECT_FOLDER, PROJECT_SOCKET)
+
+
+def make_private(folder: str) -> None:
+    """Make ``folder`` (0700) unless it is there, and refuse it when others could plant files in it.
+
+    Raises:
+        PermissionError: it belongs to somebody else, or its group or the world may write to it.
+
+    """
+    os.makedirs(folder, mode=PRIVATE_FOLDER, exist_ok=True)
+    found = os.stat(folder)
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"{folder} belongs to user {found.st_uid}, not to you ({os.geteuid()})")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{folder} may be written by others (mode {found.st_mode & 0o777:o}); chmod 700 it")
+
+
+def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> str:
+    named = environ.get(variable, "")
+    if os.path.isabs(named):
+        base = named
+    elif sys.platform == "darwin":
+        base = _expand("~/Library/Application Support", environ)
+    elif sys.platform == "win32":
+        base = environ.get("LOCALAPPDATA") or _expand("~/AppData/Local", environ)
+    else:
+        base = _expand(fallback, environ)
+    return os.path.join(base, APP)
+
+
+def _expand(path: str, environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME", "")
+    if os.path.isabs(home):
+        return home.rstrip("/") + path[1:]
+    return os.path.expanduser(path)
