@@ -1,0 +1,1 @@
+"""From the disk to documents: which files are ours, what they say, what changed."""

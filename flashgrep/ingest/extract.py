@@ -1,0 +1,165 @@
+"""Bytes to text, as ripgrep sees them: byte order marks, UTF-16, binary files."""
+
+import codecs
+import errno
+import os
+from collections.abc import Iterator
+from stat import S_ISREG
+from typing import Final, Literal
+
+from flashgrep.errors import Busy
+from flashgrep.model import Document, FileStat, Skipped
+
+BLOCK: Final = 1 << 16
+"""Bytes of ripgrep's buffer: a NUL byte within the first one makes a file binary."""
+_PEEKED: Final = 3
+"""Bytes of ripgrep's first read, in which it looks for a byte order mark."""
+_DECODED: Final = 1 << 13
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
+_NO_FILE: Final = frozenset((errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENODEV))
+_EXHAUSTED: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+
+_Plain = Literal["utf-8", "utf-8-sig"]
+_Wide = Literal["utf-16-le", "utf-16-be"]
+
+
+def extract(raw: bytes) -> Document | Skipped:
+    """Return the text of a file, or why it has none.
+
+    A file with a NUL byte in its first block is binary. At a later one ripgrep, not given the file by name, stops and
+    drops the buffer it read the NUL with: ``Document.data`` is what it did search, whole lines of the buffers before,
+    and ``binary_at`` the offset of the NUL in the text. (Its first read being of three bytes, a line that ends
+    within them is searched always. And ``rg -c`` and ``-l`` say nothing at all of such files.)
+    """
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _from_utf16(raw)
+    if raw.startswith(codecs.BOM_UTF8):
+        return _from_bytes(raw[3:], "utf-8-sig")
+    return _from_bytes(raw, "utf-8")
+
+
+def read_file(root: bytes, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:
+    """Read the regular file at ``path`` below ``root``; a FIFO or a device never blocks, a link is not followed.
+
+    Raises:
+        FileNotFoundError: it is not there (any more).
+        Busy: the process has no more file descriptors, or no memory; nothing is known about the file.
+
+    """
+    full = root + b"/" + path
+    try:
+        handle = os.open(full, _FLAGS)
+    except OSError as error:
+        return _refused(full, error)
+    try:
+        found = os.fstat(handle)
+        size = found.st_size
+        stat = FileStat(size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        if not S_ISREG(found.st_mode):
+            return stat, Skipped("not_a_file")
+        if max_size is not None and size > max_size:
+            return stat, Skipped("too_large", f"{size} bytes")
+        return stat, _content(handle, size, max_size)
+    except OSError as error:
+        return _refused(full, error)
+    finally:
+        os.close(handle)
+
+
+def _refused(full: bytes, error: OSError) -> tuple[FileStat, Skipped]:
+    if error.errno in _EXHAUSTED:
+        raise Busy(f"out of resources: {error.strerror}") from error
+    if error.errno in _GONE:
+        raise FileNotFoundError(error.errno, error.strerror, os.fsdecode(full)) from error
+    try:
+        found = os.lstat(full)
+    except (FileNotFoundError, NotADirectoryError) as gone:
+        raise FileNotFoundError(gone.errno, gone.strerror, os.fsdecode(full)) from gone
+    except OSError:
+        return FileStat(0, 0, 0, 0), Skipped("unreadable", error.strerror or "")
+    stat = FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    if error.errno in _NO_FILE:
+        return stat, Skipped("not_a_file")
+    return stat, Skipped("unreadable", error.strerror or "")
+
+
+def _content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
+    """Read on to the end, wherever it is by now; a binary file is left after its first block."""
+    raw = os.read(handle, min(size, BLOCK) + 1)
+    if len(raw) <= size <= BLOCK:
+        return extract(raw)
+    if _starts_binary(raw):
+        return extract(raw)
+    parts = [raw]
+    total = len(raw)
+    while part := os.read(handle, max(size - total, BLOCK) + 1):
+        parts.append(part)
+        total += len(part)
+        if max_size is not None and total > max_size:
+            return Skipped("too_large", f"over {max_size} bytes and growing")
+    return extract(b"".join(parts))
+
+
+def _starts_binary(raw: bytes) -> bool:
+    return b"\0" in raw[:BLOCK] and not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+def _from_bytes(data: bytes, encoding: _Plain) -> Document | Skipped:
+    nul = data.find(0)
+    if nul < 0:
+        return Document(data, _encoding(data, encoding))
+    stops = iter(() if encoding == "utf-8-sig" else (_PEEKED,))
+    end = _searched(data, nul, stops)
+    return Document(data[:end], _encoding(data[:end], encoding), nul) if end else Skipped("binary")
+
+
+def _encoding(data: bytes, marked: _Plain) -> _Plain | Literal["latin-1"]:
+    if marked == "utf-8-sig" or data.isascii():
+        return marked
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "latin-1"
+    return marked
+
+
+def _from_utf16(raw: bytes) -> Document | Skipped:
+    encoding: _Wide = "utf-16-le" if raw[0] == codecs.BOM_UTF16_LE[0] else "utf-16-be"
+    data = raw[2:].decode(encoding, "replace").encode()
+    nul = data.find(0)
+    if nul < 0:
+        return Document(data, encoding)
+    end = _searched(data, nul, _decoded_ends(raw, encoding))
+    return Document(data[:end], encoding, nul) if end else Skipped("binary")
+
+
+def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
+    """Yield where in the text each of ripgrep's reads ends: it decodes the byte it peeked at, then 8 KiB a time."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    decoder.decode(raw[2:_PEEKED])
+    end = 0
+    for at in range(_PEEKED, len(raw), _DECODED):
+        end += len(decoder.decode(raw[at : at + _DECODED]).encode())
+        yield end
+
+
+def _searched(data: bytes, nul: int, stops: Iterator[int]) -> int:
+    """Return how much of ``data`` ripgrep searches before it meets the NUL byte at ``nul``; ``stops`` end its reads.
+
+    Its buffer is filled by a read, searched up to the last line end, and filled again behind the rest of the last
+    line; it grows threefold when a line does not fit. What was read together with the NUL is not searched.
+    """
+    start = end = 0
+    capacity = BLOCK
+    stop = next(stops, len(data))
+    while True:
+        if end - start == capacity:
+            capacity *= 3
+        while stop <= end:
+            stop = next(stops, len(data))
+        filled = min(start + capacity, stop)
+        if nul < filled:
+            return start
+        start = max(start, data.rfind(b"\n", end, filled) + 1)
+        end = filled

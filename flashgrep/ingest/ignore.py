@@ -1,0 +1,244 @@
+"""Ignore files: which names they take out, by git's rules, in time linear in the path.
+
+One file becomes a RuleSet. Its rules are cut into runs of equal sign, newest last: the last run that matches decides,
+as "the last matching pattern decides". A run is two tables of plain names and paths and one regular expression.
+A Scope is what holds inside one folder: the rule sets that reach it, in ripgrep's order of precedence.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, matcher, plain, translate
+
+MAX_RULES_FILE = 16 << 20
+"""Bytes read of one ignore file; nobody writes a larger one by hand, and its tables stay under 100 MB."""
+MAX_GLOB = 4096
+"""Bytes of one pattern: the longest path Linux takes. A longer pattern matches nothing that can be opened."""
+MAX_GLOBS = 20_000
+"""Patterns with wildcards per file; plain names, which cost nothing to look up, are not counted."""
+OURS = frozenset((b".git", b".flashgrep"))
+"""Folders that are never ours to read, whatever the rules say."""
+
+
+class Rule(NamedTuple):
+    """One line of an ignore file."""
+
+    ignores: bool
+    folders_only: bool
+    by_path: bool
+    """Matched against the path from the file's folder on, not against the name alone."""
+    plain: bytes | None
+    source: bytes
+
+
+class _Run(NamedTuple):
+    ignores: bool
+    names: frozenset[bytes]
+    folder_names: frozenset[bytes]
+    paths: frozenset[bytes]
+    folder_paths: frozenset[bytes]
+    globs: Callable[[bytes], bool] | None
+
+    def matches(self, path: bytes, name: bytes, is_dir: bool) -> bool:  # noqa: FBT001 - hot, called by position
+        if name in self.names or path in self.paths:
+            return True
+        if is_dir and (name in self.folder_names or path in self.folder_paths):
+            return True
+        return self.globs is not None and self.globs(path + b"/" if is_dir else path)
+
+
+def parse_rules(text: bytes, dialect: Dialect = GIT) -> Iterator[Rule]:
+    """Yield the rules of an ignore file's text; a line that cannot match anything is left out, as git does."""
+    for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        if line and not line.startswith(b"#"):
+            rule = _rule(_trim(line.removesuffix(b"\r")), dialect)
+            if rule is not None:
+                yield rule
+
+
+def _trim(line: bytes) -> bytes:
+    """Cut trailing spaces, but not one that a backslash protects."""
+    trimmed = line.rstrip(b" ")
+    if len(trimmed) == len(line):
+        return line
+    backslashes = len(trimmed) - len(trimmed.rstrip(b"\\"))
+    return trimmed + b" " if backslashes % 2 else trimmed
+
+
+def _rule(line: bytes, dialect: Dialect) -> Rule | None:
+    ignores = not line.startswith(b"!")
+    glob = line if ignores else line[1:]
+    folders_only = glob.endswith(b"/")
+    if folders_only:
+        glob = glob[:-1]
+    by_path = b"/" in glob
+    glob = glob.removeprefix(b"/")
+    if not glob or len(glob) > MAX_GLOB:
+        return None
+    literal = plain(glob, dialect)
+    if literal is not None:
+        return Rule(ignores, folders_only, by_path, literal, b"")
+    try:
+        return Rule(ignores, folders_only, by_path, None, translate(glob, dialect))
+    except BadGlob:
+        return None
+
+
+class RuleSet:
+    """The rules of one ignore file; ``strip`` and ``prefix`` make a path from its folder of one from the root."""
+
+    def __init__(self, rules: Iterable[Rule], *, strip: int = 0, prefix: bytes = b"") -> None:
+        listed = _bounded(rules)
+        self._strip = strip
+        self._prefix = prefix
+        self._runs = tuple(_run(ignores, list(group)) for ignores, group in groupby(listed, lambda rule: rule.ignores))[
+            ::-1
+        ]
+        self._names = frozenset(rule.plain for rule in listed if rule.plain is not None and not rule.by_path)
+        self._paths = _by_folder(rule.plain for rule in listed if rule.plain is not None and rule.by_path)
+        self._name_globs = _anywhere(rule.source for rule in listed if rule.plain is None and not rule.by_path)
+        self._path_globs = _anywhere(rule.source for rule in listed if rule.plain is None and rule.by_path)
+
+    def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
+        """Return True for ignored, False for asked back by a negation, None where no rule speaks."""
+        local = self._prefix + path[self._strip :]
+        for run in self._runs:
+            if run.matches(local, name, is_dir):
+                return run.ignores
+        return None
+
+    def touches(self, folder: bytes, names: Sequence[bytes], joined: bytes) -> bool:
+        """Return whether a rule may speak of any of ``names`` in ``folder``; ``joined`` is them, NUL around each.
+
+        False is certain. It costs one pass over the folder's names, so most folders need no look at single names.
+        """
+        if not self._names.isdisjoint(names):
+            return True
+        if self._name_globs is not None and self._name_globs(joined):
+            return True
+        if not self._paths and self._path_globs is None:
+            return False
+        local = (self._prefix + folder[self._strip :]).removesuffix(b"/")
+        if not self._paths.get(local, _NOTHING).isdisjoint(names):
+            return True
+        if self._path_globs is None:
+            return False
+        return self._path_globs(joined[:-1].replace(b"\0", b"\0" + local + b"/") + b"\0" if local else joined)
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+
+_NOTHING: frozenset[bytes] = frozenset()
+
+
+def _bounded(rules: Iterable[Rule]) -> list[Rule]:
+    kept = []
+    globs = 0
+    for rule in rules:
+        globs += rule.plain is None
+        if rule.plain is not None or globs <= MAX_GLOBS:
+            kept.append(rule)
+    return kept
+
+
+def _run(ignores: bool, rules: list[Rule]) -> _Run:  # noqa: FBT001 - a field of the result
+    plain_rules = [rule for rule in rules if rule.plain is not None]
+
+    def table(*, by_path: bool, folders_only: bool) -> frozenset[bytes]:
+        return frozenset(
+            rule.plain
+            for rule in plain_rules
+            if rule.plain is not None and rule.by_path == by_path and rule.folders_only == folders_only
+        )
+
+    globs = [_anchored(rule) for rule in rules if rule.plain is None]
+    return _Run(
+        ignores,
+        table(by_path=False, folders_only=False),
+        table(by_path=False, folders_only=True),
+        table(by_path=True, folders_only=False),
+        table(by_path=True, folders_only=True),
+        matcher(globs) if globs else None,
+    )
+
+
+def _anchored(rule: Rule) -> bytes:
+    """Return the source for a whole path; a folder's path ends in "/"."""
+    lead = b"" if rule.by_path else rb"(?:[^\x00]*/)?"
+    return lead + b"(?:" + rule.source + b")" + (b"/" if rule.folders_only else b"/?")
+
+
+def _by_folder(paths: Iterable[bytes]) -> dict[bytes, frozenset[bytes]]:
+    folders: dict[bytes, set[bytes]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition(b"/")
+        folders.setdefault(folder, set()).add(name)
+    return {folder: frozenset(names) for folder, names in folders.items()}
+
+
+def _anywhere(sources: Iterable[bytes]) -> Callable[[bytes], bool] | None:
+    framed = [rb"\x00(?:" + source + rb")\x00" for source in sources]
+    return matcher(framed, whole=False) if framed else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The rules that hold inside one folder, each kind from the nearest file outwards."""
+
+    hidden: bool = False
+    """Hidden names are wanted."""
+    in_git: bool = False
+    flashgrep: tuple[RuleSet, ...] = ()
+    ripgrep: tuple[RuleSet, ...] = ()
+    ignore: tuple[RuleSet, ...] = ()
+    git: tuple[RuleSet, ...] = ()
+    git_last: tuple[RuleSet, ...] = ()
+    """The repository's info/exclude, then the user's global excludes."""
+    order: tuple[RuleSet, ...] = ()
+
+    def with_rules(self, **kinds: tuple[RuleSet, ...]) -> "Scope":
+        """Return this scope with whole kinds of rules replaced."""
+        changed = replace(self, **kinds)  # type: ignore[arg-type]  # every keyword names a tuple of rule sets
+        order = (*changed.flashgrep, *changed.ripgrep, *changed.ignore, *changed.git, *changed.git_last)
+        return replace(changed, order=order)
+
+    def within_git(self) -> "Scope":
+        """Return this scope as one inside a repository."""
+        return replace(self, in_git=True)
+
+    def admits(self, path: bytes, name: bytes, is_dir: bool) -> bool:  # noqa: FBT001 - hot, called by position
+        """Return whether the entry ``name`` of this folder, at ``path`` from the root, is to be visited."""
+        if name in OURS:
+            return False
+        for rules in self.order:
+            ignored = rules.verdict(path, name, is_dir)
+            if ignored is not None:
+                return not ignored
+        return self.hidden or not name.startswith(b".")
+
+    def touches(self, folder: bytes, names: Sequence[bytes]) -> bool:
+        """Return whether a rule may speak of any of ``names`` in ``folder``; False is certain."""
+        if not self.order:
+            return False
+        joined = b"\0" + b"\0".join(names) + b"\0"
+        return any(rules.touches(folder, names, joined) for rules in self.order)
+
+
+def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:
+    """Return the rules of the file at ``path``, or None when there is none to be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        text = os.read(handle, MAX_RULES_FILE)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    rules = RuleSet(parse_rules(text, dialect), strip=strip, prefix=prefix)
+    return rules or None

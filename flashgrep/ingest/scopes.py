@@ -1,0 +1,140 @@
+"""Which rules hold in which folder: read once, remembered, shared by all folders without rules of their own."""
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from stat import S_ISDIR
+from typing import Literal
+
+from flashgrep.ingest.ignore import Scope, read_rules
+from flashgrep.ingest.repository import exclude_file, global_excludes
+from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
+
+REPOSITORY = frozenset((b".git", b".jj"))
+_MAX_REMEMBERED = 200_000  # folders: some 30 MB, then the table starts afresh
+
+_Kind = Literal["flashgrep", "ripgrep", "ignore", "git"]
+_KINDS: dict[bytes, tuple[_Kind, Dialect]] = {
+    b".gitignore": ("git", GIT),
+    b".ignore": ("ignore", RIPGREP),
+    b".rgignore": ("ripgrep", RIPGREP),
+    b".flashgrepignore": ("flashgrep", RIPGREP),
+}
+SPEAKING = REPOSITORY | _KINDS.keys()
+"""Names whose coming, going or changing changes what is ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkOptions:
+    """Which rules hold: ripgrep's defaults; ``ignore=False`` is its ``--no-ignore``."""
+
+    hidden: bool = False
+    ignore: bool = True
+    """False: neither ``.ignore`` and ``.rgignore`` nor git's rules hold."""
+    vcs_ignore: bool = True
+    flashgrep_ignore: bool = True
+
+
+class Scopes:
+    """The scope of every folder below ``root``; safe to use from several threads."""
+
+    def __init__(self, root: bytes, options: WalkOptions) -> None:
+        self._root = root
+        self._base = root.rstrip(b"/") + b"/"
+        self._options = options
+        self._git = options.ignore and options.vcs_ignore
+        self._global = global_excludes(root) if self._git else b""
+        wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
+        self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
+        self._outside: dict[bytes, bool] = {}
+        self._known: dict[bytes, Scope | None] = {}
+
+    def of(self, folder: bytes) -> Scope | None:
+        """Return the rules inside ``folder``, or None when the walk would not enter it."""
+        steps = []
+        known = self._known
+        while folder and folder not in known:
+            steps.append(folder)
+            folder = folder.rpartition(b"/")[0]
+        scope = known[folder] if folder in known else self._top()
+        for step in reversed(steps):
+            scope = self._child(step, scope)
+        return scope
+
+    def enter(self, folder: bytes, outer: Scope, names: Collection[bytes]) -> Scope:
+        """Return the rules inside ``folder``, a child of ``outer`` whose listing has the rules files ``names``."""
+        path = self._base + folder if folder else self._root
+        return self._read(path, outer, names, strip=len(folder) + 1 if folder else 0)
+
+    def forget(self, folder: bytes = b"") -> None:
+        """Drop what is remembered of ``folder`` and below; of the root: also of what lies above it."""
+        if not folder:
+            self._outside, self._known = {}, {}
+            return
+        below = folder + b"/"
+        for known in [known for known in self._known if known == folder or known.startswith(below)]:
+            self._known.pop(known, None)
+
+    def outside(self) -> tuple[tuple[bytes, int, int], ...]:
+        """Return (path, mtime in ns, size) of every rules file outside the tree; -1, -1 where there is none.
+
+        Of a repository above the root only its being there counts: git touches that folder all the time.
+        """
+        self.of(b"")
+        return tuple((path, *_version(path, by_presence)) for path, by_presence in list(self._outside.items()))
+
+    def _child(self, folder: bytes, outer: Scope | None) -> Scope | None:
+        scope = None
+        if outer is not None and outer.admits(folder, folder.rpartition(b"/")[2], True):
+            try:
+                mode = os.lstat(self._base + folder).st_mode
+            except OSError:
+                return outer  # not there now: judged by the rules above it, and not remembered
+            if S_ISDIR(mode):
+                here = _speaking_in(self._base + folder)
+                scope = self.enter(folder, outer, here) if here else outer
+        if len(self._known) >= _MAX_REMEMBERED:
+            self._known = {}
+        self._known[folder] = scope
+        return scope
+
+    def _top(self) -> Scope:
+        scope = Scope(hidden=self._options.hidden)
+        parts = self._root.split(b"/")
+        for depth in range(1, len(parts) if self._root != b"/" else 1):
+            above = b"/".join(parts[:depth])
+            self._outside.update((above + b"/" + name, False) for name in self._files)
+            self._outside.update((above + b"/" + name, True) for name in REPOSITORY if self._git)
+            here = _speaking_in(above)
+            if here:
+                scope = self._read(above, scope, here, prefix=b"/".join(parts[depth:]) + b"/")
+        scope = self.enter(b"", scope, _speaking_in(self._root))
+        self._known[b""] = scope
+        return scope
+
+    def _read(
+        self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
+    ) -> Scope:
+        if self._git and not REPOSITORY.isdisjoint(names):
+            last = (exclude_file(path), self._global)
+            self._outside.update(dict.fromkeys(last, False))
+            rules = (read_rules(file, strip=strip, prefix=prefix) for file in last)
+            scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
+        for name, (kind, dialect) in self._files.items():
+            if name in names and (kind != "git" or scope.in_git):
+                found = read_rules(path + b"/" + name, strip=strip, prefix=prefix, dialect=dialect)
+                if found is not None:
+                    scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
+        return scope
+
+
+def _speaking_in(folder: bytes) -> list[bytes]:
+    return [name for name in SPEAKING if os.path.lexists(folder + b"/" + name)]
+
+
+def _version(path: bytes, by_presence: bool) -> tuple[int, int]:  # noqa: FBT001 - a column of the table
+    try:
+        found = os.stat(path)
+    except OSError:
+        return -1, -1
+    return (0, 0) if by_presence else (found.st_mtime_ns, found.st_size)

@@ -1,0 +1,243 @@
+r"""Wildcard patterns as gitignore and ripgrep know them, translated to RE2: every match is linear in the path.
+
+    *       any bytes but "/"                   [a-z] [!a-z]   one byte of (not of) a set, never "/"
+    ?       one byte but "/"                    [[:alpha:]]    a named set
+    a/**    whatever lies below a               {a,b}          either (ripgrep's dialect only)
+    **/a    a at any depth                      \x             x itself
+    a/**/b  b anywhere below a
+
+The rules are those of git's wildmatch.c with WM_PATHNAME; braces are those of ripgrep's globset.
+"""
+
+import string
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import re2
+
+SET = frozenset(range(256)) - {0, ord("/")}
+"""What "*" and "?" may match: a path is separated by "/", a list of paths by NUL."""
+MAX_SOURCE = 1 << 16
+"""Bytes of regular expression compiled as one; a larger list becomes several, each within RE2's memory."""
+_ONE = rb"[^/\x00]"
+_ANY = rb"[^\x00]"
+_MEMORY = 32 << 20
+_CLASSES = {
+    b"alnum": string.ascii_letters + string.digits,
+    b"alpha": string.ascii_letters,
+    b"blank": " \t",
+    b"cntrl": "".join(map(chr, [*range(32), 127])),
+    b"digit": string.digits,
+    b"graph": string.ascii_letters + string.digits + string.punctuation,
+    b"lower": string.ascii_lowercase,
+    b"print": string.ascii_letters + string.digits + string.punctuation + " ",
+    b"punct": string.punctuation,
+    b"space": string.whitespace,
+    b"upper": string.ascii_uppercase,
+    b"xdigit": string.hexdigits,
+}
+
+
+class BadGlob(ValueError):
+    """The pattern cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What differs between the readers of wildcards."""
+
+    braces: bool = False
+    fold: bool = False
+    """Ignore the case of ASCII letters."""
+    free_star: bool = False
+    """ "*" and "?" cross "/" too."""
+
+
+GIT = Dialect()
+RIPGREP = Dialect(braces=True)
+
+
+def translate(glob: bytes, dialect: Dialect = GIT) -> bytes:
+    """Return the RE2 source that matches exactly what ``glob`` does, without anchors.
+
+    Raises:
+        BadGlob: an unclosed set or brace, a dangling backslash, an unknown named set.
+
+    """
+    return b"".join(_Translation(glob, dialect).pieces())
+
+
+def plain(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
+    """Return the one name ``glob`` matches when it has no wildcard at all, else None."""
+    if dialect.fold or any(mark in glob for mark in (b"*", b"?", b"[", b"\\")):
+        return None
+    return None if dialect.braces and (b"{" in glob or b"}" in glob) else glob
+
+
+def matcher(sources: Iterable[bytes], *, whole: bool = True) -> Callable[[bytes], bool]:
+    """Return the predicate that any of ``sources`` matches the whole text (or, not ``whole``, anywhere in it)."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY
+    options.never_capture = True
+    options.log_errors = False
+    options.dot_nl = True
+    compiled = [re2.compile(b"|".join(batch), options) for batch in _batches(sources)]
+    tests = [regex.fullmatch if whole else regex.search for regex in compiled]
+    if len(tests) == 1:
+        only = tests[0]
+        return lambda text: only(text) is not None
+    return lambda text: any(test(text) is not None for test in tests)
+
+
+def _batches(sources: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for source in sources:
+        if batch and size + len(source) > MAX_SOURCE:
+            yield batch
+            batch, size = [], 0
+        batch.append(b"(?:" + source + b")")
+        size += len(source)
+    if batch:
+        yield batch
+
+
+class _Translation:
+    """One pass over a glob; ``at`` is the next byte to read."""
+
+    def __init__(self, glob: bytes, dialect: Dialect) -> None:
+        self.glob = glob
+        self.dialect = dialect
+        self.at = 0
+        self.depth = 0
+        self.one = _ANY if dialect.free_star else _ONE
+
+    def pieces(self) -> Iterator[bytes]:
+        while self.at < len(self.glob):
+            byte = self.glob[self.at : self.at + 1]
+            self.at += 1
+            yield self._piece(byte)
+        if self.depth:
+            raise BadGlob("unclosed brace")
+
+    def _piece(self, byte: bytes) -> bytes:
+        if byte == b"*":
+            return self._stars()
+        if byte == b"?":
+            return self.one
+        if byte == b"[":
+            return _byte_set(self._bracket())
+        if byte == b"\\":
+            return self._literal(self._escaped())
+        return self._brace(byte) if self.dialect.braces and byte in b"{,}" else self._literal(byte[0])
+
+    def _brace(self, byte: bytes) -> bytes:
+        if byte == b"{":
+            self.depth += 1
+            return b"(?:"
+        if byte == b"}":
+            if not self.depth:
+                raise BadGlob("unopened brace")
+            self.depth -= 1
+            return b")"
+        return b"|" if self.depth else b","
+
+    def _escaped(self) -> int:
+        if self.at >= len(self.glob):
+            raise BadGlob("dangling backslash")
+        self.at += 1
+        return self.glob[self.at - 1]
+
+    def _literal(self, value: int) -> bytes:
+        both = {value, *bytes([value]).swapcase()} if self.dialect.fold else {value}
+        return b"\\x%02x" % value if len(both) == 1 else _byte_set(both)
+
+    def _stars(self) -> bytes:
+        start = self.at - 1
+        while self.glob[self.at : self.at + 1] == b"*":
+            self.at += 1
+        if self.dialect.free_star:
+            return self._free_stars(start)
+        left = start == 0 or self.glob[start - 1 : start] in self._opens()
+        right = self.glob[self.at : self.at + 1]
+        if self.at - start == 1 or not left or right not in self._closes():
+            return _ONE + b"*"
+        if right != b"/":
+            return _ANY + b"+"
+        self.at += 1
+        while self.glob.startswith(b"**/", self.at):  # "**/**/" says no more than "**/"
+            self.at += 3
+        return b"(?:" + _ANY + b"*/)?"
+
+    def _free_stars(self, start: int) -> bytes:
+        bounded = start == 0 or self.glob[start - 1 : start] == b"/"
+        if self.at - start > 1 and bounded and self.glob[self.at : self.at + 1] == b"/":
+            self.at += 1
+            return b"(?:" + _ANY + b"*/)?"
+        return _ANY + b"*"
+
+    def _opens(self) -> tuple[bytes, ...]:
+        return (b"/", b"{", b",") if self.depth else (b"/",)
+
+    def _closes(self) -> tuple[bytes, ...]:
+        return (b"/", b"", b"}", b",") if self.depth else (b"/", b"")
+
+    def _bracket(self) -> frozenset[int]:
+        negated = self.glob[self.at : self.at + 1] in (b"!", b"^")
+        self.at += negated
+        members = set(self._members())
+        if self.dialect.fold:
+            members |= {*bytes(members).swapcase()}
+        return (SET - members) if negated else (SET & members)
+
+    def _members(self) -> Iterator[int]:
+        previous: int | None = None
+        first = True
+        while first or self.glob[self.at : self.at + 1] != b"]":
+            first = False
+            if self.glob.startswith(b"[:", self.at) and (named := self._named()) is not None:
+                yield from named
+                previous = None
+            elif previous is not None and self._is_range():
+                self.at += 1
+                yield from range(previous, self._member() + 1)
+                previous = None
+            else:
+                previous = self._member()
+                yield previous
+        self.at += 1
+
+    def _is_range(self) -> bool:
+        following = self.glob[self.at + 1 : self.at + 2]
+        return self.glob[self.at : self.at + 1] == b"-" and following not in (b"", b"]")
+
+    def _member(self) -> int:
+        if self.at >= len(self.glob):
+            raise BadGlob("unclosed set")
+        value = self.glob[self.at]
+        self.at += 1
+        return self._escaped() if value == ord("\\") else value
+
+    def _named(self) -> bytes | None:
+        end = self.glob.find(b"]", self.at + 2)
+        if end < 0:
+            raise BadGlob("unclosed set")
+        if self.glob[end - 1 : end] != b":" or end - 1 < self.at + 2:
+            return None
+        name = self.glob[self.at + 2 : end - 1]
+        if name not in _CLASSES:
+            raise BadGlob("unknown named set")
+        self.at = end + 1
+        return _CLASSES[name].encode()
+
+
+def _byte_set(members: Iterable[int]) -> bytes:
+    ranges: list[list[int]] = []
+    for value in sorted(members):
+        if ranges and ranges[-1][1] == value - 1:
+            ranges[-1][1] = value
+        else:
+            ranges.append([value, value])
+    listed = b"".join(b"\\x%02x-\\x%02x" % (first, last) for first, last in ranges)
+    return b"[" + listed + b"]" if listed else b"[^\\x00-\\xff]"
