@@ -1,0 +1,159 @@
+"""Registry to commands: a required field is an argument, an optional one an option, the sentence is the help.
+
+Parsing touches nothing: a command's result is an Invocation, which says what to call and how to show it.
+"""
+
+import contextlib
+import inspect
+import io
+import json
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from flashgrep.registry import Handler
+
+SHORT_NAMES = {"list_files": "files", "get_symbol": "symbol", "get_slice": "slice", "read_code": "read"}
+"""Commands whose name is not the method's with dashes."""
+SHORT_OPTIONS = {"limit": "-l", "include": "-g", "context": "-C", "mode": "-m", "word": "-w", "cursor": "-c"}
+PLAIN = (str, int, float, bool)
+USAGE_ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A parsed command: the method, the parameters that were given, and whether to show the raw result."""
+
+    method: str
+    params: Mapping[str, Any]
+    as_json: bool
+    project: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What parsing ended with instead of an Invocation: a help text or a usage error."""
+
+    stdout: str
+    stderr: str
+    status: int
+
+
+def command_name(handler: Handler) -> str:
+    """Return the command of a method."""
+    return SHORT_NAMES.get(handler.name, handler.name.replace("_", "-"))
+
+
+def add_methods(app: typer.Typer, handlers: Iterable[Handler]) -> None:
+    """Add one command for each method."""
+    for handler in handlers:
+        app.command(command_name(handler), help=handler.doc, short_help=handler.summary)(_command(handler))
+
+
+def method_app(handlers: Iterable[Handler]) -> TyperGroup:
+    """Return a command group of methods alone, as the daemon parses with."""
+    app = typer.Typer(name="fgrep", add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+    app.callback()(_group)
+    add_methods(app, handlers)
+    return get_group(app)
+
+
+def parse_line(group: TyperGroup, argv: list[str], width: int) -> Invocation | Said:
+    """Parse a command line; help and mistakes come back as text."""
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            found = group.main(argv, prog_name="fgrep", standalone_mode=False, terminal_width=width)
+    except typer.TyperException as error:
+        return Said("", f"{_usage(error)}fgrep: {error.format_message()}\n", USAGE_ERROR)
+    except (typer.Abort, typer.Exit):
+        return Said(out.getvalue(), "", USAGE_ERROR)
+    if isinstance(found, Invocation):
+        return found
+    return Said(out.getvalue(), "", int(found or 0))
+
+
+def _group() -> None:
+    """Search code by the daemon's methods."""
+
+
+def _usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.get_usage()}\n" if context else ""
+
+
+def _command(handler: Handler) -> Callable[..., Invocation]:
+    def run(**given: Any) -> Invocation:
+        as_json, project = given.pop("as_json"), given.pop("project", None)
+        params = {name: item for name, item in given.items() if item is not None and item != []}
+        return Invocation(handler.name, params, as_json, project)
+
+    fields = sorted(handler.params.model_fields.items(), key=lambda item: not item[1].is_required())
+    parameters = [_parameter(name, field) for name, field in fields if name != "project"]
+    parameters += [_own("project", str | None, None, "--project", "-p", help=PROJECT_HELP)]
+    parameters += [_own("as_json", bool, False, "--json", help="Print the raw result as JSON.")]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+PROJECT_HELP = "Project to ask, by name or path; default: the one the current folder lies in."
+
+
+def _own(name: str, kind: Any, default: Any, *options: str, help: str) -> inspect.Parameter:  # noqa: A002 - typer's word
+    annotation = Annotated[kind, typer.Option(*options, help=help)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    kind, parser = _cli_type(field.annotation)
+    extra: dict[str, Any] = {"help": _help(field)} | ({"parser": parser, "metavar": "JSON"} if parser else {})
+    if field.is_required():
+        annotation, default = Annotated[kind, typer.Argument(**extra)], inspect.Parameter.empty
+    else:
+        options = ["--" + name.replace("_", "-"), *([SHORT_OPTIONS[name]] if name in SHORT_OPTIONS else [])]
+        annotation, default = Annotated[kind | None, typer.Option(*options, **extra)], None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _help(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={}) if not field.is_required() else None
+    shown = default not in (None, "", [], (), False)
+    return f"{field.description or ''}{f' [default: {default}]' if shown else ''}"
+
+
+def _cli_type(annotation: Any) -> tuple[Any, Callable[[str], Any] | None]:
+    """Return what typer understands of a field's type; what has no form on a command line is written as JSON."""
+    kind = _without_none(annotation)
+    if kind in PLAIN or get_origin(kind) is Literal:
+        return kind, None
+    if get_origin(kind) in (list, tuple, frozenset, set):
+        inner = _without_none(get_args(kind)[0])
+        if inner in PLAIN or get_origin(inner) is Literal:
+            return list[inner], None  # type: ignore[valid-type] # built at run time for typer
+    union = get_origin(kind) in (Union, types.UnionType)
+    return str if union and str in get_args(kind) else _Json, None if union and str in get_args(kind) else _from_json
+
+
+class _Json:
+    """A value written as JSON on the command line."""
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, types.UnionType):
+        rest = [part for part in get_args(annotation) if part is not type(None)]
+        return rest[0] if len(rest) == 1 else Union[tuple(rest)]  # noqa: UP007 - built at run time
+    return annotation
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"not JSON: {error}") from None

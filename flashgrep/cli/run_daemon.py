@@ -1,0 +1,80 @@
+"""The daemon process: ``python -m flashgrep.cli.run_daemon [--ready-fd N]``; typer is imported when needed."""
+
+import os
+import resource
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from flashgrep import config
+from flashgrep.daemon.lifecycle import holding_lock
+from flashgrep.daemon.log import open_log
+from flashgrep.daemon.server import Daemon
+from flashgrep.errors import FlashgrepError
+from flashgrep.places import Places, config_file, state_folder
+from flashgrep.rpc.context import RequestContext
+
+MOST_FILES = 65_536
+"""Descriptors asked for: 1,024 connections, and the sockets and databases of many projects; any kernel grants it."""
+READY_FLAG = "--ready-fd"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until told to stop; say on the given descriptor when ready, or what went wrong."""
+    given = sys.argv[1:] if arguments is None else arguments
+    tell = partial(_tell, int(given[given.index(READY_FLAG) + 1])) if READY_FLAG in given else _tell_nobody
+    try:
+        run(os.environ, {}, tell)
+    except (FlashgrepError, OSError) as error:
+        tell(str(error))
+        sys.stderr.write(f"fgrep: {error}\n")
+        return 2
+    return 0
+
+
+def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[str], None]) -> None:
+    """Hold the lock and serve.
+
+    Raises:
+        FlashgrepError: a setting is wrong, or another daemon runs.
+        OSError: the state folder cannot be used.
+
+    """
+    places = Places(state_folder(environ))
+    with holding_lock(places):
+        settings = config.load(user_file=Path(config_file(environ)), environ=environ, flags=flags).settings
+        log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
+        _raise_descriptor_limit()
+        anyio.run(Daemon(places, settings, log, _cli).run, lambda: tell("ready"))
+
+
+async def _cli(context: RequestContext, params: Any) -> dict[str, Any]:
+    answer: Callable[[RequestContext, Any], Awaitable[dict[str, Any]]]
+    answer = (await anyio.to_thread.run_sync(import_module, "flashgrep.cli.remote")).run_command
+    return await answer(context, params)
+
+
+def _tell(descriptor: int, what: str) -> None:
+    os.write(descriptor, what.replace("\n", " ").encode(errors="replace") + b"\n")
+    os.close(descriptor)
+
+
+def _tell_nobody(_what: str) -> None:
+    """Nobody asked."""
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""The command line's first millisecond: hand a hot command to the daemon, and what is not ours to ``grep -F``.
+
+Standard library only, and little of it: a warm query has 45 ms, of which the bare interpreter takes 15. The daemon
+parses the arguments and renders the answer; arguments and output travel as their bytes written as latin-1 text,
+because file names need not be UTF-8.
+"""
+
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+from flashgrep.places import Places, state_folder
+from flashgrep.pump import pump
+from flashgrep.reach import StartFailed, connect
+
+HOT = frozenset({"query", "files", "glob", "symbol", "slice", "read", "stats"})
+"""Commands that the daemon parses and renders."""
+LOCAL = frozenset({"index", "projects", "config", "daemon", "doctor", "uninstall", "version", "--help", "--version"})
+"""Commands that this process runs itself."""
+RPC = "rpc"
+MCP = "mcp"
+ERROR = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+LOCAL_MODULE = "flashgrep.cli.app"
+MCP_MODULE = "flashgrep.mcp.shim"
+
+
+def main() -> int:
+    """Run the command in ``sys.argv`` and return its exit status: 0 found, 1 nothing found, 2 error."""
+    try:
+        return _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes at its end
+        return BROKEN_PIPE
+    except (OSError, ValueError) as error:
+        os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
+        return ERROR
+
+
+def _run(arguments: list[str]) -> int:
+    command = arguments[0] if arguments else ""
+    if command in HOT and not _asks_for_help(arguments):
+        return _hot(arguments)
+    if command == RPC and not _asks_for_help(arguments):
+        return _rpc(arguments[1:])
+    if command == MCP:
+        return _hand_over(MCP_MODULE, arguments[1:])
+    if command and command not in HOT | LOCAL | {RPC} and _called_as_fgrep():
+        return _classic(arguments)
+    return _hand_over(LOCAL_MODULE, arguments)
+
+
+def _asks_for_help(arguments: list[str]) -> bool:
+    """Whether ``--help`` stands among the options: help must come without a daemon too."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--help" in options
+
+
+def _hand_over(module: str, arguments: list[str]) -> int:
+    """Go on in a module above this one, by name, as into another program: it costs what the hot path cannot pay."""
+    status = import_module(module).main(arguments)
+    return int(status)
+
+
+def _called_as_fgrep() -> bool:
+    return os.path.basename(sys.argv[0]).removesuffix(".exe") == "fgrep"
+
+
+def _classic(arguments: list[str]) -> int:
+    """Become ``grep -F``: what a script that calls the classic fgrep means."""
+    ours = {os.path.realpath(sys.argv[0]), os.path.realpath(os.path.join(os.path.dirname(sys.argv[0]), "flashgrep"))}
+    for folder in os.get_exec_path():
+        grep = os.path.join(folder, "grep")
+        if os.access(grep, os.X_OK) and not os.path.isdir(grep) and os.path.realpath(grep) not in ours:
+            os.execv(grep, ["grep", "-F", *arguments])  # noqa: S606 - no shell in between
+    os.write(2, b"fgrep: no grep on PATH to hand the arguments to; 'fgrep --help' lists flashgrep's commands\n")
+    return ERROR
+
+
+def _hot(arguments: list[str]) -> int:
+    request = {
+        "argv": [_as_latin1(argument) for argument in arguments],
+        "cwd": _as_latin1(os.getcwd()),
+        "tty": os.isatty(1),
+        "color": _wants_color(),
+        "width": _width(),
+    }
+    with connect(Places(state_folder(os.environ)), os.environ) as connection:
+        connection.sendall(_line("$/cli", request))
+        answer = _answer(connection)
+    return _show(answer)
+
+
+def _wants_color() -> bool:
+    return os.isatty(1) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
+
+
+def _line(method: str, params: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+
+
+def _answer(connection: Any) -> dict[str, Any]:
+    pieces = []
+    while not pieces or not pieces[-1].endswith(b"\n"):
+        piece = connection.recv(262_144)
+        if not piece:
+            raise StartFailed("the daemon ended before it answered; its log: fgrep daemon logs")
+        pieces.append(piece)
+    answer: dict[str, Any] = json.loads(b"".join(pieces))
+    return answer
+
+
+def _show(answer: dict[str, Any]) -> int:
+    if "error" in answer:
+        os.write(2, f"fgrep: {answer['error']['message']}\n".encode(errors="replace"))
+        return ERROR
+    result = answer["result"]
+    _write(2, result["stderr"].encode("latin-1"))
+    _write(1, result["stdout"].encode("latin-1"))
+    return int(result["status"])
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _as_latin1(text: str) -> str:
+    return os.fsencode(text).decode("latin-1")
+
+
+def _rpc(arguments: list[str]) -> int:
+    """Carry JSON-RPC lines between stdin, stdout and the daemon, bound to the project of the folder, if it has one."""
+    if len(arguments) > 1:
+        raise ValueError("usage: fgrep rpc [PATH]")
+    places = Places(state_folder(os.environ))
+    folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
+    with connect(places, os.environ) as control:
+        control.sendall(_line("$/open", {"folder": _as_latin1(folder), "adopt": bool(arguments)}))
+        answer = _answer(control)
+        if "error" in answer:
+            return _show(answer)
+        socket_path = answer["result"]["socket"]
+        if socket_path is None:
+            pump(control)
+            return 0
+    with connect(places, os.environ, socket_path.encode("latin-1").decode(errors="surrogateescape")) as connection:
+        pump(connection)
+    return 0

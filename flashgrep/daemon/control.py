@@ -1,0 +1,116 @@
+"""The daemon's own methods, for its own clients: status, shutdown, a folder's project. Not part of the registry."""
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from flashgrep import __version__
+from flashgrep.daemon.projects import enclosing_root
+from flashgrep.daemon.wires import Wires
+from flashgrep.errors import Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.rpc.context import Extension, RequestContext
+
+KIB = 1024
+
+
+@dataclass(slots=True)
+class Control:
+    """Answers what only the daemon itself knows; over TCP it answers nothing but status."""
+
+    wires: Wires
+    catalogue: Any
+    stopping: anyio.Event
+    started: float
+
+    def extensions(self) -> Mapping[str, Extension]:
+        """Return the methods by name."""
+        return {
+            "$/status": self.status,
+            "$/shutdown": self.shutdown,
+            "$/open": self.open,
+            "$/remove": self.remove,
+        }
+
+    async def status(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
+        """Return what runs since when, where it listens, what it serves and what went wrong."""
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "python": sys.version.split()[0],
+            "uptime_seconds": round(time.time() - self.started, 3),
+            "clients": self.wires.clients,
+            "memory_bytes": _resident(),
+            "state_dir": self.wires.places.state,
+            "socket": self.wires.places.socket,
+            "tcp": self.wires.tcp,
+            "idle_exit_minutes": self.wires.settings.idle_exit_minutes,
+            "projects": [{"name": info.name, "root": str(info.root)} for info in self.catalogue.projects()],
+            "problems": self.wires.problems,
+        }
+
+    async def shutdown(self, context: RequestContext, _params: Any) -> dict[str, Any]:
+        """End the daemon, after this answer."""
+        _local_only(context)
+        self.stopping.set()
+        return {"stopping": True}
+
+    async def open(self, context: RequestContext, params: Any) -> dict[str, Any]:
+        """Return the socket of the project ``folder`` lies in; ``adopt`` makes the folder one if it lies in none."""
+        _local_only(context)
+        folder = Path(_native(params, "folder"))
+        known = [Path(info.root) for info in self.catalogue.projects()]
+        try:
+            root = enclosing_root(folder, known)
+        except NotFound:
+            if not params.get("adopt"):
+                return {"root": None, "socket": None}
+            root = folder
+        workspace = await self.catalogue.open(str(root))
+        try:
+            socket = _as_latin1(await self.wires.open_project(Path(workspace.root)))
+        except Unavailable:  # a read-only folder: the caller goes on over the control socket
+            socket = None
+        return {"root": _as_latin1(str(workspace.root)), "name": workspace.name, "socket": socket}
+
+    async def remove(self, context: RequestContext, params: Any) -> dict[str, Any]:
+        """Forget a project, by name or root, and close its socket."""
+        _local_only(context)
+        name = _native(params, "name")
+        roots = [Path(info.root) for info in self.catalogue.projects() if name in (info.name, str(info.root))]
+        await self.catalogue.remove(name)
+        for root in roots:
+            self.wires.close_project(root)
+        return {"removed": [str(root) for root in roots]}
+
+
+def _local_only(context: RequestContext) -> None:
+    if context.session.wire == "tcp" and "auth" not in context.session.notes:
+        raise Forbidden("over TCP this needs the token", reason="auth_required", suggestion="call auth")
+
+
+def _native(params: Any, name: str) -> str:
+    found = params.get(name) if isinstance(params, dict) else None
+    if not isinstance(found, str):
+        raise InvalidParams(f"{name}: a string is required", field=name)
+    return os.fsdecode(found.encode("latin-1", "replace"))
+
+
+def _as_latin1(text: str) -> str:
+    return os.fsencode(text).decode("latin-1")
+
+
+def _resident() -> int:
+    """Return the memory in use now in bytes (Linux), else the most there ever was."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * KIB
+    return pages * resource.getpagesize()

@@ -1,0 +1,227 @@
+r"""The indexer: the child process that alone writes a project's index.
+
+It reads commands from stdin and writes events to stdout, one JSON object a line; a path stands as its bytes decoded as
+latin-1. It ends when stdin does, and gives way to everything else on the machine (nice 10).
+
+    {"op": "update", "batch": 7, "files": [[path, size], …],   read these again; those not there are forgotten
+     "forget": [path, …]}                                      forget these: they are not ours any more
+    {"op": "words"}                                            store the words of some texts that have none yet
+    {"op": "merge"}                                            merge segments where they are many; drop dead texts
+    → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
+       "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
+    → {"event": "worded", "left": 9}
+    → {"event": "merged", "segments": 1}
+    → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
+"""
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from flashgrep.daemon.prepare import Prepared, Worded, prepare, words
+from flashgrep.index import schema
+from flashgrep.index.writer import Writer
+
+BATCH_BYTES = 48 << 20
+"""Text in one batch: a worker needs about four times as much memory for it, and each batch becomes a segment."""
+
+BATCH_FILES = 8192
+WORD_BATCH = 256
+WORD_ROUND = 16
+"""So many batches of words are stored before the next command is looked at: about two seconds."""
+
+SMALL_BYTES = 4 << 20
+"""Less than this is done in this process: starting workers takes 0.3 s."""
+
+MOST_SEGMENTS = 6
+"""More are merged when the rest is done: each costs a look-up about 0.1 ms."""
+
+_NICE = 10
+
+
+Texts = list[tuple[int, bytes, bytes]]
+"""Texts by number, content hash and one path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the daemon wants of an indexer."""
+
+    root: bytes
+    index: Path
+    max_size: int
+    workers: int
+
+
+class Indexer:
+    """Carries out commands on one index."""
+
+    def __init__(self, job: Job, out: BinaryIO) -> None:
+        self._job = job
+        self._out = out
+        self._writer = Writer(job.index)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def close(self) -> None:
+        """Stop the workers and close the index."""
+        self._stop_pool()
+        self._writer.close()
+
+    def run(self, command: dict[str, Any]) -> None:
+        """Carry out one command, telling what happens as events."""
+        if command["op"] == "update":
+            files = [(path.encode("latin-1"), size) for path, size in command["files"]]
+            self._update(command["batch"], files, [path.encode("latin-1") for path in command["forget"]])
+        elif command["op"] == "words":
+            self._words()
+        else:
+            self._merge()
+
+    def _tell(self, event: str, **facts: object) -> None:
+        self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
+        self._out.flush()
+
+    def _update(self, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
+        parts = list(_parts(files))
+        big = sum(size for _, size in files) > SMALL_BYTES
+        for at, prepared in enumerate(self._prepared(parts, big=big)):
+            prepared.gone.extend(forget)
+            forget = []
+            self._store(batch, prepared, last=at == len(parts) - 1)
+
+    def _prepared(self, parts: Sequence[Sequence[bytes]], *, big: bool) -> Iterator[Prepared]:
+        """Yield the batches read, in order, at most one ahead of each worker so that memory stays bounded."""
+        waiting: list[tuple[Sequence[bytes], Future[Prepared] | None]] = []
+        for part in parts:
+            waiting.append((part, self._submit(part) if big else None))
+            if len(waiting) > self._job.workers:
+                yield self._result(*waiting.pop(0))
+        for part, future in waiting:
+            yield self._result(part, future)
+
+    def _arguments(self, part: Sequence[bytes]) -> tuple[Any, ...]:
+        job = self._job
+        return job.root, part, self._writer.reserve(len(part)), job.index, job.max_size
+
+    def _submit(self, part: Sequence[bytes]) -> Future[Prepared]:
+        return self._pooled().submit(prepare, *self._arguments(part))
+
+    def _result(self, part: Sequence[bytes], future: Future[Prepared] | None) -> Prepared:
+        """Return a batch; one whose worker died (of memory, most likely) is done here."""
+        if future is not None:
+            try:
+                return future.result()
+            except BrokenProcessPool:
+                self._stop_pool()
+        return prepare(*self._arguments(part))
+
+    def _stop_pool(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def _store(self, batch: int, prepared: Prepared, *, last: bool) -> None:
+        generation, rows = self._writer.put(
+            prepared.reserved, prepared.texts, prepared.blocks, prepared.files, prepared.gone
+        )
+        self._tell(
+            "stored",
+            batch=batch,
+            generation=generation,
+            rows=[[row.path.decode("latin-1"), *row[1:]] for row in rows],
+            gone=[path.decode("latin-1") for path in prepared.gone],
+            bytes=prepared.bytes_read,
+            last=last,
+        )
+
+    def _merge(self) -> None:
+        self._stop_pool()
+        segments = self._writer.segments()
+        if len(segments) > MOST_SEGMENTS:
+            self._writer.merge(segments)
+        self._tell("merged", segments=len(self._writer.segments()))
+
+    def _words(self) -> None:
+        for texts, future in self._worded():
+            result = self._worded_result(texts, future)
+            self._writer.put_words(result.rows, result.passed)
+        self._tell("worded", left=self._writer.wordless_count())
+
+    def _worded(self) -> Iterator[tuple[Texts, Future[Worded] | None]]:
+        waiting: list[tuple[Texts, Future[Worded] | None]] = []
+        after = 0
+        for _ in range(WORD_ROUND):
+            texts = self._writer.wordless(WORD_BATCH, after)
+            if not texts:
+                break
+            after = texts[-1][0]
+            many = len(texts) == WORD_BATCH
+            future = self._pooled().submit(words, self._job.root, texts, self._job.max_size) if many else None
+            waiting.append((texts, future))
+            if len(waiting) > self._job.workers + 1:
+                yield waiting.pop(0)
+        yield from waiting
+
+    def _pooled(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._job.workers, mp_context=get_context("spawn"))
+        return self._pool
+
+    def _worded_result(self, texts: Texts, future: Future[Worded] | None) -> Worded:
+        if future is not None:
+            try:
+                return future.result()
+            except BrokenProcessPool:
+                self._stop_pool()
+        return words(self._job.root, texts, self._job.max_size)
+
+
+def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
+    """Cut files into batches bounded in bytes and number; always at least one, perhaps empty."""
+    part: list[bytes] = []
+    weight = 0
+    for path, size in files:
+        if part and (weight + size > BATCH_BYTES or len(part) >= BATCH_FILES):
+            yield part
+            part, weight = [], 0
+        part.append(path)
+        weight += size
+    yield part
+
+
+def main() -> None:
+    """Serve commands until stdin ends: ``python -m flashgrep.daemon.indexer ROOT INDEX MAX_SIZE WORKERS``."""
+    root, index, max_size, workers = sys.argv[1:]
+    os.nice(_NICE)
+    job = Job(os.fsencode(root), Path(index), int(max_size), int(workers))
+    out = sys.stdout.buffer
+    try:
+        indexer = Indexer(job, out)
+        try:
+            for line in sys.stdin.buffer:
+                indexer.run(orjson.loads(line))
+        finally:
+            indexer.close()
+    except (schema.Damaged, sqlite3.Error, OSError) as error:
+        out.write(orjson.dumps({"event": "failed", "reason": _reason(error), "detail": str(error)}) + b"\n")
+        out.flush()
+        sys.exit(1)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, schema.Damaged):
+        return "damaged"
+    return "full" if "full" in str(error) or getattr(error, "errno", 0) in {28, 122} else "error"
+
+
+if __name__ == "__main__":
+    main()

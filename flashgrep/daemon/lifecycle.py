@@ -1,0 +1,108 @@
+"""One daemon per user: the lock that says so, and stopping the one that holds it."""
+
+import errno
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from flashgrep.errors import Busy
+from flashgrep.places import PRIVATE_FILE, Places, make_private
+
+HANDOVER_SECONDS = 15.0
+"""A daemon told to stop gives its calls 5 s and its indexers as much; its successor waits for longer than both."""
+STOP_SECONDS = 20.0
+"""How long a stop waits for the lock before it kills."""
+POLL_SECONDS = 0.02
+"""flock has no time limit of its own; a stop or a hand-over is seen this much late at most."""
+
+
+@contextmanager
+def holding_lock(places: Places, wait_seconds: float = HANDOVER_SECONDS) -> Iterator[None]:
+    """Hold the daemon's lock, for as long as the process lives if need be; its file names the holder.
+
+    Raises:
+        Busy: another daemon holds it and goes on holding it.
+
+    """
+    make_private(places.state)
+    descriptor = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        if not _wait_for(descriptor, time.monotonic() + wait_seconds):
+            raise Busy(f"another daemon runs already (process {holder(places)})", holder=holder(places))
+        _write_holder(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def holder(places: Places) -> int | None:
+    """Return the process id of the daemon that holds the lock now, or None."""
+    try:
+        descriptor = os.open(places.lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _try_lock(descriptor):
+            return None
+        text = os.pread(descriptor, 32, 0).decode("ascii", "replace")
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(descriptor)
+
+
+def wait_until_free(places: Places, seconds: float) -> bool:
+    """Wait until no daemon holds the lock; say whether that came true in time."""
+    until = time.monotonic() + seconds
+    while holder(places) is not None:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def terminate(places: Places) -> bool:
+    """End the daemon that holds the lock by signals: asked first, killed after STOP_SECONDS; say whether it is gone."""
+    for asked, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, 5.0)):
+        pid = holder(places)
+        if pid is None:
+            return True
+        with suppress(ProcessLookupError):
+            os.kill(pid, asked)
+        if wait_until_free(places, seconds):
+            return True
+    return False
+
+
+def remove_stale_socket(path: str) -> None:
+    """Unlink a socket file left by a daemon that was killed; only the holder of the lock may."""
+    found = Path(path)
+    if found.is_socket():
+        found.unlink(missing_ok=True)
+
+
+def _wait_for(descriptor: int, until: float) -> bool:
+    while not _try_lock(descriptor):
+        if time.monotonic() >= until:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+            return False
+        raise
+    return True
+
+
+def _write_holder(descriptor: int) -> None:
+    with suppress(OSError):  # a full disk: the lock holds all the same, only its holder is nameless
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)

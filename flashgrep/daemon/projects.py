@@ -1,0 +1,47 @@
+"""Which project a folder belongs to, and the sockets of the projects."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from flashgrep.errors import NotFound
+from flashgrep.registry import Call
+
+
+async def bind(call: Call[Any], cwd: Path, named: str | None) -> Path:
+    """Bind the caller's session to a project, by name or path, or the one ``cwd`` lies in; return its root.
+
+    Raises:
+        NotFound: no name was given and ``cwd`` lies in no project and no git work tree.
+
+    """
+    known = [Path(info.root) for info in call.host.projects()]
+    wanted = _named(named, cwd) if named else str(enclosing_root(cwd, known))
+    workspace = await call.host.open(wanted)
+    call.session.projects = (str(workspace.root),)
+    return Path(workspace.root)
+
+
+def enclosing_root(folder: Path, known: Iterable[Path]) -> Path:
+    """Return the nearest folder upwards that is a known project or the top of a git work tree.
+
+    Any other folder is not made a project without being asked: a query typed at home must not index the home folder.
+
+    Raises:
+        NotFound: there is none.
+
+    """
+    roots = set(known)
+    for candidate in (folder, *folder.parents):
+        if candidate in roots or (candidate / ".git").exists():
+            return candidate
+    raise NotFound(
+        f"no project here: {folder} lies in no known project and no git work tree",
+        reason="project_not_found",
+        suggestion="make the folder one with: fgrep index",
+    )
+
+
+def _named(named: str, cwd: Path) -> str:
+    """Return a path in full; a bare word is a name, and the catalogue knows it or not."""
+    return str((cwd / named).resolve()) if "/" in named or named in {".", ".."} else named

@@ -1,0 +1,119 @@
+"""The one assembler: settings, catalogue, dispatcher and wires made one running daemon."""
+
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from flashgrep import __version__
+from flashgrep.catalogue import Catalogue
+from flashgrep.config import Settings
+from flashgrep.daemon.control import Control
+from flashgrep.daemon.wires import Wires
+from flashgrep.errors import Unavailable
+from flashgrep.handlers import REGISTRY
+from flashgrep.places import PRIVATE_FILE, Places
+from flashgrep.rpc.auth import auth_extension
+from flashgrep.rpc.context import Extension, Log
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.limits import Limits
+
+GRACE_SECONDS = 5.0
+"""Calls in flight get this long when the daemon is told to end; what takes longer is cancelled."""
+IDLE_LOOKS = 10
+"""An idle daemon wakes so often within its idle time to see that it is idle: every three minutes by default."""
+
+
+@dataclass(slots=True)
+class Daemon:
+    """One daemon, from start to end."""
+
+    places: Places
+    settings: Settings
+    log: Log
+    cli: Extension
+    """Answers ``$/cli``; the command line stands above the daemon and is handed in."""
+    started: float = field(default_factory=time.time)
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Serve until told to stop; ``ready`` is called once every wire listens."""
+        stopping = anyio.Event()
+        async with (
+            Catalogue(state_dir=Path(self.places.state), settings=self.settings) as catalogue,
+            anyio.create_task_group() as tasks,
+        ):
+            wires = self._wires(catalogue, tasks, stopping)
+            await tasks.start(_stop_on_signals, stopping)
+            await self._open(wires, catalogue)
+            tasks.start_soon(self._stop_when_idle, wires, stopping)
+            self.log.info("started", version=__version__, pid=os.getpid(), tcp=wires.tcp)
+            ready()
+            await stopping.wait()
+            self.log.info("stopping", clients=wires.clients)
+            await wires.dispatcher.shutdown(GRACE_SECONDS)
+            tasks.cancel_scope.cancel()
+
+    def _wires(self, catalogue: Catalogue, tasks: anyio.abc.TaskGroup, stopping: anyio.Event) -> Wires:
+        wires = Wires(self.places, self.settings, tasks)
+        extensions = {
+            "$/cli": self.cli,
+            "auth": auth_extension(lambda: token(self.places), may_write=not self.settings.read_only),
+            **Control(wires, catalogue, stopping, self.started).extensions(),
+        }
+        limits = _limits(self.settings)
+        wires.dispatcher = Dispatcher(REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions)
+        return wires
+
+    async def _open(self, wires: Wires, catalogue: Catalogue) -> None:
+        token(self.places)
+        await wires.open_control()
+        await wires.open_tcp()
+        for info in catalogue.projects():
+            with suppress(Unavailable):  # logged, and shown by status; the other wires serve the project
+                await wires.open_project(Path(info.root))
+
+    async def _stop_when_idle(self, wires: Wires, stopping: anyio.Event) -> None:
+        limit = self.settings.idle_exit_minutes * 60
+        while limit:
+            await anyio.sleep(limit / IDLE_LOOKS)
+            if wires.clients:
+                wires.last_client = time.monotonic()
+            elif time.monotonic() - wires.last_client >= limit:
+                self.log.info("idle", minutes=self.settings.idle_exit_minutes)
+                stopping.set()
+
+
+def token(places: Places) -> str:
+    """Return the secret that opens TCP to others and to writing; made at the first need, readable by its user only."""
+    path = Path(places.token)
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+    return path.read_text(encoding="ascii").strip()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        max_line=settings.max_line_bytes,
+        in_flight=settings.calls_per_connection,
+        call_seconds=settings.call_timeout_seconds,
+        connections=settings.max_connections,
+    )
+
+
+async def _stop_on_signals(stopping: anyio.Event, *, task_status: Any) -> None:
+    """Set the event on SIGTERM or SIGINT; SIGHUP means that a terminal went, which is not ours."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            stopping.set()

@@ -1,0 +1,148 @@
+"""The daemon's open wires: the control socket, TCP, and one socket in each project's folder."""
+
+import stat
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+import anyio
+from anyio.abc import TaskGroup
+
+from flashgrep.config import Settings
+from flashgrep.errors import FlashgrepError, Forbidden, Unavailable
+from flashgrep.places import PRIVATE_FOLDER, PROJECT_FOLDER, Places, project_socket
+from flashgrep.reach import try_connect
+from flashgrep.registry import Session
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.tcp import serve_tcp
+from flashgrep.rpc.unix import serve_unix
+
+
+class TcpState(TypedDict):
+    """Where TCP listens, beside where it was asked to; port None: nowhere, and ``problem`` says why."""
+
+    wanted: int
+    port: int | None
+    problem: str
+
+
+@dataclass(slots=True)
+class Wires:
+    """Opens the wires, remembers what became of each, and when a client last came."""
+
+    places: Places
+    settings: Settings
+    tasks: TaskGroup
+    dispatcher: Dispatcher = field(init=False)
+    """Set once it is made: it answers by methods that tell of the wires."""
+    last_client: float = field(default_factory=time.monotonic)
+    tcp: TcpState | None = None
+    problems: dict[str, str] = field(default_factory=dict)
+    """Roots whose socket could not be opened, and why."""
+    _projects: dict[Path, anyio.CancelScope] = field(default_factory=dict)
+    _listeners: int = 0
+
+    @property
+    def clients(self) -> int:
+        """Connections open now."""
+        return len(self.dispatcher.openings) - self._listeners
+
+    async def open_control(self) -> None:
+        """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
+        await self.tasks.start(self._unix, Path(self.places.socket), ())
+
+    async def open_tcp(self) -> None:
+        """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""
+        if not self.settings.tcp.enabled:
+            return
+        wanted = self.settings.tcp.port
+        self.tcp = {"wanted": wanted, "port": None, "problem": ""}
+        try:
+            self.tcp["port"] = await self.tasks.start(self._tcp, wanted)
+        except (FlashgrepError, OSError) as error:
+            self.tcp["problem"] = str(error)
+            self.dispatcher.log.warning("no TCP", problem=str(error))
+
+    async def open_project(self, root: Path) -> str:
+        """Listen on a project's own socket and return its path.
+
+        Raises:
+            Unavailable: it cannot be opened; the project is served on the other wires all the same.
+
+        """
+        path = project_socket(str(root))
+        if root in self._projects:
+            return path
+        try:
+            _make_folder(root)
+            _refuse_live(path)
+            self._projects[root] = await self.tasks.start(self._project, root, Path(path))
+        except (FlashgrepError, OSError) as error:
+            self.problems[str(root)] = str(error)
+            self.dispatcher.log.warning("no project socket", root=str(root), problem=str(error))
+            raise Unavailable(f"no socket for {root}: {error}", reason="socket_unavailable", path=path) from None
+        self.problems.pop(str(root), None)
+        return path
+
+    def close_project(self, root: Path) -> None:
+        """Close a project's socket and hang up on its clients."""
+        scope = self._projects.pop(root, None)
+        if scope is not None:
+            scope.cancel()
+
+    def _session(self, projects: tuple[str, ...]) -> Session:
+        self.last_client = time.monotonic()
+        return Session(projects=projects, may_write=not self.settings.read_only, wire="unix")
+
+    async def _unix(self, path: Path, projects: tuple[str, ...], *, task_status: Any) -> None:
+        await self._counted(serve_unix(path, self.dispatcher, lambda: self._session(projects), task_status=task_status))
+
+    async def _tcp(self, port: int, *, task_status: Any) -> None:
+        await self._counted(serve_tcp(self.dispatcher, lambda: self._session(()), port=port, task_status=task_status))
+
+    async def _counted(self, serving: Any) -> None:
+        self._listeners += 1
+        try:
+            await serving
+        finally:
+            self._listeners -= 1
+
+    async def _project(self, root: Path, path: Path, *, task_status: Any) -> None:
+        with anyio.CancelScope() as scope:
+            await self._unix(path, (str(root),), task_status=_Started(task_status, scope))
+
+
+@dataclass(slots=True)
+class _Started:
+    """Reports a listener as started with the scope that ends it."""
+
+    status: Any
+    scope: anyio.CancelScope
+
+    def started(self, _path: Path) -> None:
+        self.status.started(self.scope)
+
+
+def _make_folder(root: Path) -> None:
+    """Make the project's own folder, private and invisible to git; a link put there by the repository is refused."""
+    folder = root / PROJECT_FOLDER
+    with suppress(FileExistsError):
+        folder.mkdir(PRIVATE_FOLDER)
+    mode = folder.lstat().st_mode
+    if not stat.S_ISDIR(mode):
+        raise Forbidden(f"{folder} is no folder", reason="unsafe_folder", path=str(folder))
+    if stat.S_IMODE(mode) != PRIVATE_FOLDER:
+        folder.chmod(PRIVATE_FOLDER)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="ascii")
+
+
+def _refuse_live(path: str) -> None:
+    """Leave alone a socket that answers: another user's daemon, or one with another state folder, serves it."""
+    found = try_connect(path)
+    if found is not None:
+        found.close()
+        raise Unavailable(f"another daemon serves {path}", reason="socket_unavailable", path=path)

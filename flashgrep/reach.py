@@ -1,0 +1,112 @@
+"""Reaching the daemon: connect to it, and start it when none answers. Standard library only, and little of that."""
+
+import fcntl
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Mapping
+
+from flashgrep.places import PRIVATE_FILE, Places, make_private
+from flashgrep.rpc import longpath
+
+READY_SECONDS = 30.0
+"""A daemon waits up to 15 s for its predecessor to finish; importing and opening sockets takes well under 1 s."""
+CONNECT_SECONDS = 5.0
+"""Connecting to a live daemon takes microseconds; one that is stopped (SIGSTOP) and has a full queue never answers."""
+DAEMON_MODULE = "flashgrep.cli.run_daemon"
+DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
+"""A program of its own, run by its path."""
+
+
+class StartFailed(OSError):
+    """No daemon answers and none could be started; the message says why and where to look."""
+
+
+def connect(places: Places, environ: Mapping[str, str], path: str = "") -> socket.socket:
+    """Return a connection to the daemon at ``path`` (default: its control socket), starting the daemon if need be.
+
+    Raises:
+        StartFailed: the daemon could not be started.
+        PermissionError: the state folder is not safe to use.
+
+    """
+    found = try_connect(path or places.socket)
+    if found is None:
+        start(places, environ)
+        found = try_connect(path or places.socket)
+    if found is None:
+        raise StartFailed(f"the daemon runs but does not answer at {path or places.socket}")
+    return found
+
+
+def try_connect(path: str) -> socket.socket | None:
+    """Return a connection to the Unix socket at ``path``, or None when nobody listens there."""
+    try:
+        found = longpath.connect_unix(path, CONNECT_SECONDS)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return None
+    found.settimeout(None)
+    return found
+
+
+def start(places: Places, environ: Mapping[str, str]) -> None:
+    """Start the daemon unless one answers by now; of many callers at once one starts it and the others wait.
+
+    Raises:
+        StartFailed: it did not become ready.
+
+    """
+    make_private(places.state)
+    lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # its holder is gone after READY_SECONDS at the latest
+        found = try_connect(places.socket)
+        if found is None:
+            _spawn(places, environ)
+        else:
+            found.close()
+    finally:
+        os.close(lock)
+
+
+def _spawn(places: Places, environ: Mapping[str, str]) -> None:
+    """Start a detached daemon and wait until it says through a pipe that it listens, or why it cannot."""
+    reader, writer = os.pipe()
+    try:
+        os.set_inheritable(writer, True)
+        # -P: the folder the user stands in must not be importable, a repository may hold a json.py.
+        daemon = [sys.executable, "-P", "-m", DAEMON_MODULE, "--ready-fd", str(writer)]
+        command = [sys.executable, "-I", "-S", DETACH, str(writer), *daemon]
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, places.crash_log, flags, PRIVATE_FILE),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        child = os.posix_spawn(sys.executable, command, environ, file_actions=actions, setsid=True)
+        os.close(writer)
+        writer = -1
+        said = _read_line(reader, time.monotonic() + READY_SECONDS)
+        os.waitpid(child, 0)  # detach forks the daemon away from this child, which is gone at once
+    finally:
+        os.close(reader)
+        if writer >= 0:
+            os.close(writer)
+    if said != b"ready\n":
+        reason = said.decode(errors="replace").strip() or f"it ended before it was ready, see {places.crash_log}"
+        raise StartFailed(f"the daemon could not be started: {reason}")
+
+
+def _read_line(reader: int, until: float) -> bytes:
+    said = b""
+    while not said.endswith(b"\n"):
+        ready, _, _ = select.select([reader], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            return f"it was not ready after {READY_SECONDS:.0f} s".encode()
+        piece = os.read(reader, 4096)
+        if not piece:
+            break
+        said += piece
+    return said
