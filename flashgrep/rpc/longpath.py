@@ -1,0 +1,72 @@
+"""Unix sockets at paths longer than the 107 bytes an address holds (103 on macOS).
+
+Linux: through a descriptor of the folder, ``/proc/self/fd/N/name``. Elsewhere: through a symbolic link to the folder,
+in a private folder of its own, for as long as the call takes.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+
+LONGEST = 107 if sys.platform == "linux" else 103  # sun_path less its closing zero
+
+
+def connect_unix(path: str | bytes, timeout: float | None = None) -> socket.socket:
+    """Return a socket connected to the one at ``path``; ``timeout`` in seconds stays set on it.
+
+    Raises:
+        OSError: nobody listens there.
+
+    """
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connected.settimeout(timeout)
+        _by_short_name(os.fsencode(path), connected.connect)
+    except BaseException:
+        connected.close()
+        raise
+    return connected
+
+
+def bind_unix(unbound: socket.socket, path: str | bytes) -> None:
+    """Bind a socket at ``path``.
+
+    Raises:
+        OSError: the path exists or the folder does not.
+
+    """
+    _by_short_name(os.fsencode(path), unbound.bind)
+
+
+def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
+    if len(path) <= LONGEST:
+        use(path)
+    elif sys.platform == "linux":
+        _by_descriptor(path, use)
+    else:
+        _by_link(path, use)
+
+
+def _by_descriptor(path: bytes, use: Callable[[bytes], None]) -> None:
+    folder, name = os.path.split(path)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        use(b"/proc/self/fd/%d/%s" % (descriptor, name))
+    finally:
+        os.close(descriptor)
+
+
+def _by_link(path: bytes, use: Callable[[bytes], None]) -> None:
+    folder, name = os.path.split(os.path.abspath(path))
+    private = b"/tmp/fgrep-" + os.urandom(8).hex().encode()  # made by mkdir, which fails on an existing one
+    link = private + b"/d"
+    os.mkdir(private, 0o700)
+    try:
+        os.symlink(folder, link)
+        try:
+            use(link + b"/" + name)
+        finally:
+            os.unlink(link)
+    finally:
+        os.rmdir(private)

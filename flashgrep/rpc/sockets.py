@@ -1,0 +1,124 @@
+"""A socket as a byte stream, and the accept loop that TCP and Unix sockets share.
+
+Not anyio's own streams: its accepted TCP stream lets the event loop read ahead of us without a bound, so that a client
+could fill the memory while its calls wait for their turn.
+"""
+
+import errno
+import select
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import ByteStream
+
+from flashgrep.rpc.context import Log
+from flashgrep.rpc.openings import Openings
+
+BACKLOG = 1024  # a burst of clients waits here, not in their retry loops
+_GONE = select.POLLHUP | select.POLLERR
+_NO_MORE_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class SocketStream(ByteStream):
+    """One connected, non-blocking socket: what is not received stays in the kernel's bounded buffer."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        connected.setblocking(False)
+        self.socket = connected
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        """Return what has come, at most ``max_bytes``."""
+        while True:
+            try:
+                data = self.socket.recv(max_bytes)
+            except BlockingIOError:
+                await anyio.wait_readable(self.socket)
+            except OSError as error:
+                raise anyio.BrokenResourceError from error
+            else:
+                if not data:
+                    raise anyio.EndOfStream
+                return data
+
+    async def send(self, item: bytes) -> None:
+        """Send all of ``item``."""
+        rest = memoryview(item)
+        while rest:
+            try:
+                rest = rest[self.socket.send(rest) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self.socket)
+            except OSError as error:
+                raise anyio.BrokenResourceError from error
+
+    async def send_eof(self) -> None:
+        """Tell the other end that nothing more comes."""
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """Close; whoever waits on the stream is told."""
+        if self.socket.fileno() >= 0:
+            anyio.notify_closing(self.socket)
+            self.socket.close()
+        await anyio.lowlevel.checkpoint()
+
+    def hung_up(self) -> bool:
+        """Tell whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
+        poll = select.poll()
+        poll.register(self.socket, 0)
+        return any(event & _GONE for _, event in poll.poll(0))
+
+
+Handle: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
+"""Serves one client."""
+
+
+class Listener:
+    """Accepts clients until told to stop; each runs in a task of its own."""
+
+    def __init__(self, listening: socket.socket, openings: Openings, log: Log) -> None:
+        self._socket = listening
+        self._openings = openings
+        self._log = log
+        self._accepting = anyio.CancelScope()
+        self._whole = anyio.CancelScope()
+
+    async def run(self, handle: Handle) -> None:
+        """Hand each client to ``handle``; return when stopped and all clients are done."""
+        self._openings.add(self)
+        try:
+            with self._whole:
+                async with anyio.create_task_group() as clients:
+                    with self._accepting:
+                        while True:
+                            clients.start_soon(handle, await self._accept())
+        finally:
+            self._openings.discard(self)
+
+    def stop_reading(self) -> None:
+        """Accept no further client."""
+        self._accepting.cancel()
+
+    def abort(self) -> None:
+        """Cancel every client."""
+        self._whole.cancel()
+
+    async def _accept(self) -> SocketStream:
+        while True:
+            try:
+                return SocketStream(self._socket.accept()[0])
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+            except OSError as error:
+                # A client that gave up in the queue is no matter; out of descriptors, the others must end first.
+                if error.errno in _NO_MORE_FILES:
+                    self._log.warning("cannot accept", cause=error.strerror)
+                    await anyio.sleep(0.1)
+                else:
+                    await anyio.lowlevel.checkpoint()

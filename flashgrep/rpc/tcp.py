@@ -1,0 +1,81 @@
+"""TCP on the loopback address: for the same user, or for whoever shows the token."""
+
+import errno
+import socket
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskStatus
+
+from flashgrep.errors import Busy
+from flashgrep.registry import Session
+from flashgrep.rpc.admission import Door, PeerUid, peer_uid, same_user
+from flashgrep.rpc.connection import serve_connection
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
+
+HOST = "127.0.0.1"
+PORT = 7777
+
+
+async def serve_tcp(
+    dispatcher: Dispatcher,
+    session: Callable[[], Session],
+    *,
+    port: int = PORT,
+    further_ports: int = 20,
+    owner: PeerUid = peer_uid,
+    task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve clients of a loopback port until the dispatcher shuts down; started with the port bound.
+
+    A port in use is passed over for the next free one of ``further_ports``; port 0 takes any. ``session`` makes the
+    session of a client; its rights are set here: another user's may call ``auth`` only, and nobody may write without.
+
+    Raises:
+        Busy: no port is free.
+
+    """
+    door = Door(dispatcher)
+
+    async def handle(stream: SocketStream) -> None:
+        await _admit(stream, dispatcher, session(), owner)
+
+    with _listen(port, further_ports) as listening:
+        task_status.started(listening.getsockname()[1])
+        await Listener(listening, dispatcher.openings, dispatcher.log).run(door.guard(handle))
+
+
+async def _admit(stream: SocketStream, dispatcher: Dispatcher, session: Session, owner: PeerUid) -> None:
+    try:
+        stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
+    except OSError:  # reset before we came to it
+        return
+    uid = await owner(theirs, ours)
+    session.authenticated = same_user(uid)
+    session.may_write = False
+    session.wire = "tcp"
+
+    async def hung_up() -> bool:
+        return stream.hung_up() or (uid is not None and await owner(theirs, ours) is None)
+
+    await serve_connection(stream, session, dispatcher, guarded=True, hung_up=hung_up)
+
+
+def _listen(port: int, further: int) -> socket.socket:
+    ports = range(port, port + further + 1) if port else range(1)
+    for candidate in ports:
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections just closed do not count
+            listening.bind((HOST, candidate))
+            listening.listen(BACKLOG)
+        except OSError as error:
+            listening.close()
+            if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+                raise
+        else:
+            listening.setblocking(False)
+            return listening
+    raise Busy(f"no free port from {ports[0]} to {ports[-1]}", reason="port_in_use")
