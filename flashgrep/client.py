@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from socket import socket
 
 from flashgrep.places import Places, state_folder
 from flashgrep.pump import pump
@@ -24,6 +24,8 @@ MCP = "mcp"
 ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+Answer = dict[str, dict[str, str]]
+"""A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
 LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.shim"
 
@@ -40,6 +42,23 @@ def main() -> int:
     except (OSError, ValueError) as error:
         os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
         return ERROR
+
+
+def ask(connection: socket, method: str, params: dict[str, object]) -> Answer:
+    """Send one request and return its response.
+
+    Raises:
+        StartFailed: the daemon ended first.
+
+    """
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    connection.sendall(json.dumps(request).encode() + b"\n")
+    return _answer(connection)
+
+
+def as_latin1(text: str) -> str:
+    """Return a path or an argument as JSON can carry it: its bytes, each as one character."""
+    return os.fsencode(text).decode("latin-1")
 
 
 def _run(arguments: list[str]) -> int:
@@ -84,15 +103,14 @@ def _classic(arguments: list[str]) -> int:
 
 def _hot(arguments: list[str]) -> int:
     request = {
-        "argv": [_as_latin1(argument) for argument in arguments],
-        "cwd": _as_latin1(os.getcwd()),
+        "argv": [as_latin1(argument) for argument in arguments],
+        "cwd": as_latin1(os.getcwd()),
         "tty": os.isatty(1),
         "color": _wants_color(),
         "width": _width(),
     }
     with connect(Places(state_folder(os.environ)), os.environ) as connection:
-        connection.sendall(_line("$/cli", request))
-        answer = _answer(connection)
+        answer = ask(connection, "$/cli", request)
     return _show(answer)
 
 
@@ -107,22 +125,18 @@ def _width() -> int:
         return 80
 
 
-def _line(method: str, params: dict[str, Any]) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
-
-
-def _answer(connection: Any) -> dict[str, Any]:
-    pieces = []
+def _answer(connection: socket) -> Answer:
+    pieces: list[bytes] = []
     while not pieces or not pieces[-1].endswith(b"\n"):
         piece = connection.recv(262_144)
         if not piece:
             raise StartFailed("the daemon ended before it answered; its log: fgrep daemon logs")
         pieces.append(piece)
-    answer: dict[str, Any] = json.loads(b"".join(pieces))
+    answer: Answer = json.loads(b"".join(pieces))
     return answer
 
 
-def _show(answer: dict[str, Any]) -> int:
+def _show(answer: Answer) -> int:
     if "error" in answer:
         os.write(2, f"fgrep: {answer['error']['message']}\n".encode(errors="replace"))
         return ERROR
@@ -138,10 +152,6 @@ def _write(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _as_latin1(text: str) -> str:
-    return os.fsencode(text).decode("latin-1")
-
-
 def _rpc(arguments: list[str]) -> int:
     """Carry JSON-RPC lines between stdin, stdout and the daemon, bound to the project of the folder, if it has one."""
     if len(arguments) > 1:
@@ -149,8 +159,7 @@ def _rpc(arguments: list[str]) -> int:
     places = Places(state_folder(os.environ))
     folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
     with connect(places, os.environ) as control:
-        control.sendall(_line("$/open", {"folder": _as_latin1(folder), "adopt": bool(arguments)}))
-        answer = _answer(control)
+        answer = ask(control, "$/open", {"folder": as_latin1(folder), "adopt": bool(arguments)})
         if "error" in answer:
             return _show(answer)
         socket_path = answer["result"]["socket"]

@@ -156,7 +156,7 @@ def load(
     return _merged(sources)
 
 
-def keys() -> Iterator[tuple[str, FieldInfo]]:
+def declared() -> Iterator[tuple[str, FieldInfo]]:
     """Yield every setting's dotted key with its declaration, in order."""
     yield from _keys(Settings, "")
 
@@ -177,7 +177,7 @@ def example() -> str:
         "# The environment comes after the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
     )
     lines, section = [head], ""
-    for key, field in keys():
+    for key, field in declared():
         name, _, leaf = key.rpartition(".")
         if name != section:
             lines.append(f"[{name}]\n")
@@ -210,7 +210,7 @@ def _keys(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]
 
 
 def _defaults() -> dict[str, Any]:
-    return {key: field.default for key, field in keys()}
+    return {key: field.default for key, field in declared()}
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tuple[str, Any]]:
-    known = {key for key, _ in keys()}
+    known = {key for key, _ in declared()}
     sections = {key.rpartition(".")[0] for key in known} - {""}
     for name, item in table.items():
         key = prefix + name
@@ -250,7 +250,7 @@ def _unknown(source: str, key: str, known: list[str]) -> BadSetting:
 
 
 def _confined(table: dict[str, Any], source: str, user: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = [key for key, field in keys() if "project" in _marks(field)]
+    allowed = [key for key, field in declared() if "project" in _marks(field)]
     for key in table:
         if key not in allowed:
             message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
@@ -262,7 +262,7 @@ def _confined(table: dict[str, Any], source: str, user: Mapping[str, Any]) -> di
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in keys()}
+    names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in declared()}
     found: dict[str, Any] = {}
     for name, text in environ.items():
         if name in names:
@@ -296,7 +296,7 @@ def _check_alone(source: str, table: Mapping[str, Any]) -> None:
 
 
 def _allowed(key: str) -> str:
-    field = dict(keys())[key]
+    field = dict(declared())[key]
     bounds = {
         name: getattr(rule, name) for rule in field.metadata for name in ("ge", "gt", "le") if hasattr(rule, name)
     }

@@ -14,21 +14,19 @@ MOST_HELD = 1024 * 1024
 def pump(connection: socket.socket, source: int = 0, sink: int = 1) -> None:
     """Carry ``source`` to the connection and the connection to ``sink``, until the connection ends."""
     connection.setblocking(False)
+    wire = connection.fileno()
     up, down, source_open = bytearray(), bytearray(), True
     while True:
-        readers = [connection] if len(down) < MOST_HELD else []
-        readable, writable, _ = select.select(
-            [*readers, *([source] if source_open and len(up) < MOST_HELD else [])],
-            [*([connection] if up else []), *([sink] if down else [])],
-            [],
-        )
+        readers = ([wire] if len(down) < MOST_HELD else []) + ([source] if source_open and len(up) < MOST_HELD else [])
+        writers = ([wire] if up else []) + ([sink] if down else [])
+        readable, writable, _ = select.select(readers, writers, [])
         if source in readable:
             source_open = _take(os.read(source, PIECE), up)
-        if connection in writable:
+        if wire in writable:
             del up[: connection.send(up)]
         if not source_open and not up:
             _no_more(connection)
-        if connection in readable and not _take(_received(connection), down):
+        if wire in readable and not _take(_received(connection), down):
             _drain(sink, down)
             return
         if sink in writable:

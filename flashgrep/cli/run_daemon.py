@@ -48,10 +48,15 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
     """
     places = Places(state_folder(environ))
     with holding_lock(places):
-        settings = config.load(user_file=Path(config_file(environ)), environ=environ, flags=flags).settings
+
+        def settings_for(root: Path | None) -> config.Settings:
+            user_file = Path(config_file(environ))
+            return config.load(user_file=user_file, project_root=root, environ=environ, flags=flags).settings
+
+        settings = settings_for(None)
         log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
         _raise_descriptor_limit()
-        anyio.run(Daemon(places, settings, log, _cli).run, lambda: tell("ready"))
+        anyio.run(Daemon(places, settings, log, _cli, settings_for).run, lambda: tell("ready"))
 
 
 async def _cli(context: RequestContext, params: Any) -> dict[str, Any]:

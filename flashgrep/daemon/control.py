@@ -12,12 +12,15 @@ from typing import Any
 import anyio
 
 from flashgrep import __version__
-from flashgrep.daemon.projects import enclosing_root
+from flashgrep.catalogue import Catalogue, ProjectInfo
+from flashgrep.daemon.projects import enclosing_root, root_of
 from flashgrep.daemon.wires import Wires
 from flashgrep.errors import Forbidden, InvalidParams, NotFound, Unavailable
 from flashgrep.rpc.context import Extension, RequestContext
+from flashgrep.workspace import Workspace
 
 KIB = 1024
+PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "words_left")
 
 
 @dataclass(slots=True)
@@ -25,7 +28,7 @@ class Control:
     """Answers what only the daemon itself knows; over TCP it answers nothing but status."""
 
     wires: Wires
-    catalogue: Any
+    catalogue: Catalogue
     stopping: anyio.Event
     started: float
 
@@ -35,6 +38,7 @@ class Control:
             "$/status": self.status,
             "$/shutdown": self.shutdown,
             "$/open": self.open,
+            "$/indexing": self.indexing,
             "$/remove": self.remove,
         }
 
@@ -51,7 +55,7 @@ class Control:
             "socket": self.wires.places.socket,
             "tcp": self.wires.tcp,
             "idle_exit_minutes": self.wires.settings.idle_exit_minutes,
-            "projects": [{"name": info.name, "root": str(info.root)} for info in self.catalogue.projects()],
+            "projects": self._projects(),
             "problems": self.wires.problems,
         }
 
@@ -65,7 +69,7 @@ class Control:
         """Return the socket of the project ``folder`` lies in; ``adopt`` makes the folder one if it lies in none."""
         _local_only(context)
         folder = Path(_native(params, "folder"))
-        known = [Path(info.root) for info in self.catalogue.projects()]
+        known = [info.root for info in self.catalogue.projects()]
         try:
             root = enclosing_root(folder, known)
         except NotFound:
@@ -73,21 +77,43 @@ class Control:
                 return {"root": None, "socket": None}
             root = folder
         workspace = await self.catalogue.open(str(root))
+        root = root_of(workspace)
         try:
-            socket = _as_latin1(await self.wires.open_project(Path(workspace.root)))
+            socket = _as_latin1(await self.wires.open_project(root))
         except Unavailable:  # a read-only folder: the caller goes on over the control socket
             socket = None
-        return {"root": _as_latin1(str(workspace.root)), "name": workspace.name, "socket": socket}
+        return {"root": _as_latin1(str(root)), "name": workspace.name, "socket": socket}
+
+    async def indexing(self, context: RequestContext, params: Any) -> dict[str, Any]:
+        """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed."""
+        _local_only(context)
+        workspace = await self.catalogue.open(_native(params, "root"))
+        progress, size = workspace.progress, await workspace.size()
+        done = progress.stage == "failed" or (progress.stage == "ready" and not workspace.tree.pending)
+        return {
+            **{name: getattr(progress, name) for name in PROGRESS},
+            "eta_seconds": progress.eta_seconds(),
+            "files": size.files if size else 0,
+            "done": done,
+        }
 
     async def remove(self, context: RequestContext, params: Any) -> dict[str, Any]:
         """Forget a project, by name or root, and close its socket."""
         _local_only(context)
-        name = _native(params, "name")
-        roots = [Path(info.root) for info in self.catalogue.projects() if name in (info.name, str(info.root))]
-        await self.catalogue.remove(name)
-        for root in roots:
-            self.wires.close_project(root)
-        return {"removed": [str(root) for root in roots]}
+        root = await self.catalogue.remove(_native(params, "name"))
+        self.wires.close_project(root)
+        return {"removed": [_as_latin1(str(root))]}
+
+    def _projects(self) -> list[dict[str, Any]]:
+        opened = {workspace.name: workspace for workspace in self.catalogue.opened()}
+        return [_told(info, opened.get(info.name)) for info in self.catalogue.projects()]
+
+
+def _told(info: ProjectInfo, workspace: Workspace | None) -> dict[str, Any]:
+    stage, problem = "closed", ""
+    if workspace is not None:
+        stage, problem = workspace.progress.stage, workspace.progress.detail
+    return {"name": info.name, "root": str(info.root), "stage": stage, "problem": problem}
 
 
 def _local_only(context: RequestContext) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from flashgrep.index import schema
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.postings import Block, encode, pairs_of
-from flashgrep.index.reader import FileRow
+from flashgrep.index.rows import FileRow
 from flashgrep.index.words import words_of
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file

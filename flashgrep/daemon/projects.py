@@ -1,25 +1,31 @@
 """Which project a folder belongs to, and the sockets of the projects."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+from flashgrep.catalogue import Catalogue
 from flashgrep.errors import NotFound
 from flashgrep.registry import Call
+from flashgrep.workspace import Workspace
 
 
-async def bind(call: Call[Any], cwd: Path, named: str | None) -> Path:
+async def bind(call: Call[Catalogue], cwd: Path, named: str | None) -> Path:
     """Bind the caller's session to a project, by name or path, or the one ``cwd`` lies in; return its root.
 
     Raises:
         NotFound: no name was given and ``cwd`` lies in no project and no git work tree.
 
     """
-    known = [Path(info.root) for info in call.host.projects()]
-    wanted = _named(named, cwd) if named else str(enclosing_root(cwd, known))
-    workspace = await call.host.open(wanted)
-    call.session.projects = (str(workspace.root),)
-    return Path(workspace.root)
+    wanted = _named(named, cwd) if named else str(enclosing_root(cwd, [info.root for info in call.host.projects()]))
+    root = root_of(await call.host.open(wanted))
+    call.session.projects = (str(root),)
+    return root
+
+
+def root_of(workspace: Workspace) -> Path:
+    """Return the folder of an open project."""
+    return Path(os.fsdecode(workspace.root))
 
 
 def enclosing_root(folder: Path, known: Iterable[Path]) -> Path:

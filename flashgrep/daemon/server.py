@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+from structlog.typing import FilteringBoundLogger
 
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
@@ -22,7 +23,7 @@ from flashgrep.errors import Unavailable
 from flashgrep.handlers import REGISTRY
 from flashgrep.places import PRIVATE_FILE, Places
 from flashgrep.rpc.auth import auth_extension
-from flashgrep.rpc.context import Extension, Log
+from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.limits import Limits
 
@@ -38,16 +39,20 @@ class Daemon:
 
     places: Places
     settings: Settings
-    log: Log
+    log: FilteringBoundLogger
     cli: Extension
     """Answers ``$/cli``; the command line stands above the daemon and is handed in."""
+    settings_for: Callable[[Path], Settings]
+    """Settings with those of the project at a root merged in."""
     started: float = field(default_factory=time.time)
 
     async def run(self, ready: Callable[[], None]) -> None:
         """Serve until told to stop; ``ready`` is called once every wire listens."""
         stopping = anyio.Event()
         async with (
-            Catalogue(state_dir=Path(self.places.state), settings=self.settings) as catalogue,
+            Catalogue(
+                state_dir=Path(self.places.state), settings=self.settings, settings_for=self.settings_for
+            ) as catalogue,
             anyio.create_task_group() as tasks,
         ):
             wires = self._wires(catalogue, tasks, stopping)
@@ -78,7 +83,7 @@ class Daemon:
         await wires.open_tcp()
         for info in catalogue.projects():
             with suppress(Unavailable):  # logged, and shown by status; the other wires serve the project
-                await wires.open_project(Path(info.root))
+                await wires.open_project(info.root)
 
     async def _stop_when_idle(self, wires: Wires, stopping: anyio.Event) -> None:
         limit = self.settings.idle_exit_minutes * 60

@@ -1,0 +1,58 @@
+"""What the local commands share: asking the daemon, and saying what went wrong."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, cast
+
+import typer
+
+from flashgrep.client import ask
+from flashgrep.places import Places, state_folder
+from flashgrep.reach import connect, try_connect
+
+ERROR = 2
+
+
+def places() -> Places:
+    """Return where this user's daemon lives."""
+    return Places(state_folder(os.environ))
+
+
+def ask_daemon(method: str, **params: object) -> Any:
+    """Return the result of one of the daemon's methods; the daemon is started if need be."""
+    with connect(places(), os.environ) as connection:
+        return _result(ask(connection, method, params))
+
+
+def ask_running(method: str, **params: object) -> Any | None:
+    """Return the result of one of the daemon's methods, or None when no daemon runs."""
+    connection = try_connect(places().socket)
+    if connection is None:
+        return None
+    with connection:
+        return _result(ask(connection, method, params))
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with a message on stderr and status 2."""
+    sys.stderr.write(f"fgrep: {message}\n")
+    raise typer.Exit(ERROR)
+
+
+@contextmanager
+def failing_cleanly() -> Iterator[None]:
+    """End the command readably when the daemon cannot be reached or a folder not be used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        fail(str(error))
+
+
+def _result(answer: dict[str, dict[str, str]]) -> Any:
+    if "error" in answer:
+        error = cast("dict[str, Any]", answer["error"])
+        suggestion = error.get("data", {}).get("suggestion")
+        fail(error["message"] + (f"\nfgrep: {suggestion}" if suggestion else ""))
+    return answer["result"]

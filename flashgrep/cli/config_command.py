@@ -1,0 +1,46 @@
+"""``fgrep config``: every setting, its value and where the value comes from."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashgrep import config
+from flashgrep.cli.ask import fail
+from flashgrep.errors import BadSetting
+from flashgrep.places import PROJECT_FOLDER, config_file
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the settings.")
+
+
+@app.command()
+def show(
+    path: Annotated[Path, typer.Argument(help="A folder; its project's settings are merged in.")] = Path(),
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Show every setting with its value and its origin: default, a file, the environment or a flag."""
+    try:
+        loaded = config.load(
+            user_file=Path(config_file(os.environ)), project_root=_project(path.resolve()), environ=os.environ
+        )
+    except BadSetting as error:
+        fail(error.message)
+    rows = [(key, config.value(loaded.settings, key), loaded.origins[key]) for key, _ in config.declared()]
+    if as_json:
+        typer.echo(json.dumps({key: {"value": value, "origin": origin} for key, value, origin in rows}, indent=2))
+        return
+    for key, value, origin in rows:
+        typer.echo(f"{key:<22} {json.dumps(value):<12} {origin}")
+
+
+@app.command()
+def path() -> None:
+    """Print the path of your config.toml, whether it is there or not."""
+    typer.echo(config_file(os.environ))
+
+
+def _project(folder: Path) -> Path | None:
+    return next((one for one in (folder, *folder.parents) if (one / PROJECT_FOLDER / "config.toml").is_file()), None)

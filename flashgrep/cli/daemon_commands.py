@@ -1,0 +1,118 @@
+"""``fgrep daemon``: start, stop, restart, status, logs, run."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flashgrep.cli import run_daemon
+from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly, places
+from flashgrep.daemon import lifecycle
+from flashgrep.errors import FlashgrepError
+from flashgrep.reach import start as start_daemon
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
+NOT_RUNNING = 1
+MIB = 1024 * 1024
+
+
+@app.command()
+def start() -> None:
+    """Start the daemon unless it runs; every other command does so by itself."""
+    with failing_cleanly():
+        start_daemon(places(), os.environ)
+        _print_status(ask_daemon("$/status"))
+
+
+@app.command()
+def stop() -> None:
+    """End the daemon: calls in flight are finished, then it goes."""
+    if not stop_daemon():
+        typer.echo("not running")
+
+
+@app.command()
+def restart() -> None:
+    """End the daemon and start a new one."""
+    stop_daemon()
+    start()
+
+
+@app.command()
+def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the raw status as JSON.")] = False) -> None:
+    """Show whether the daemon runs, where it listens and what it serves; exit status 1 when it does not run."""
+    with failing_cleanly():
+        found = ask_running("$/status")
+    if found is None:
+        typer.echo("not running")
+        raise typer.Exit(NOT_RUNNING)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        _print_status(found)
+
+
+@app.command()
+def logs(
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last.")] = 50,
+) -> None:
+    """Show the end of the daemon's log, one JSON object a line, and where it is."""
+    log = Path(places().log)
+    sys.stderr.write(f"{log}\n")
+    if log.exists():
+        typer.echo("\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]))
+
+
+@app.command()
+def run(
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="TCP port instead of the configured one.")] = None,
+    idle_minutes: Annotated[float | None, typer.Option(min=0, help="Idle minutes before it ends; 0: never.")] = None,
+) -> None:
+    """Run the daemon in the foreground, for a service manager or to look at it; it logs to its file."""
+    flags = {"tcp.port": port, "idle_exit_minutes": idle_minutes}
+    given = {key: item for key, item in flags.items() if item is not None}
+    try:
+        run_daemon.run(os.environ, given, lambda said: typer.echo(said, err=True))
+    except (FlashgrepError, OSError) as error:
+        fail(str(error))
+
+
+def stop_daemon() -> bool:
+    """End the daemon, asked first, by signals if it does not answer; say whether one ran."""
+    here = places()
+    if lifecycle.holder(here) is None:
+        return False
+    with failing_cleanly():
+        ask_running("$/shutdown")
+        if not lifecycle.wait_until_free(here, lifecycle.STOP_SECONDS) and not lifecycle.terminate(here):
+            fail(f"the daemon (process {lifecycle.holder(here)}) cannot be stopped")
+    return True
+
+
+def _print_status(found: Mapping[str, Any]) -> None:
+    for name, text in _status_rows(found):
+        typer.echo(f"{name:<10} {text}")
+
+
+def _status_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    rows = [
+        ("running", f"process {found['pid']}, flashgrep {found['version']}, up {found['uptime_seconds']:.0f} s"),
+        ("memory", f"{found['memory_bytes'] / MIB:.0f} MiB, {found['clients']} clients"),
+        ("socket", found["socket"]),
+        ("tcp", _tcp(found["tcp"])),
+    ]
+    rows += [("project", f"{project['name']}  {project['root']}") for project in found["projects"]]
+    return rows + [("problem", f"{root}: {problem}") for root, problem in found["problems"].items()]
+
+
+def _tcp(tcp: Mapping[str, Any] | None) -> str:
+    if tcp is None:
+        return "off"
+    if tcp["port"] is None:
+        return f"none: {tcp['problem']}"
+    moved = tcp["wanted"] not in (0, tcp["port"])
+    return f"127.0.0.1:{tcp['port']}" + (f" (port {tcp['wanted']} was taken)" if moved else "")

@@ -1,0 +1,129 @@
+"""``fgrep index`` and ``fgrep projects``: which folders are projects, and how far their index is."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly
+from flashgrep.cli.uninstall import clear_project
+from flashgrep.client import as_latin1
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects.")
+LOOK_SECONDS = 0.1
+PLAIN_SECONDS = 2.0
+"""Lines of progress come so often where there is no terminal to draw on."""
+MB = 1_000_000
+PathArgument = Annotated[Path, typer.Argument(help="A folder of the project; its git work tree is taken, if any.")]
+
+
+def index(
+    path: PathArgument = Path(),
+    *,
+    background: Annotated[bool, typer.Option("--background", "-b", help="Return at once; indexing goes on.")] = False,
+) -> None:
+    """Make a folder a project, index it and show how far it is; answers are right before it is done, only slower."""
+    with failing_cleanly():
+        opened = add_project(path)
+        typer.echo(f"{opened['name']}  {_shown(opened['root'])}")
+        if not background:
+            show_progress(opened["root"])
+
+
+@app.command()
+def add(path: PathArgument = Path()) -> None:
+    """Make a folder a project; it is indexed in the background."""
+    with failing_cleanly():
+        opened = add_project(path)
+        typer.echo(f"{opened['name']}  {_shown(opened['root'])}")
+
+
+@app.command("list")
+def list_projects() -> None:
+    """List the projects: name and folder."""
+    with failing_cleanly():
+        for project in ask_daemon("$/status")["projects"]:
+            typer.echo(f"{project['name']}  {project['root']}")
+
+
+@app.command()
+def remove(name: Annotated[str, typer.Argument(help="The project's name or folder.")]) -> None:
+    """Forget a project and delete its .flashgrep folder; its own files are not touched."""
+    with failing_cleanly():
+        wanted = str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
+        for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:
+            clear_project(Path(_shown(root)))
+            typer.echo(f"removed {_shown(root)}")
+
+
+def add_project(path: Path) -> Any:
+    """Have the daemon open the project ``path`` lies in, or ``path`` itself."""
+    if not path.is_dir():
+        fail(f"no such folder: {path}")
+    return ask_daemon("$/open", folder=as_latin1(str(path.resolve())), adopt=True)
+
+
+def show_progress(root: str) -> None:
+    """Show indexing on stderr until it is done: a bar on a terminal, lines elsewhere."""
+    console = Console(stderr=True)
+    begun = time.monotonic()
+    state = _draw(console, root) if console.is_terminal else _print_lines(root)
+    if state["stage"] == "failed":
+        fail(f"indexing failed: {state['detail']}")
+    sys.stderr.write(f"indexed: {state['files']:,} files, after {time.monotonic() - begun:.1f} s\n")
+
+
+def _states(root: str) -> Iterator[Any]:
+    while True:
+        state = ask_running("$/indexing", root=root)
+        if state is None:
+            fail("the daemon ended while it was indexing; see fgrep daemon logs")
+        yield state
+        if state["done"]:
+            return
+        time.sleep(LOOK_SECONDS)
+
+
+def _draw(console: Console, root: str) -> Any:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[shown]}"))
+    state: Any = None
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("listing", total=None, shown="")
+        for state in _states(root):
+            _advance(progress, task, state)
+    return state
+
+
+def _advance(progress: Progress, task: TaskID, state: Any) -> None:
+    total = state["bytes_total"] or None
+    progress.update(task, description=state["stage"], completed=state["bytes_done"], total=total, shown=_told(state))
+
+
+def _print_lines(root: str) -> Any:
+    state: Any = None
+    next_line = 0.0
+    for state in _states(root):
+        if time.monotonic() >= next_line and not state["done"]:
+            sys.stderr.write(f"{state['stage']}: {_told(state)}\n")
+            next_line = time.monotonic() + PLAIN_SECONDS
+    return state
+
+
+def _told(state: Any) -> str:
+    if state["stage"] == "words":
+        return f"{state['words_left']:,} texts left"
+    if not state["files_total"]:
+        return "…"
+    eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"
+    files = f"{state['files_done']:,}/{state['files_total']:,} files"
+    return f"{files}, {state['bytes_done'] / MB:.0f}/{state['bytes_total'] / MB:.0f} MB{eta}"
+
+
+def _shown(root: str) -> str:
+    return os.fsdecode(root.encode("latin-1"))
