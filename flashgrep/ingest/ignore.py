@@ -6,12 +6,12 @@ A Scope is what holds inside one folder: the rule sets that reach it, in ripgrep
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, matcher, plain, translate
+from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
 
 MAX_RULES_FILE = 16 << 20
 """Bytes read of one ignore file; nobody writes a larger one by hand, and its tables stay under 100 MB."""
@@ -41,13 +41,18 @@ class _Run(NamedTuple):
     paths: frozenset[bytes]
     folder_paths: frozenset[bytes]
     globs: Callable[[bytes], bool] | None
+    folder_globs: Callable[[bytes], bool] | None
 
     def matches(self, path: bytes, name: bytes, is_dir: bool) -> bool:  # noqa: FBT001 - hot, called by position
         if name in self.names or path in self.paths:
             return True
-        if is_dir and (name in self.folder_names or path in self.folder_paths):
+        if self.globs is not None and self.globs(path):
             return True
-        return self.globs is not None and self.globs(path + b"/" if is_dir else path)
+        if not is_dir:
+            return False
+        if name in self.folder_names or path in self.folder_paths:
+            return True
+        return self.folder_globs is not None and self.folder_globs(path)
 
 
 def parse_rules(text: bytes, dialect: Dialect = GIT) -> Iterator[Rule]:
@@ -99,8 +104,8 @@ class RuleSet:
         ]
         self._names = frozenset(rule.plain for rule in listed if rule.plain is not None and not rule.by_path)
         self._paths = _by_folder(rule.plain for rule in listed if rule.plain is not None and rule.by_path)
-        self._name_globs = _anywhere(rule.source for rule in listed if rule.plain is None and not rule.by_path)
-        self._path_globs = _anywhere(rule.source for rule in listed if rule.plain is None and rule.by_path)
+        self._find_names = _anywhere(rule.source for rule in listed if rule.plain is None and not rule.by_path)
+        self._find_paths = _anywhere(rule.source for rule in listed if rule.plain is None and rule.by_path)
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
         """Return True for ignored, False for asked back by a negation, None where no rule speaks."""
@@ -110,23 +115,23 @@ class RuleSet:
                 return run.ignores
         return None
 
-    def touches(self, folder: bytes, names: Sequence[bytes], joined: bytes) -> bool:
-        """Return whether a rule may speak of any of ``names`` in ``folder``; ``joined`` is them, NUL around each.
+    def touched(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
+        """Yield the names in ``folder`` that some rule speaks of; ``joined`` is all of them, NUL on both sides of each.
 
-        False is certain. It costs one pass over the folder's names, so most folders need no look at single names.
+        It costs one pass over the folder's names, so that most names need no look of their own.
         """
-        if not self._names.isdisjoint(names):
-            return True
-        if self._name_globs is not None and self._name_globs(joined):
-            return True
-        if not self._paths and self._path_globs is None:
-            return False
-        local = (self._prefix + folder[self._strip :]).removesuffix(b"/")
-        if not self._paths.get(local, _NOTHING).isdisjoint(names):
-            return True
-        if self._path_globs is None:
-            return False
-        return self._path_globs(joined[:-1].replace(b"\0", b"\0" + local + b"/") + b"\0" if local else joined)
+        yield from self._names.intersection(names)
+        if self._find_names is not None:
+            for found in self._find_names(joined):
+                yield found[1:-1]
+        if self._paths or self._find_paths is not None:
+            local = (self._prefix + folder[self._strip :]).removesuffix(b"/")
+            yield from self._paths.get(local, _NOTHING).intersection(names)
+            if self._find_paths is not None:
+                lead = b"\0" + local + b"/" if local else b"\0"
+                placed = lead + joined[1:-1].replace(b"\0\0", b"\0" + lead) + b"\0"
+                for found in self._find_paths(placed):
+                    yield found[len(lead) : -1]
 
     def __bool__(self) -> bool:
         return bool(self._runs)
@@ -155,7 +160,8 @@ def _run(ignores: bool, rules: list[Rule]) -> _Run:  # noqa: FBT001 - a field of
             if rule.plain is not None and rule.by_path == by_path and rule.folders_only == folders_only
         )
 
-    globs = [_anchored(rule) for rule in rules if rule.plain is None]
+    globs = [_anchored(rule) for rule in rules if rule.plain is None and not rule.folders_only]
+    folder_globs = [_anchored(rule) for rule in rules if rule.plain is None and rule.folders_only]
     return _Run(
         ignores,
         table(by_path=False, folders_only=False),
@@ -163,13 +169,12 @@ def _run(ignores: bool, rules: list[Rule]) -> _Run:  # noqa: FBT001 - a field of
         table(by_path=True, folders_only=False),
         table(by_path=True, folders_only=True),
         matcher(globs) if globs else None,
+        matcher(folder_globs) if folder_globs else None,
     )
 
 
 def _anchored(rule: Rule) -> bytes:
-    """Return the source for a whole path; a folder's path ends in "/"."""
-    lead = b"" if rule.by_path else rb"(?:[^\x00]*/)?"
-    return lead + b"(?:" + rule.source + b")" + (b"/" if rule.folders_only else b"/?")
+    return rule.source if rule.by_path else rb"(?:[^\x00]*/)?(?:" + rule.source + b")"
 
 
 def _by_folder(paths: Iterable[bytes]) -> dict[bytes, frozenset[bytes]]:
@@ -180,9 +185,9 @@ def _by_folder(paths: Iterable[bytes]) -> dict[bytes, frozenset[bytes]]:
     return {folder: frozenset(names) for folder, names in folders.items()}
 
 
-def _anywhere(sources: Iterable[bytes]) -> Callable[[bytes], bool] | None:
+def _anywhere(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]] | None:
     framed = [rb"\x00(?:" + source + rb")\x00" for source in sources]
-    return matcher(framed, whole=False) if framed else None
+    return finder(framed) if framed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,12 +225,12 @@ class Scope:
                 return not ignored
         return self.hidden or not name.startswith(b".")
 
-    def touches(self, folder: bytes, names: Sequence[bytes]) -> bool:
-        """Return whether a rule may speak of any of ``names`` in ``folder``; False is certain."""
-        if not self.order:
-            return False
-        joined = b"\0" + b"\0".join(names) + b"\0"
-        return any(rules.touches(folder, names, joined) for rules in self.order)
+    def touched(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
+        """Return the names in ``folder`` that some rule speaks of; all others are judged by being hidden alone."""
+        if not self.order or not names:
+            return _NOTHING
+        joined = b"\0" + b"\0\0".join(names) + b"\0"
+        return frozenset(name for rules in self.order for name in rules.touched(folder, names, joined))
 
 
 def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:

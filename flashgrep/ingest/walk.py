@@ -86,12 +86,12 @@ class Walker:
         if not settled and not SPEAKING.isdisjoint(names):
             scope = self._scopes.enter(folder, scope, SPEAKING.intersection(names))
         lead = folder + b"/" if folder else b""
-        doubtful = scope.touches(folder, names)
+        doubtful = scope.touched(folder, names)
         for entry in entries:
             name = entry.name
             try:
                 is_dir = entry.is_dir(follow_symlinks=False)
-                if (doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
+                if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
                     continue
                 if is_dir:
                     pending.append((lead + name, scope))

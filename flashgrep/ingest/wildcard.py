@@ -12,6 +12,7 @@ The rules are those of git's wildmatch.c with WM_PATHNAME; braces are those of r
 import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import re2
 
@@ -74,20 +75,32 @@ def plain(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
     return None if dialect.braces and (b"{" in glob or b"}" in glob) else glob
 
 
-def matcher(sources: Iterable[bytes], *, whole: bool = True) -> Callable[[bytes], bool]:
-    """Return the predicate that any of ``sources`` matches the whole text (or, not ``whole``, anywhere in it)."""
+def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
+    """Return the predicate that any of ``sources`` matches the whole text."""
+    tests = [regex.fullmatch for regex in _compiled(sources)]
+    if len(tests) == 1:
+        only = tests[0]
+        return lambda text: only(text) is not None
+    return lambda text: any(test(text) is not None for test in tests)
+
+
+def finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
+    """Return the function that lists what any of ``sources`` matches in a text; overlaps of two batches come twice."""
+    finds = [regex.findall for regex in _compiled(sources)]
+    if len(finds) == 1:
+        only: Callable[[bytes], list[bytes]] = finds[0]
+        return only
+    return lambda text: [found for find in finds for found in find(text)]
+
+
+def _compiled(sources: Iterable[bytes]) -> list[Any]:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY
     options.never_capture = True
     options.log_errors = False
     options.dot_nl = True
-    compiled = [re2.compile(b"|".join(batch), options) for batch in _batches(sources)]
-    tests = [regex.fullmatch if whole else regex.search for regex in compiled]
-    if len(tests) == 1:
-        only = tests[0]
-        return lambda text: only(text) is not None
-    return lambda text: any(test(text) is not None for test in tests)
+    return [re2.compile(b"|".join(batch), options) for batch in _batches(sources)]
 
 
 def _batches(sources: Iterable[bytes]) -> Iterator[list[bytes]]:
