@@ -1,8 +1,10 @@
 """The whole command line, for the commands that run in their own process, and for the help of all of them."""
 
-import os
+import inspect
 import platform
 import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
@@ -10,56 +12,38 @@ import typer
 from flashgrep import __version__
 from flashgrep.cli import config_command, daemon_commands, doctor, index_command, uninstall
 from flashgrep.cli.methods import add_methods
-from flashgrep.handlers import REGISTRY
+from flashgrep.client import LOCAL
+from flashgrep.registry import Handler
 
 HELP = """Ask one local daemon about code: exact, fresh, honest and fast.
 
-Examples: fgrep query 'spin_lock' · fgrep symbol Parser · fgrep slice src/main.py 10 40 · fgrep index ~/linux.
-The daemon starts by itself. A first argument that is no command below goes to grep -F, as of old, when called as fgrep.
-Exit status: 0 found, 1 nothing found, 2 error."""
+Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep slice src/main.py 10 40, fgrep index ~/linux.
 
-app = typer.Typer(name="fgrep", help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-add_methods(app, REGISTRY)
-app.command("index")(index_command.index)
-app.add_typer(index_command.app, name="projects")
-app.add_typer(daemon_commands.app, name="daemon")
-app.add_typer(config_command.app, name="config")
-app.command("doctor")(doctor.doctor)
-app.command("uninstall")(uninstall.uninstall)
+The daemon starts by itself. Called as fgrep, a first argument that is none of the commands below goes to grep -F,
+with all the others, as of old. Exit status: 0 found, 1 nothing found, 2 error.
+"""
 
 
-@app.callback()
-def _options(
-    *, version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False
-) -> None:
-    if version:
-        _print_version()
-        raise typer.Exit
-
-
-@app.command("version")
-def _version() -> None:
-    """Print the version of flashgrep and of the Python it runs on."""
-    _print_version()
-
-
-@app.command("rpc")
-def _rpc(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
-    """Speak JSON-RPC 2.0 over stdin and stdout, one message a line, with the daemon."""
-    _elsewhere(path)
-
-
-@app.command("mcp")
-def _mcp(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
-    """Speak the Model Context Protocol over stdin and stdout, as a host starts it."""
-    _elsewhere(path)
+def build(methods: Iterable[Handler]) -> typer.Typer:
+    """Return the whole command line, with commands for these methods."""
+    app = typer.Typer(name="fgrep", help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    app.callback()(_options)
+    add_methods(app, methods)
+    for name, command in COMMANDS.items():
+        app.command(name, short_help=(inspect.getdoc(command) or "").partition("\n")[0])(command)
+    for name, group in GROUPS.items():
+        app.add_typer(group, name=name)
+    return app
 
 
 def main(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
     if not arguments:
-        _help()
+        main(["--help"])
         return 2
+    # Methods and all they stand on cost 0.3 s to import: only help of them needs it here.
+    mine = arguments[0] in LOCAL - {"--help"}
+    app = build(() if mine else import_module("flashgrep.handlers").REGISTRY)
     try:
         status = app(args=arguments, prog_name="fgrep", standalone_mode=False)
     except typer.TyperException as error:
@@ -72,15 +56,45 @@ def main(arguments: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _help() -> None:
-    app(args=["--help"], prog_name="fgrep", standalone_mode=False)
-
-
 def _print_version() -> None:
     system = f"{platform.system()} {platform.machine()}"
     typer.echo(f"flashgrep {__version__} ({system}, {platform.python_implementation()} {platform.python_version()})")
 
 
-def _elsewhere(path: str) -> NoReturn:
+def _elsewhere(words: str) -> NoReturn:
     """Never reached from the entry point, which takes these commands itself: they are here for their help."""
-    raise typer.BadParameter(f"run it as: {os.path.basename(sys.argv[0])} rpc {path}")  # noqa: PTH119 - a name, no file
+    raise typer.BadParameter(f"run it by its entry point: fgrep {words}")
+
+
+def _options(
+    *, version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False
+) -> None:
+    if version:
+        _print_version()
+        raise typer.Exit
+
+
+def _version() -> None:
+    """Print the version of flashgrep and of the Python it runs on."""
+    _print_version()
+
+
+def _rpc(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
+    """Speak JSON-RPC 2.0 over stdin and stdout, one message a line."""
+    _elsewhere(f"rpc {path}")
+
+
+def _mcp(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
+    """Speak the Model Context Protocol over stdin and stdout."""
+    _elsewhere(f"mcp {path}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "index": index_command.index,
+    "doctor": doctor.doctor,
+    "uninstall": uninstall.uninstall,
+    "version": _version,
+    "rpc": _rpc,
+    "mcp": _mcp,
+}
+GROUPS = {"projects": index_command.app, "daemon": daemon_commands.app, "config": config_command.app}

@@ -4,12 +4,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from flashgrep.cli import run_daemon
 from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly, places
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import FlashgrepError
@@ -76,7 +76,8 @@ def run(
     flags = {"tcp.port": port, "idle_exit_minutes": idle_minutes}
     given = {key: item for key, item in flags.items() if item is not None}
     try:
-        run_daemon.run(os.environ, given, lambda said: typer.echo(said, err=True))
+        # Everything the daemon stands on costs 0.5 s to import: only this command needs it.
+        import_module("flashgrep.cli.run_daemon").run(os.environ, given, lambda said: typer.echo(said, err=True))
     except (FlashgrepError, OSError) as error:
         fail(str(error))
 

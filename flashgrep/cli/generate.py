@@ -1,0 +1,78 @@
+"""What is derived from the code: ``python -m flashgrep.cli.generate [--check]`` in a checkout."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flashgrep import config
+from flashgrep.cli.methods import command_name
+from flashgrep.handlers import REGISTRY
+from flashgrep.registry import Handler
+
+HEAD = """# flashgrep: reference of methods
+
+Generated from the code by `scripts/generate`; do not edit. Every method is a JSON-RPC 2.0 method of the same name on
+every wire, an MCP tool, and a command of `fgrep`.
+"""
+WRONG = 1
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with ``--check`` say which are not as they would be written."""
+    stale = [path for path, text in generated().items() if not path.exists() or path.read_text("utf-8") != text]
+    if "--check" not in arguments:
+        for path in stale:
+            path.write_text(generated()[path], encoding="utf-8")
+            sys.stdout.write(f"wrote {path}\n")
+        return 0
+    for path in stale:
+        sys.stderr.write(f"{path} is stale: run scripts/generate\n")
+    return WRONG if stale else 0
+
+
+def generated() -> dict[Path, str]:
+    """Return every generated file of the checkout with its text."""
+    root = Path(__file__).parents[2]
+    reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY)])
+    return {root / "skills" / "reference.md": reference, root / ".flashgrep.example": config.example()}
+
+
+def _section(handler: Handler) -> str:
+    lines = [f"## {handler.name}", "", handler.doc, ""]
+    lines += [f"Also called {', '.join(f'`{alias}`' for alias in handler.aliases)}.", ""] if handler.aliases else []
+    lines += [f"Command: `fgrep {command_name(handler)}` · {handler.safety} · toolset `{handler.toolset}`", ""]
+    return "\n".join([*lines, *_fields(handler), ""])
+
+
+def _fields(handler: Handler) -> Iterator[str]:
+    schema = handler.params_schema()
+    required = set(schema.get("required", ()))
+    for name, field in schema.get("properties", {}).items():
+        facts = ", ".join(_facts(field, schema, required=name in required))
+        yield f"- `{name}` ({facts}): {field.get('description', '')}"
+
+
+def _facts(field: dict[str, Any], schema: dict[str, Any], *, required: bool) -> Iterator[str]:
+    yield _type(field, schema)
+    if required:
+        yield "required"
+    elif field.get("default") is not None:
+        yield f"default `{field['default']}`"
+
+
+def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
+    if "$ref" in field:
+        return _type(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
+    if "enum" in field:
+        return " \\| ".join(f"`{choice}`" for choice in field["enum"])
+    if "anyOf" in field:
+        parts = [_type(part, schema) for part in field["anyOf"] if part.get("type") != "null"]
+        return " or ".join(dict.fromkeys(parts))
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {}), schema)}"
+    return str(field.get("const") or field.get("type") or "any")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

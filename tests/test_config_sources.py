@@ -1,0 +1,165 @@
+"""Settings: where they come from, what is refused, and what a repository may not say."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from platformdirs import macos, unix
+
+from flashgrep import config
+from flashgrep.config import Settings, load
+from flashgrep.errors import BadSetting
+from flashgrep.places import Places, config_file, make_private, state_folder
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path) -> None:
+    user = write(tmp_path / "config.toml", "read_only = true\n[tcp]\nport = 7001\n[query]\nmax_tokens = 500\n")
+    project = write(tmp_path / "p" / ".flashgrep" / "config.toml", "[query]\nmax_tokens = 600\ndefault_limit = 7\n")
+    loaded = load(
+        user_file=user,
+        project_root=tmp_path / "p",
+        environ={"FLASHGREP_QUERY_DEFAULT_LIMIT": "8", "PATH": "/bin"},
+        flags={"tcp.enabled": False},
+    )
+    expected = {
+        "read_only": (True, str(user)),
+        "tcp.port": (7001, str(user)),
+        "tcp.enabled": (False, "flag"),
+        "query.max_tokens": (600, str(project)),
+        "query.default_limit": (8, "environment"),
+        "log.level": ("info", "default"),
+    }
+    assert {key: (config.value(loaded.settings, key), loaded.origins[key]) for key in expected} == expected
+
+
+def test_no_source_gives_the_defaults() -> None:
+    assert load().settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "told"),
+    [
+        ("prot = 1", "prot", "unknown setting prot"),
+        ("[tcp]\nprot = 1", "tcp.prot", "did you mean tcp.port?"),
+        ("[tcp]\nport = 70000", "tcp.port", "at most 65535"),
+        ('[tcp]\nport = "7777"', "tcp.port", "valid integer"),
+        ("tcp = 1", "tcp", "is a section"),
+        ("read_only = 1", "read_only", "valid boolean"),
+        ('[log]\nlevel = "loud"', "log.level", "'debug', 'info', 'warning' or 'error'"),
+        ("[tcp", "", "not TOML"),
+    ],
+)
+def test_a_wrong_file_is_an_error_that_names_file_key_and_choices(
+    tmp_path: Path, text: str, key: str, told: str
+) -> None:
+    file = write(tmp_path / "config.toml", text)
+    with pytest.raises(BadSetting) as caught:
+        load(user_file=file)
+    assert caught.value.data["source"] == str(file)
+    assert caught.value.data["key"] == key
+    assert told in caught.value.message
+    assert str(file) in caught.value.message
+
+
+def test_a_wrong_value_is_an_error_even_when_a_later_source_overrides_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "config.toml", "[tcp]\nport = -1")
+    with pytest.raises(BadSetting):
+        load(user_file=file, environ={"FLASHGREP_TCP_PORT": "0"})
+
+
+def test_an_unknown_variable_of_ours_is_an_error_and_others_are_not_looked_at() -> None:
+    with pytest.raises(BadSetting, match="did you mean FLASHGREP_TCP_PORT"):
+        load(environ={"FLASHGREP_TCP_PROT": "1"})
+    assert load(environ={"FLASHGREP_STATE_DIR": "/x", "OTHER": "1"}).settings == Settings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tcp]\nport = 1",
+        "[tcp]\nenabled = true",
+        "max_connections = 5",
+        "idle_exit_minutes = 0",
+        '[log]\nlevel = "debug"',
+        "[index]\nworkers = 64",
+        'token = "x"',
+        'state_dir = "/tmp"',
+    ],
+)
+def test_a_repository_may_not_set_what_concerns_its_user(tmp_path: Path, text: str) -> None:
+    write(tmp_path / ".flashgrep" / "config.toml", text)
+    with pytest.raises(BadSetting):
+        load(project_root=tmp_path)
+
+
+def test_a_repository_may_not_undo_its_users_read_only_mode(tmp_path: Path) -> None:
+    user = write(tmp_path / "config.toml", "read_only = true")
+    write(tmp_path / "p" / ".flashgrep" / "config.toml", "read_only = false")
+    with pytest.raises(BadSetting, match="cannot undo"):
+        load(user_file=user, project_root=tmp_path / "p")
+    write(tmp_path / "p" / ".flashgrep" / "config.toml", "read_only = true")
+    assert load(project_root=tmp_path / "p").settings.read_only
+
+
+def test_a_pipe_in_place_of_a_repositorys_file_does_not_hang(tmp_path: Path) -> None:
+    (tmp_path / ".flashgrep").mkdir()
+    os.mkfifo(tmp_path / ".flashgrep" / "config.toml")
+    with pytest.raises(BadSetting, match="not a file"):
+        load(project_root=tmp_path)
+
+
+def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(tmp_path: Path) -> None:
+    text = config.example()
+    assert load(user_file=write(tmp_path / "a.toml", text)).settings == Settings()
+    settings = [line.removeprefix("# ") if " = " in line and line.count(" ") < 5 else line for line in text.split("\n")]
+    loaded = load(user_file=write(tmp_path / "b.toml", "\n".join(settings)))
+    assert loaded.settings == Settings()
+    assert set(loaded.origins.values()) == {str(tmp_path / "b.toml")}
+
+
+@pytest.mark.parametrize("home", ["/home/u", "/Users/a b"])
+@pytest.mark.parametrize("xdg", [None, "", "relative", "/x/y"])
+def test_places_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch, home: str, xdg: str | None) -> None:
+    monkeypatch.setenv("HOME", home)
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        if xdg is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, xdg)
+    environ = {name: text for name, text in os.environ.items() if name != "FLASHGREP_STATE_DIR"}
+    for platform, theirs in (("linux", unix.Unix), ("darwin", macos.MacOS)):
+        monkeypatch.setattr(sys, "platform", platform)
+        dirs = theirs("flashgrep", appauthor=False)
+        assert state_folder(environ) == dirs.user_state_dir
+        assert config_file(environ) == f"{dirs.user_config_dir}/config.toml"
+
+
+def test_the_state_folder_can_be_named(tmp_path: Path) -> None:
+    assert state_folder({"FLASHGREP_STATE_DIR": str(tmp_path)}) == str(tmp_path)
+    assert Places(str(tmp_path)).socket == str(tmp_path / "daemon.sock")
+
+
+def test_a_state_folder_is_made_private(tmp_path: Path) -> None:
+    make_private(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720])
+def test_a_state_folder_others_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+    with pytest.raises(PermissionError, match="may be written by others"):
+        make_private(str(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    os.chown(tmp_path, 12345, 12345)
+    with pytest.raises(PermissionError, match="belongs to user 12345"):
+        make_private(str(tmp_path))

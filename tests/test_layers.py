@@ -1,0 +1,112 @@
+"""The import ladder: a module imports from lower floors only, and neighbours on a floor are strangers."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import flashgrep
+
+PACKAGE = Path(flashgrep.__file__).parent
+LADDER = [
+    "errors places",
+    "model",
+    "config registry pattern",
+    "index ingest embed rpc",
+    "search edit reach pump",
+    "workspace",
+    "catalogue",
+    "handlers",
+    "mcp daemon client",
+    "cli",
+    "__init__ __main__",
+]
+FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
+LIGHT = ["places", "pump", "reach", "client", "rpc.longpath", "daemon.detach"]
+NAME_SQLITE = {"daemon.indexer", "daemon.prepare", "cli.doctor"}
+"""The writing child, which tells SQLite's failures apart, and the doctor, which shows its version."""
+HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
+
+
+def modules() -> dict[str, Path]:
+    """Return every module of the package by its dotted name below the package."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = path
+    return found
+
+
+def edges() -> Iterator[tuple[str, str]]:
+    """Yield (importer, imported) for every import of our own, by the names on the ladder."""
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            for target in _targets(node):
+                yield name.partition(".")[0], target
+
+
+def _targets(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module == "flashgrep":
+        names = [f"flashgrep.{alias.name}" for alias in node.names if not alias.name.startswith("__")]
+    elif isinstance(node, ast.ImportFrom):
+        names = [node.module or ""]
+    else:
+        return []
+    return [name.split(".")[1] for name in names if name.startswith("flashgrep.")]
+
+
+def test_every_module_has_its_floor() -> None:
+    assert {name.partition(".")[0] for name in modules()} <= set(FLOOR)
+
+
+def test_imports_only_go_down() -> None:
+    wrong = {(here, there) for here, there in edges() if here != there and FLOOR[here] <= FLOOR[there]}
+    assert not wrong
+
+
+def test_no_import_is_relative() -> None:
+    relative = [
+        name
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert not relative
+
+
+def test_only_the_store_imports_sqlite() -> None:
+    importers = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Import) and any(alias.name in {"sqlite3", "sqlite_utils"} for alias in node.names)
+    }
+    assert {name for name in importers if not name.startswith("index.")} <= NAME_SQLITE
+
+
+def test_nothing_below_the_daemon_reads_the_environment() -> None:
+    allowed = {"daemon", "client", "cli", "mcp", "__main__"}
+    readers = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and isinstance(node.value, ast.Name)
+    }
+    assert {name.partition(".")[0] for name in readers} <= allowed
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_what_the_client_starts_with_imports_nothing_heavy(name: str) -> None:
+    program = f"import sys; before = set(sys.modules); import flashgrep.{name}; print(*(set(sys.modules) - before))"
+    said = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not set(said.stdout.split()) & HEAVY
