@@ -1,0 +1,136 @@
+"""Changing files: write_code and batch_write_code."""
+
+import secrets
+from typing import Any
+
+from anyio.to_thread import run_sync
+from pydantic import Field
+
+from flashgrep.edit.change import Edit, LineEdit, TextEdit
+from flashgrep.edit.precondition import Precondition
+from flashgrep.edit.project import Project, Projects
+from flashgrep.edit.staged import Chunk, stage
+from flashgrep.edit.write import Order, WriteResult, write_file
+from flashgrep.errors import Forbidden, InvalidParams
+from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
+from flashgrep.registry import Call, Handler, Params, handler
+
+
+class PreconditionParams(Params):
+    """What the caller believes of the file; all of it must hold."""
+
+    expected_file_hash: str | None = Field(None, description="SHA-256 of the file's bytes, as file_hash of a read.")
+    expected_start_line_text: str | None = Field(None, description="Text of start_line, without its line end.")
+    expected_end_line_text: str | None = Field(None, description="Text of end_line, without its line end.")
+    expected_absent: bool | None = Field(None, description="true: the file must not exist, and is made.")
+
+    def belief(self) -> Precondition:
+        """Return this as the engine takes it."""
+        return Precondition(
+            self.expected_file_hash,
+            self.expected_start_line_text,
+            self.expected_end_line_text,
+            self.expected_absent,
+        )
+
+
+class EditParams(Params):
+    """One change of one file: lines by number, or a text by itself."""
+
+    file_path: str = Field("", description=PATH)
+    file_path_bytes: str | None = Field(None, description=PATH_BYTES)
+    start_line: int | None = Field(None, ge=1, description="First line to replace, from 1.")
+    end_line: int | None = Field(
+        None, ge=0, description="Last line to replace, included; start_line - 1 inserts before start_line."
+    )
+    replacement: str | None = Field(
+        None, description="New lines; empty deletes. They get the file's line ends and encoding."
+    )
+    old_text: str | None = Field(None, min_length=1, description="Instead of lines: text that occurs exactly once.")
+    new_text: str | None = Field(None, description="What old_text becomes.")
+    replace_all: bool = Field(False, description="Replace old_text wherever it occurs.")
+    precondition: PreconditionParams = Field(
+        default_factory=PreconditionParams, description="What the caller believes of the file."
+    )
+
+    def order(self, *, dry_run: bool = False) -> Order:
+        """Return this as the engine takes it, or raise InvalidParams when it is not one change."""
+        path = path_of(self.file_path, self.file_path_bytes)
+        return Order(path, self._edit(), self.precondition.belief(), dry_run)
+
+    def _edit(self) -> Edit:
+        if self.old_text is not None:
+            return self._text_edit(self.old_text)
+        if self.new_text is not None or self.replace_all:
+            raise InvalidParams("new_text and replace_all need old_text", field="old_text")
+        if self.replacement is None:
+            raise InvalidParams(
+                "give replacement with start_line and end_line, or old_text and new_text", field="replacement"
+            )
+        if self.start_line is None and self.end_line is None and self.precondition.expected_absent:
+            return LineEdit(1, 0, self.replacement)
+        if self.start_line is None or self.end_line is None:
+            missing = "start_line" if self.start_line is None else "end_line"
+            raise InvalidParams(f"{missing}: needed with replacement", field=missing)
+        return LineEdit(self.start_line, self.end_line, self.replacement)
+
+    def _text_edit(self, old: str) -> TextEdit:
+        if self.new_text is None:
+            raise InvalidParams("new_text: needed with old_text", field="new_text")
+        for name in ("start_line", "end_line", "replacement"):
+            if getattr(self, name) is not None:
+                raise InvalidParams(f"{name}: not with old_text", field=name)
+        return TextEdit(old, self.new_text, self.replace_all)
+
+
+class WriteCodeParams(EditParams, ProjectParams):
+    """Parameters of write_code."""
+
+    continuation_id: str | None = Field(None, description="Name of a write sent in chunks; made up when left out.")
+    chunk_index: int | None = Field(None, ge=0, description="Which chunk of replacement this is, from 0.")
+    is_final_chunk: bool | None = Field(None, description="true with the last chunk, which carries the write out.")
+    dry_run: bool = Field(False, description="Change nothing, and return what would change as a unified diff.")
+
+    def chunk(self) -> Chunk | None:
+        """Return which chunk this is, or None for a write in one call."""
+        if self.continuation_id is None and self.chunk_index is None and self.is_final_chunk is None:
+            return None
+        index = self.chunk_index or 0
+        if self.continuation_id is None and index > 0:
+            raise InvalidParams("continuation_id: needed after the first chunk", field="continuation_id")
+        return Chunk(self.continuation_id or secrets.token_hex(8), index, bool(self.is_final_chunk))
+
+
+@handler("write_code", title="Write code", safety="destructive", idempotent=False)
+async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
+    """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
+
+    The file is replaced at once or not at all. Line ends, encoding, byte order mark, mode and the final line end stay
+    as they were. A precondition that does not hold refuses the write and shows every mismatch. dry_run returns the
+    diff.
+    """
+    project = await call.host.workspace(call, params.project)
+    check_may_write(call, project)
+    order, chunk = params.order(dry_run=params.dry_run), params.chunk()
+    path: bytes | None
+    if chunk is None:
+        result, path = await run_sync(write_file, project.editor, order)
+    else:
+        result, path = await run_sync(stage, project.editor, order, chunk)
+    if path is not None and not params.dry_run:
+        project.mark_changed([path])
+    return result
+
+
+def check_may_write(call: Call[Any], project: Project) -> None:
+    """Refuse writing where the project or the connection may not."""
+    if project.read_only:
+        raise Forbidden("the project is read-only", reason="read_only")
+    if call.session.may_write:
+        return
+    if call.session.wire == "tcp":
+        raise Forbidden("writing over TCP needs the token: call auth first", reason="auth_required")
+    raise Forbidden("the connection is read-only", reason="read_only")
+
+
+HANDLERS: tuple[Handler, ...] = (write_code,)
