@@ -1,0 +1,99 @@
+"""Things that find the next match in a buffer: `bytes.find` for a literal, RE2 for the rest."""
+
+from typing import Protocol
+
+import re2
+from re2 import _re2
+
+from flashgrep.errors import BadPattern
+from flashgrep.pattern.looks import word_after, word_before
+
+Span = tuple[int, int]
+
+NONE: Span = (-1, -1)
+# RE2 keeps a compiled program and its growing automaton within this; past it the search gets slower, never wrong.
+MAX_MEM = 8 << 20
+# For patterns whose program alone is larger than the usual allowance (`\w{50}` in Unicode).
+LARGE_MEM = 96 << 20
+_UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
+_BOTH = re2._Anchor.ANCHOR_BOTH  # noqa: SLF001 # as above
+
+
+class Finder(Protocol):
+    """Finds the leftmost match between two offsets; (-1, -1) if there is none."""
+
+    def find(self, data: bytes, pos: int, end: int) -> Span:
+        """Return the span of the first match in data[pos:end]; what stands around it is seen by its conditions."""
+        ...
+
+
+class LiteralFinder:
+    """One byte string, as it is."""
+
+    __slots__ = ("_length", "_needle")
+
+    def __init__(self, needle: bytes) -> None:
+        self._needle = needle
+        self._length = len(needle)
+
+    def find(self, data: bytes, pos: int, end: int) -> Span:
+        """Return the span of the next occurrence."""
+        start = data.find(self._needle, pos, end)
+        return (start, start + self._length) if start >= 0 else NONE
+
+
+class WordFinder:
+    """One byte string with no word character on either side."""
+
+    __slots__ = ("_length", "_needle")
+
+    def __init__(self, needle: bytes) -> None:
+        self._needle = needle
+        self._length = len(needle)
+
+    def find(self, data: bytes, pos: int, end: int) -> Span:
+        """Return the span of the next occurrence that stands alone."""
+        start = data.find(self._needle, pos, end)
+        while start >= 0:
+            stop = start + self._length
+            if word_before(data, start) is False and word_after(data, stop) is False:
+                return start, stop
+            start = data.find(self._needle, start + 1, end)
+        return NONE
+
+
+class Re2Finder:
+    """A compiled RE2 program."""
+
+    __slots__ = ("_match", "_program")
+
+    def __init__(self, pattern: bytes) -> None:
+        self._program = _compiled(pattern)
+        self._match = self._program.Match
+
+    def find(self, data: bytes, pos: int, end: int) -> Span:
+        """Return the span of the next match."""
+        found: Span = self._match(_UNANCHORED, data, pos, end)[0]
+        return found
+
+    def captures(self, data: bytes, span: Span) -> list[Span]:
+        """Return the spans of the whole and of every group of the match that fills `span`."""
+        found: list[Span] = self._match(_BOTH, data, *span)
+        return found
+
+
+def _compiled(pattern: bytes) -> "_re2.RE2":
+    program = _re2.RE2(pattern, _options(MAX_MEM))
+    if not program.ok() and b"too large" in program.error():
+        program = _re2.RE2(pattern, _options(LARGE_MEM))
+    if not program.ok():
+        raise BadPattern(f"pattern cannot be compiled: {program.error().decode('latin-1')}", at=0, construct="")
+    return program
+
+
+def _options(max_mem: int) -> re2.Options:
+    options = re2.Options()
+    options.max_mem = max_mem
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    return options

@@ -1,0 +1,111 @@
+r"""Which grams a text must hold: AND/OR expressions over four-byte windows, and how the windows of a string are chosen.
+
+The index computes a document's grams on its bytes with ASCII A-Z folded to a-z, line by line with the line end "\n"
+appended (to a last line without one also): every window of four bytes, save those made of blanks alone.
+So "\n" is only ever a gram's last byte, and a window of blanks is unknown, never absent.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+GRAM = 4
+MAX_PARTS = 64  # More terms narrow nothing further and cost the index a posting list each.
+_BLANKS = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Gram:
+    """One four-byte gram that must occur; of three bytes: any gram that begins with them."""
+
+    value: bytes
+
+    def __str__(self) -> str:
+        text = repr(self.value)[1:]
+        return text if len(self.value) == GRAM else f"{text}…"
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part holds; without parts it always holds."""
+
+    parts: "tuple[GramExpr, ...]"
+
+    def __str__(self) -> str:
+        return "(" + " AND ".join(map(str, self.parts)) + ")" if self.parts else "ANYTHING"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part holds; without parts it never does."""
+
+    parts: "tuple[GramExpr, ...]"
+
+    def __str__(self) -> str:
+        return "(" + " OR ".join(map(str, self.parts)) + ")" if self.parts else "NOTHING"
+
+
+GramExpr = Gram | AllOf | AnyOf
+
+ANYTHING = AllOf(())
+NOTHING = AnyOf(())
+
+
+def all_of(parts: Iterable[GramExpr]) -> GramExpr:
+    """Return the conjunction, flattened; what a stricter part implies is left out, and so is what exceeds the bound."""
+    flat: dict[GramExpr, None] = {}
+    for part in parts:
+        flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
+    if NOTHING in flat:
+        return NOTHING
+    kept = [part for part in flat if not _implied(part, flat)]
+    kept.sort(key=lambda part: not isinstance(part, Gram))  # grams first: they are worth most where we must cut
+    return kept[0] if len(kept) == 1 else AllOf(tuple(kept[:MAX_PARTS]))
+
+
+def any_of(parts: Iterable[GramExpr]) -> GramExpr:
+    """Return the disjunction, flattened; alternatives that a weaker one covers are left out; too many are anything."""
+    flat: dict[GramExpr, None] = {}
+    for part in parts:
+        flat.update(dict.fromkeys(part.parts if isinstance(part, AnyOf) else (part,)))
+    if ANYTHING in flat or len(flat) > MAX_PARTS * MAX_PARTS:
+        return ANYTHING
+    terms = {part: _terms(part) for part in flat}
+    kept = [part for part in flat if not any(other != part and terms[other] < terms[part] for other in flat)]
+    if len(kept) > MAX_PARTS:
+        return ANYTHING
+    return kept[0] if len(kept) == 1 else AnyOf(tuple(kept))
+
+
+def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
+    """Return what a document must hold to contain `text`, which is folded already."""
+    pieces = text.split(b"\n")
+    lines = [piece + b"\n" for piece in pieces[:-1]] + pieces[-1:]
+    found = [gram for line in lines for gram in _windows(line)]
+    return all_of(found if len(found) <= most else _spread(found, most))
+
+
+def _windows(line: bytes) -> list[Gram]:
+    """Return the grams of a part of one line; three bytes that do not end it are the start of some gram."""
+    if len(line) == GRAM - 1 and not line.endswith(b"\n"):
+        windows = [line]
+    else:
+        windows = [line[at : at + GRAM] for at in range(len(line) - GRAM + 1)]
+    return [Gram(window) for window in windows if window.strip(_BLANKS)]
+
+
+def _spread(grams: list[Gram], most: int) -> list[Gram]:
+    """Choose `most` grams at even distances, the last included: they overlap least."""
+    return [grams[index * (len(grams) - 1) // (most - 1)] for index in range(most)]
+
+
+def _implied(part: GramExpr, others: Iterable[GramExpr]) -> bool:
+    if isinstance(part, Gram) and len(part.value) < GRAM:
+        return any(isinstance(other, Gram) and other != part and other.value.startswith(part.value) for other in others)
+    if isinstance(part, AnyOf):
+        held = frozenset(others)
+        return any(_terms(branch) <= held for branch in part.parts)
+    return False
+
+
+def _terms(part: GramExpr) -> frozenset[GramExpr]:
+    return frozenset(part.parts) if isinstance(part, AllOf) else frozenset((part,))

@@ -1,0 +1,162 @@
+"""From a pattern's tree to the grams it needs.
+
+After Russ Cox, "Regular Expression Matching with a Trigram Index" (codesearch): for each node the set of exact strings
+while that stays small, else what its matches begin and end with, and what they must contain. All strings are folded.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import NamedTuple
+
+from flashgrep.pattern.charset import NEWLINE, CharSet
+from flashgrep.pattern.grams import ANYTHING, GRAM, MAX_PARTS, GramExpr, all_of, any_of, grams_in
+from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, Node, Octet, Repeat
+
+Strings = frozenset[bytes]
+
+MAX_STRINGS = 16  # Strings in one set; a class or a product above it breaks the run.
+MAX_CLASS = 64  # Code points looked at before folding makes them fewer.
+MAX_LENGTH = 4096  # Bytes in one exact set; then its grams are taken and the ends kept.
+MAX_COPIES = 64  # Copies of a counted repetition that are written out.
+_EDGE = GRAM - 1
+_UNKNOWN = frozenset((b"",))
+_FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
+
+
+class _Facts(NamedTuple):
+    """What is known of a node's matches: all of them (`exact`), or how each begins and ends; and what each needs."""
+
+    exact: Strings | None
+    prefix: Strings = _UNKNOWN
+    suffix: Strings = _UNKNOWN
+    need: GramExpr = ANYTHING
+
+
+_NOTHING_KNOWN = _Facts(None)
+_EMPTY = _Facts(_UNKNOWN)
+
+
+def plan(node: Node, *, multiline: bool) -> GramExpr:
+    """Return an expression that holds for every text in which `node` matches."""
+    facts = _facts(node if multiline else _with_line_end(node))
+    return _closed(facts).need
+
+
+def _with_line_end(node: Node) -> Node:
+    """Read a final `$` as the line end that the index appends to every line; nothing can follow it."""
+    match node:
+        case Look("line_end"):
+            return Chars(NEWLINE)
+        case Concat(parts) if parts:
+            return Concat((*parts[:-1], _with_line_end(parts[-1])))
+        case Either(parts):
+            return Either(tuple(map(_with_line_end, parts)))
+        case Group(inner):
+            return _with_line_end(inner)
+        case _:
+            return node
+
+
+def _facts(node: Node) -> _Facts:  # noqa: PLR0911 # one case for each kind of node
+    match node:
+        case Chars(found):
+            return _characters(found, as_bytes=False)
+        case Octet(found):
+            return _characters(found, as_bytes=True)
+        case Look():
+            return _EMPTY
+        case Concat(parts):
+            return reduce(_joined, map(_facts, parts), _EMPTY)
+        case Either(parts):
+            return reduce(_either, map(_facts, parts))
+        case Repeat():
+            return _repeated(node)
+        case Group(inner):
+            return _facts(inner)
+
+
+def _characters(found: CharSet, *, as_bytes: bool) -> _Facts:
+    if len(found) > MAX_CLASS:
+        return _NOTHING_KNOWN
+    strings = frozenset((bytes((value,)) if as_bytes else chr(value).encode()).translate(_FOLD) for value in found)
+    return _Facts(strings) if len(strings) <= MAX_STRINGS else _NOTHING_KNOWN
+
+
+def _repeated(node: Repeat) -> _Facts:
+    if node.high == 0:
+        return _EMPTY
+    inner = _facts(node.node)
+    if node.low == 0:
+        return _either(inner, _EMPTY) if node.high == 1 else _NOTHING_KNOWN
+    facts = reduce(_joined, [inner] * min(node.low, MAX_COPIES), _EMPTY)
+    return facts if node.low == node.high and node.low <= MAX_COPIES else _closed(facts)
+
+
+def _joined(left: _Facts, right: _Facts) -> _Facts:
+    need = all_of((left.need, right.need))
+    if left.exact is not None and right.exact is not None:
+        if len(left.exact) * len(right.exact) <= MAX_STRINGS:
+            return _bounded(_Facts(_cross(left.exact, right.exact), need=need))
+        left = _closed(left)
+    prefix = left.prefix if left.exact is None else _cross(left.exact, _starts(right))
+    suffix = right.suffix if right.exact is None else _cross(_ends(left), right.exact)
+    between = _needed(_cross(_ends(left), _starts(right)))
+    return _trimmed(_Facts(None, prefix, suffix, all_of((left.need, right.need, between))))
+
+
+def _either(left: _Facts, right: _Facts) -> _Facts:
+    if left.exact is not None and right.exact is not None and len(left.exact | right.exact) <= MAX_STRINGS:
+        return _Facts(left.exact | right.exact, need=any_of((left.need, right.need)))
+    left, right = _closed(left), _closed(right)
+    return _trimmed(
+        _Facts(None, left.prefix | right.prefix, left.suffix | right.suffix, any_of((left.need, right.need)))
+    )
+
+
+def _starts(facts: _Facts) -> Strings:
+    return facts.prefix if facts.exact is None else facts.exact
+
+
+def _ends(facts: _Facts) -> Strings:
+    return facts.suffix if facts.exact is None else facts.exact
+
+
+def _bounded(facts: _Facts) -> _Facts:
+    exact = facts.exact or frozenset()
+    return _closed(facts) if sum(map(len, exact)) > MAX_LENGTH else facts
+
+
+def _closed(facts: _Facts) -> _Facts:
+    """Turn exact strings into needed grams and known ends."""
+    if facts.exact is None:
+        return facts
+    return _trimmed(_Facts(None, facts.exact, facts.exact, facts.need))
+
+
+def _trimmed(facts: _Facts) -> _Facts:
+    """Take the grams out of the known ends, then cut those to the bytes that a neighbour can still complete."""
+    need = all_of((facts.need, _needed(facts.prefix), _needed(facts.suffix)))
+    prefix = _few({text[:_EDGE] for text in facts.prefix}, first=True)
+    suffix = _few({text[-_EDGE:] for text in facts.suffix}, first=False)
+    return _Facts(None, prefix, suffix, need)
+
+
+def _few(texts: Iterable[bytes], *, first: bool) -> Strings:
+    """Shorten the strings until they are few enough; the empty string says that nothing is known."""
+    found = frozenset(texts)
+    for length in range(_EDGE - 1, -1, -1):
+        if len(found) <= MAX_STRINGS:
+            break
+        found = frozenset(text[:length] if first else text[len(text) - min(length, len(text)) :] for text in found)
+    return _UNKNOWN if b"" in found else found
+
+
+def _cross(left: Strings, right: Strings) -> Strings:
+    return frozenset(before + after for before in left for after in right)
+
+
+def _needed(texts: Strings) -> GramExpr:
+    if not all(len(text) >= _EDGE for text in texts):
+        return ANYTHING
+    most = max(2, MAX_PARTS // max(1, len(texts)))
+    return any_of(grams_in(text, most) for text in texts)

@@ -1,0 +1,230 @@
+r"""From the tree to RE2's syntax, on bytes (RE2's Latin-1 mode: one byte is one character).
+
+What RE2 can say depends on the text it will run on, so each program is made for a kind of text (`Kind`): over ASCII
+text a class needs its ASCII part only and RE2's own `\b` is exact; over other text a Unicode `\b` has no counterpart,
+and the program drops it (`exact` is then False: its matches are a superset, to be confirmed line by line).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from flashgrep.errors import BadPattern
+from flashgrep.pattern.charset import ANY_BYTE, ASCII, ASCII_WORD, CharSet
+from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
+from flashgrep.pattern.utf8 import octets
+
+RE2_MAX_REPEAT = 1000  # RE2 refuses counts, and products of nested counts, above it.
+MAX_WEIGHT = 1_000_000  # Byte classes after unrolling; more would cost RE2 hundreds of MB.
+_NEVER = rb"[^\x00-\xff]"
+_PLAIN = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_ANCHORS: dict[LookKind, bytes] = {
+    "text_start": rb"\A",
+    "text_end": rb"\z",
+    "line_start": b"(?m:^)",
+    "line_end": b"(?m:$)",
+    "line_start_crlf": b"(?m:^)",
+    "line_end_crlf": b"(?m:$)",
+}
+
+
+_Wordness = Literal["word", "other", "unknown"]
+
+
+class Kind(NamedTuple):
+    """A kind of text: whether it is ASCII throughout, and whether it holds a carriage return."""
+
+    ascii: bool
+    carriage: bool
+
+
+class Translation(NamedTuple):
+    """RE2's pattern, and whether it matches exactly or a superset."""
+
+    pattern: bytes
+    exact: bool
+
+
+def translate(node: Node, kind: Kind, *, captures: bool = False) -> Translation:
+    """Write `node` for RE2; groups capture only on request, for RE2 is slower with them.
+
+    Raises:
+        BadPattern: the pattern unrolls to more than `MAX_WEIGHT` byte classes.
+    """
+    if weight(node, kind) > MAX_WEIGHT:
+        raise BadPattern("pattern is too large once its repetitions are unrolled", at=0, construct="")
+    writer = _Writer(kind, captures)
+    return Translation(writer.write(node), writer.exact)
+
+
+def weight(node: Node, kind: Kind) -> int:
+    """Return how many byte classes `node` needs, repetitions unrolled."""
+    match node:
+        case Chars(found):
+            return 1 if kind.ascii or found <= ASCII else _octet_count(octets(found))
+        case Octet() | Look():
+            return 1
+        case Concat(parts) | Either(parts):
+            return 1 + sum(weight(part, kind) for part in parts)
+        case Repeat(inner, low, high):
+            return 1 + max(low, high or 1, 1) * weight(inner, kind)
+        case Group(inner):
+            return weight(inner, kind)
+
+
+def _octet_count(node: Node) -> int:
+    return sum(map(_octet_count, node.parts)) if isinstance(node, Concat | Either) else 1
+
+
+def edge(node: Node, *, first: bool) -> CharSet | None:
+    """Return the characters (bytes above 127 included) a match must begin or end with; None if it may be empty."""
+    match node:
+        case Chars(found) | Octet(found):
+            return found
+        case Look():
+            return None
+        case Either(parts):
+            edges = [edge(part, first=first) for part in parts]
+            known = [found for found in edges if found is not None]
+            return CharSet.of(*(item for found in known for item in found.ranges)) if len(known) == len(edges) else None
+        case Concat(parts):
+            return _edge_of_parts(parts if first else parts[::-1], first=first)
+        case Repeat(inner, low):
+            return edge(inner, first=first) if low else None
+        case Group(inner):
+            return edge(inner, first=first)
+
+
+def _edge_of_parts(parts: tuple[Node, ...], *, first: bool) -> CharSet | None:
+    for part in parts:
+        if not isinstance(part, Look):
+            return edge(part, first=first)
+    return None
+
+
+def _repeat_product(node: Node) -> int:
+    match node:
+        case Repeat(inner, low, high):
+            return max(low, high or 1, 1) * _repeat_product(inner)
+        case Concat(parts) | Either(parts):
+            return max(map(_repeat_product, parts), default=1)
+        case Group(inner):
+            return _repeat_product(inner)
+        case _:
+            return 1
+
+
+@dataclass(slots=True)
+class _Writer:
+    kind: Kind
+    captures: bool
+    exact: bool = field(default=True, init=False)
+
+    def write(self, node: Node) -> bytes:  # noqa: PLR0911 # one case for each kind of node
+        match node:
+            case Chars(found):
+                return self._chars(found)
+            case Octet(found):
+                return _byte_class(found)
+            case Look():
+                return self._look(node, None, None)
+            case Concat(parts):
+                return self._concat(parts)
+            case Either(parts):
+                return b"(?:" + b"|".join(map(self.write, parts)) + b")"
+            case Repeat():
+                return self._repeat(node)
+            case Group(inner):
+                return (b"(" if self.captures else b"(?:") + self.write(inner) + b")"
+
+    def _chars(self, found: CharSet) -> bytes:
+        return _byte_class(found & ASCII) if self.kind.ascii else self.write(octets(found))
+
+    def _concat(self, parts: tuple[Node, ...]) -> bytes:
+        written = []
+        for at, part in enumerate(parts):
+            if isinstance(part, Look):
+                before = _edge_of_parts(parts[:at][::-1], first=False)
+                written.append(self._look(part, before, _edge_of_parts(parts[at + 1 :], first=True)))
+            else:
+                written.append(self.write(part))
+        return b"(?:" + b"".join(written) + b")"
+
+    def _repeat(self, node: Repeat) -> bytes:
+        if _repeat_product(node) > RE2_MAX_REPEAT:
+            return self._unrolled(node)
+        lazy = b"" if node.greedy else b"?"
+        return b"(?:" + self.write(node.node) + b")" + _COUNTS.get((node.low, node.high), _braces(node)) + lazy
+
+    def _unrolled(self, node: Repeat) -> bytes:
+        """Write the copies out: what must occur, then what may, each within the one before it."""
+        one = b"(?:" + self.write(node.node) + b")"
+        lazy = b"" if node.greedy else b"?"
+        if node.high is None:
+            return one * node.low + one + b"*" + lazy
+        optional = node.high - node.low
+        if optional > RE2_MAX_REPEAT:
+            raise BadPattern(
+                "counted repetition of more than 1000 optional parts", at=0, construct=f"{{{node.low},{node.high}}}"
+            )
+        return one * node.low + (b"(?:" + one) * optional + (b")?" + lazy) * optional
+
+    def _look(self, look: Look, before: CharSet | None, after: CharSet | None) -> bytes:
+        if look.kind in _ANCHORS:
+            self.exact = self.exact and not (look.kind.endswith("crlf") and self.kind.carriage)
+            return b"" if look.kind.endswith("crlf") and self.kind.carriage else _ANCHORS[look.kind]
+        byte_wise = look.ascii or self.kind.ascii
+        written = _word_look(look.kind, self._wordness(before), self._wordness(after))
+        if byte_wise and written is not None:
+            return written
+        self.exact = False
+        # One neighbour is an ASCII word character: then RE2's boundary holds wherever the Unicode one does.
+        return (
+            rb"\b" if written == rb"\b" and look.kind != "not_word" and self._known(look.kind, before, after) else b""
+        )
+
+    def _wordness(self, found: CharSet | None) -> _Wordness:
+        if found is None:
+            return "unknown"
+        seen = found & ASCII if self.kind.ascii else found
+        return "word" if seen <= ASCII_WORD else "unknown" if (seen & ASCII_WORD).ranges else "other"
+
+    def _known(self, kind: LookKind, before: CharSet | None, after: CharSet | None) -> bool:
+        sides = (before, after) if kind == "word" else (after,) if kind.endswith("start") else (before,)
+        return any(side is not None and side <= ASCII_WORD for side in sides)
+
+
+def _word_look(kind: LookKind, before: _Wordness, after: _Wordness) -> bytes | None:
+    """Say a word condition as RE2's two, given what kind of character must stand on a side; None if it cannot."""
+    if kind in {"word", "not_word"}:
+        return rb"\b" if kind == "word" else rb"\B"
+    side = after if kind.endswith("start") else before
+    if side == "unknown":
+        return None
+    if side == "word":
+        return rb"\b"
+    return rb"\B" if kind.startswith("half") else _NEVER
+
+
+_COUNTS = {(0, None): b"*", (1, None): b"+", (0, 1): b"?"}
+
+
+def _braces(node: Repeat) -> bytes:
+    if node.high is None:
+        return b"{%d,}" % node.low
+    return b"{%d}" % node.low if node.low == node.high else b"{%d,%d}" % (node.low, node.high)
+
+
+def _byte_class(found: CharSet) -> bytes:
+    if not found.ranges:
+        return _NEVER
+    if found == ANY_BYTE:
+        return rb"[\x00-\xff]"
+    if len(found) == 1:
+        return _byte(found.ranges[0][0])
+    return (
+        b"[" + b"".join(_byte(low) + (b"-" + _byte(high) if high > low else b"") for low, high in found.ranges) + b"]"
+    )
+
+
+def _byte(value: int) -> bytes:
+    return bytes((value,)) if value in _PLAIN else b"\\x%02x" % value
