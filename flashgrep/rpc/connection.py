@@ -1,7 +1,7 @@
 """One client: lines in, calls out to their tasks, answers back in whatever order they are ready."""
 
 import itertools
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from flashgrep.rpc.message import (
     read_message,
     request_line,
 )
+from flashgrep.rpc.room import Room
 from flashgrep.rpc.wire import LineReader, Outbox, Oversized
 
 CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}
@@ -67,6 +68,7 @@ class Connection:
         self._hung_up = hung_up
         self._outbox = Outbox(self._limits.queued_bytes, self._limits.write_seconds)
         self._slots = anyio.Semaphore(self._limits.in_flight, fast_acquire=True)
+        self._room = Room(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
         self._pending: dict[JsonId, list[Pending]] = {}
         self._asked: dict[JsonId, _Asked] = {}
         self._ask_ids = itertools.count(1)
@@ -170,12 +172,12 @@ class Connection:
         jobs = [job for item in message.items if (job := self._admit(item)) is not None]
         if not jobs:
             return
-        await self._slot()
-        run = self._batch(jobs) if message.is_batch else self._single(jobs[0])
+        run = self._batch if message.is_batch else self._single
+        await self._room_for(len(line))
         if self.session.authenticated:
-            calls.start_soon(self._in_slot, run)
-        else:
-            await self._in_slot(run)
+            calls.start_soon(self._run, run, jobs, len(line))
+        else:  # one line at a time: what follows the token is judged by it
+            await self._run(run, jobs, len(line))
 
     def _admit(self, item: Item) -> Job | None:
         """Note a call as pending before any runs, so that what cancels it finds it whatever the order."""
@@ -207,24 +209,24 @@ class Connection:
 
     # -- answering -------------------------------------------------------------------------------------------------
 
-    async def _slot(self) -> None:
-        """Wait until a call may run, meanwhile noticing a client that gives up."""
-        try:
-            self._slots.acquire_nowait()
-        except anyio.WouldBlock:
+    async def _room_for(self, size: int) -> None:
+        """Wait until a line may be taken in, meanwhile noticing a client that gives up, and count it."""
+        if not self._room.fits(size):
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(self._watch, anyio.CancelScope())
-                await self._slots.acquire()
+                await self._room.wait(size)
                 waiting.cancel_scope.cancel()
+        self._room.enter(size)
 
-    async def _in_slot(self, run: Coroutine[Any, Any, None]) -> None:
+    async def _run(self, run: Callable[[list[Job]], Awaitable[None]], jobs: list[Job], size: int) -> None:
         try:
-            await run
+            async with self._slots:
+                await run(jobs)
         finally:
-            self._slots.release()
+            self._room.leave(size)
 
-    async def _single(self, job: Job) -> None:
-        answer = await self._answer(job)
+    async def _single(self, jobs: list[Job]) -> None:
+        answer = await self._answer(jobs[0])
         if answer is not None:
             await self._outbox.put(answer)
 
@@ -251,7 +253,13 @@ class Connection:
         with recruiting:
             for _ in range(len(answers) - 1):
                 await self._slots.acquire()
-                workers.start_soon(self._in_slot, self._work(rest, answers))
+                workers.start_soon(self._help, rest, answers)
+
+    async def _help(self, rest: Iterator[tuple[int, Job]], answers: list[bytes | None]) -> None:
+        try:
+            await self._work(rest, answers)
+        finally:
+            self._slots.release()
 
     async def _work(self, rest: Iterator[tuple[int, Job]], answers: list[bytes | None]) -> None:
         for index, job in rest:

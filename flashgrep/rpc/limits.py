@@ -14,7 +14,11 @@ class Limits:
     max_line_before_auth: int = 64 * 1024
     """Whoever has not shown the token yet may only cost us this much; a token is far shorter."""
     in_flight: int = 32
-    """Calls running at once per connection; no further call is read until one has ended."""
+    """Calls running at once per connection."""
+    waiting: int = 32
+    """Lines read ahead while all run, so that a cancellation among them is seen; then reading pauses."""
+    held_bytes: int = 16 * MIB
+    """Bytes of lines read and not answered yet, per connection; past it reading pauses too."""
     batch_items: int = 1000
     """A batch of eight million bytes could hold four million faulty items, each costing an answer."""
     call_seconds: float = 120.0

@@ -1,0 +1,207 @@
+"""A connection's life: slow readers, clients that vanish, deadlines, shutting down, and calls from within."""
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+import anyio
+import pytest
+
+from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
+from flashgrep.registry import Registry, Session
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.limits import Limits
+from flashgrep.rpc.longpath import connect_unix
+from flashgrep.rpc.sockets import SocketStream
+from flashgrep.rpc.unix import serve_unix
+from tests.rpc_harness import (
+    BOUND,
+    HANDLERS,
+    ROOT,
+    WIRES,
+    Client,
+    Gates,
+    Notes,
+    Serve,
+    make_dispatcher,
+    memory,
+    stdio,
+    stdio_command,
+    tcp,
+    twice,
+    unix,
+)
+
+pytestmark = pytest.mark.anyio
+
+SOCKETS: dict[str, Serve] = {"unix": unix, "tcp": tcp}
+
+
+def call(method: str, params: object, request_id: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "method": method, "params": params, "id": request_id}
+
+
+async def test_calls_end_when_their_client_is_gone(tmp_path: Path) -> None:
+    for serve in (memory, unix, tcp):
+        dispatcher = make_dispatcher()
+        host = dispatcher._host
+        async with serve(dispatcher, tmp_path) as connect:
+            for reset in (False, True):
+                client = await connect()
+                await client.send(call("hold", ["gate"], 1), [call("hold", ["gate"], 2)])
+                await client.send(call("until_running", [2], 3))
+                assert (await client.receive())["id"] == 3
+                if reset and isinstance(client.stream, SocketStream):
+                    client.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                await client.stream.aclose()
+                with anyio.fail_after(BOUND):
+                    while host.running:
+                        await host.changed.wait()
+
+
+async def test_calls_end_when_their_client_is_gone_though_reading_has_paused(tmp_path: Path) -> None:
+    for serve in (memory, unix, tcp):
+        dispatcher = make_dispatcher(Limits(in_flight=2, waiting=0))
+        host = dispatcher._host
+        async with serve(dispatcher, tmp_path) as connect:
+            client = await connect()
+            await client.send(*(call("hold", ["gate"], n) for n in range(5)))
+            with anyio.fail_after(BOUND):
+                while host.running < 2:
+                    await host.changed.wait()
+            await client.stream.aclose()
+            with anyio.fail_after(BOUND):
+                while host.running:
+                    await host.changed.wait()
+
+
+@pytest.mark.parametrize("serve", SOCKETS.values(), ids=SOCKETS)
+async def test_a_client_that_never_reads_is_hung_up_on_and_holds_up_nobody(serve: Serve, tmp_path: Path) -> None:
+    dispatcher = make_dispatcher(Limits(write_seconds=0.3, queued_bytes=1_000_000))
+    async with serve(dispatcher, tmp_path) as connect:
+        deaf, other = await connect(), await connect()
+        await deaf.send(*(call("big", [4_000_000], n) for n in range(20)))
+        assert await other.result("echo", {"value": 1}) == 1
+        with anyio.fail_after(BOUND):
+            while len(dispatcher.openings) > 2:  # the listener and the other client
+                assert await other.result("echo", {"value": 2}) == 2
+        for one in (deaf, other):
+            await one.stream.aclose()
+
+
+async def test_a_call_ends_at_the_hard_limit(tmp_path: Path) -> None:
+    async with memory(make_dispatcher(Limits(call_seconds=0.05)), tmp_path) as connect:
+        client = await connect()
+        error = (await client.call("hold", ["gate"]))["error"]
+        assert (error["code"], error["data"]["reason"]) == (-32004, "deadline_exceeded")
+        assert error["data"]["limit_seconds"] == 0.05
+        error = await client.call("ask", {})
+        assert error["method"] == "roots/list"
+        assert (await client.receive())["error"]["code"] == -32004
+        await client.stream.aclose()
+
+
+@pytest.mark.parametrize("wire", ["memory", "unix", "tcp"])
+async def test_shutting_down_answers_what_is_in_flight_and_takes_nothing_more(wire: str, tmp_path: Path) -> None:
+    dispatcher = make_dispatcher()
+    async with WIRES[wire](dispatcher, tmp_path) as connect:
+        busy, idle = await connect(), await connect()
+        assert await idle.result("echo", {"value": 1}) == 1
+        await busy.send(call("hold", ["gate"], 1), call("until_running", [1], 2))
+        assert (await busy.receive())["id"] == 2
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(dispatcher.shutdown, BOUND)
+            assert await idle.at_end()
+            dispatcher._host.gates["gate"].set()
+            assert await busy.receive() == {"jsonrpc": "2.0", "result": "gate", "id": 1}
+            assert await busy.at_end()
+        assert len(dispatcher.openings) == 0
+        for one in (busy, idle):
+            await one.stream.aclose()
+
+
+@pytest.mark.parametrize("wire", ["memory", "unix", "tcp"])
+async def test_shutting_down_waits_no_longer_than_told(wire: str, tmp_path: Path) -> None:
+    dispatcher = make_dispatcher()
+    async with WIRES[wire](dispatcher, tmp_path) as connect:
+        client = await connect()
+        await client.send(call("hold", ["gate"], 1), call("until_running", [1], 2))
+        assert (await client.receive())["id"] == 2
+        with anyio.fail_after(BOUND):
+            await dispatcher.shutdown(0.05)
+        assert await client.at_end()
+        await client.stream.aclose()
+
+
+async def test_standard_output_carries_the_protocol_only(tmp_path: Path) -> None:
+    async with stdio(make_dispatcher(), tmp_path) as connect:
+        client = await connect()
+        assert await client.result("shout", {"value": "on standard output"}) is None
+        assert await client.result("echo", {"value": 1}) == 1
+        await client.stream.aclose()
+
+
+@pytest.mark.parametrize("sink", ["file", "null"])
+async def test_standard_input_and_output_may_be_files(sink: str, tmp_path: Path) -> None:
+    requests = tmp_path / "requests"
+    requests.write_text('{"jsonrpc":"2.0","method":"echo","params":[1],"id":1}\n' * 3)
+    answers = tmp_path / "answers" if sink == "file" else Path(os.devnull)
+    with requests.open("rb") as source, answers.open("wb") as output:
+        await anyio.run_process(stdio_command(Limits()), stdin=source, stdout=output, stderr=None, cwd=ROOT)
+    expected = '{"jsonrpc":"2.0","result":1,"id":1}\n' * 3
+    assert sink == "null" or answers.read_text() == expected
+
+
+async def test_calls_from_within_give_results_and_raise_errors() -> None:
+    notes = Notes()
+    dispatcher = make_dispatcher(Limits(call_seconds=0.05), log=notes)
+    session = Session()
+    assert await dispatcher.call(session, "sum", [1, 2]) == 3
+    assert await dispatcher.call(session, "answer", {"name": "model"}) == {"name": "x", "path": "a/b"}
+    reports: list[tuple[float, float | None, str]] = []
+    await dispatcher.call(session, "progress", {"steps": 2}, progress=lambda *report: reports.append(report))
+    assert reports == [(0, 2, "step 0"), (1, 2, "step 1")]
+    for name, params, error in (
+        ("nothing", {}, MethodNotFound),
+        ("sum", {"x": 1}, InvalidParams),
+        ("hold", ["gate"], DeadlineExceeded),
+    ):
+        with pytest.raises(error):
+            await dispatcher.call(session, name, params)
+    with pytest.raises(FlashgrepError) as caught:
+        await dispatcher.call(session, "fail", ["of somebody"])
+    assert caught.value.data["id"] == notes.notes[-1][1]["id"]
+    assert "of somebody" in notes.notes[-1][1]["trace"]
+    with pytest.raises(Forbidden) as refused:
+        await dispatcher.call(Session(may_write=False), "scribble", {})
+    assert refused.value.reason == "read_only"
+
+
+async def test_a_broken_connection_is_logged_and_leaves_the_others(tmp_path: Path) -> None:
+    notes = Notes()
+    dispatcher = make_dispatcher(log=notes)
+    sessions = iter([None, Session()])
+
+    def session() -> Session:
+        found = next(sessions)
+        if found is None:
+            raise RuntimeError("no session for you")
+        return found
+
+    path = tmp_path / "mcp.sock"
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(serve_unix, path, dispatcher, session)
+        first, second = (Client(SocketStream(connect_unix(str(path), BOUND))) for _ in range(2))
+        assert await first.at_end()
+        assert await second.result("echo", {"value": 1}) == 1
+        await dispatcher.shutdown(0)
+        for one in (first, second):
+            await one.stream.aclose()
+    assert notes.notes[0][0] == "connection failed"
+    assert "no session for you" in notes.notes[0][1]["trace"]
+
+
+def test_a_name_taken_twice_fails_at_once() -> None:
+    with pytest.raises(ValueError, match="echo"):
+        Dispatcher(Registry(HANDLERS), Gates(), log=Notes(), extensions={"echo": twice})
