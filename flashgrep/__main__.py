@@ -1,0 +1,8 @@
+"""``python -m flashgrep`` is the command line."""
+
+import sys
+
+from flashgrep.client import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""What tests share: projects on disk, real daemons with a state folder of their own, and one client for three wires."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from flashgrep.daemon import lifecycle
+from flashgrep.places import Places
+
+FGREP = str(Path(sys.executable).with_name("fgrep"))
+BOUND = 20.0
+"""Seconds until a test gives up waiting; what it waits for takes milliseconds."""
+WireName = Literal["unix", "tcp", "stdio"]
+MakeProject = Callable[..., Path]
+
+
+@dataclass(slots=True)
+class Wire:
+    """One connection that speaks JSON-RPC lines; the same for a Unix socket, TCP and a process's stdin and stdout."""
+
+    name: WireName
+    connection: socket.socket
+    root: str | None = None
+    process: subprocess.Popen[bytes] | None = None
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+    _held: bytes = b""
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method and return its result; TCP, which is bound to no project, names it."""
+        answer = self.ask(method, **params)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def fail(self, method: str, **params: Any) -> Any:
+        """Call a method that is to fail and return its error."""
+        answer = self.ask(method, **params)
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """Send a request and return the whole response."""
+        if self.name == "tcp" and self.root and "project" not in params and not method.startswith(("$/", "auth")):
+            params["project"] = self.root
+        self.send({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params})
+        return self.receive()
+
+    def send(self, message: Any) -> None:
+        """Send a message, or bytes as they are."""
+        self.connection.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> Any:
+        """Return the next message."""
+        return json.loads(self.receive_line())
+
+    def receive_line(self) -> bytes:
+        """Return the next line; empty at the end."""
+        while b"\n" not in self._held:
+            piece = self.connection.recv(65536)
+            if not piece:
+                return b""
+            self._held += piece
+        line, _, self._held = self._held.partition(b"\n")
+        return line
+
+    def close(self) -> None:
+        """Hang up."""
+        self.connection.close()
+        if self.process is not None:
+            self.process.wait(BOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonAtHand:
+    """A daemon's state folder and environment; whether it runs is the test's matter."""
+
+    places: Places
+    environ: dict[str, str]
+
+    def run(
+        self, *arguments: str, cwd: Path | None = None, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``fgrep`` with these arguments to its end."""
+        return subprocess.run(
+            [FGREP, *arguments],
+            cwd=cwd,
+            env=self.environ,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def start(self) -> None:
+        """Start it; returns when it listens."""
+        started = self.run("daemon", "start")
+        assert started.returncode == 0, started.stderr
+
+    def stop(self) -> None:
+        """End it, if it runs, and what it started."""
+        assert lifecycle.terminate(self.places)
+
+    def status(self) -> Any:
+        """Return its status."""
+        found = self.run("daemon", "status", "--json")
+        assert found.returncode == 0, found.stderr
+        return json.loads(found.stdout)
+
+    def wire(self, name: WireName, root: Path | None = None) -> Wire:
+        """Connect; to a project's own socket where a root is given."""
+        where = str(root) if root else None
+        if name == "tcp":
+            port = self.status()["tcp"]["port"]
+            return Wire(name, socket.create_connection(("127.0.0.1", port), BOUND), where)
+        if name == "unix":
+            connection = socket.socket(socket.AF_UNIX)
+            connection.settimeout(BOUND)
+            connection.connect(str(root / ".flashgrep" / "mcp.sock") if root else self.places.socket)
+            return Wire(name, connection, where)
+        ours, theirs = socket.socketpair()
+        ours.settimeout(BOUND)
+        command = [FGREP, "rpc", *([where] if where else [])]
+        with theirs:
+            process = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=self.environ, cwd="/"
+            )
+        return Wire(name, ours, where, process)
+
+
+def short_folder() -> Path:
+    """Make a folder with a short name: a socket's path has at most 107 bytes."""
+    return Path(tempfile.mkdtemp(prefix="fg", dir="/tmp"))
+
+
+@pytest.fixture(scope="module")
+def _module_folder() -> Iterator[Path]:
+    folder = short_folder()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
+    """Return a daemon that has its state in ``folder`` and takes any free TCP port; not started."""
+    mine = ("HOME", "PATH", "LANG", "TMPDIR")
+    environ = {name: os.environ[name] for name in mine if name in os.environ}
+    environ |= {
+        "FLASHGREP_STATE_DIR": str(folder / "state"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "FLASHGREP_TCP_PORT": "0",
+        **settings,
+    }
+    return DaemonAtHand(Places(str(folder / "state")), environ)
+
+
+@pytest.fixture
+def cold_daemon() -> Iterator[DaemonAtHand]:
+    """Return a daemon that is not started, of the test's own; it is ended with the test."""
+    folder = short_folder()
+    at_hand = daemon_in(folder)
+    yield at_hand
+    at_hand.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def daemon(_module_folder: Path) -> Iterator[DaemonAtHand]:
+    """Return a running daemon, shared by a module's tests."""
+    at_hand = daemon_in(_module_folder)
+    at_hand.start()
+    yield at_hand
+    at_hand.stop()
+
+
+@pytest.fixture
+def project() -> Iterator[MakeProject]:
+    """Return a function that makes a git work tree with the given files (text or bytes) and returns its root."""
+    made: list[Path] = []
+
+    def make(files: dict[str, str | bytes] | None = None, name: str = "project") -> Path:
+        base = short_folder()
+        made.append(base)
+        root = base / name
+        root.mkdir()
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+        for path, content in (files or {}).items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content.encode() if isinstance(content, str) else content)
+        return root
+
+    yield make
+    for base in made:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(params=["unix", "tcp", "stdio"])
+def connect(request: pytest.FixtureRequest, daemon: DaemonAtHand) -> Iterator[Callable[..., Wire]]:
+    """Return a function that connects to the module's daemon, over each of the three wires in turn."""
+    opened: list[Wire] = []
+
+    def make(root: Path | None = None) -> Wire:
+        if root is not None:
+            added = daemon.run("projects", "add", str(root))
+            assert added.returncode == 0, added.stderr
+        opened.append(daemon.wire(request.param, root))
+        return opened[-1]
+
+    yield make
+    for wire in opened:
+        wire.close()

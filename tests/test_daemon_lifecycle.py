@@ -1,0 +1,256 @@
+"""A real daemon's life: one per user, started by whoever comes first, ended cleanly, surviving what goes wrong."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flashgrep.daemon import lifecycle
+from flashgrep.reach import StartFailed, start, try_connect
+from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+
+
+def pid_of(daemon: DaemonAtHand) -> int:
+    pid = lifecycle.holder(daemon.places)
+    assert pid is not None
+    return pid
+
+
+def wait_until_gone(pid: int) -> None:
+    until = time.monotonic() + BOUND
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until, f"process {pid} lives on"
+        os.sched_yield()
+
+
+def test_twenty_cold_clients_at_once_give_one_daemon(cold_daemon: DaemonAtHand) -> None:
+    clients = [
+        subprocess.Popen(
+            [FGREP, "rpc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cold_daemon.environ, cwd="/"
+        )
+        for _ in range(20)
+    ]
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "$/status"}).encode() + b"\n"
+    answers = [client.communicate(request, timeout=60)[0] for client in clients]
+    assert {json.loads(answer)["result"]["pid"] for answer in answers} == {pid_of(cold_daemon)}
+
+
+def test_a_second_start_joins_the_first_and_a_second_daemon_ends_at_once(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    pid = pid_of(cold_daemon)
+    cold_daemon.start()
+    assert pid_of(cold_daemon) == pid
+    with pytest.raises(Exception, match=f"runs already .process {pid}"), lifecycle.holding_lock(cold_daemon.places, 0):
+        pass
+
+
+def test_a_killed_daemon_leaves_a_stale_socket_that_the_next_one_replaces(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    first = pid_of(cold_daemon)
+    os.kill(first, signal.SIGKILL)
+    wait_until_gone(first)
+    assert Path(cold_daemon.places.socket).is_socket()
+    assert cold_daemon.run("daemon", "status").returncode == 1
+    cold_daemon.start()
+    assert pid_of(cold_daemon) != first
+    assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
+
+
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_daemon_and_its_sockets(cold_daemon: DaemonAtHand, project: MakeProject, asked: int) -> None:
+    root = project({"a.py": "x = 1\n"})
+    assert cold_daemon.run("projects", "add", str(root)).returncode == 0
+    assert (root / ".flashgrep" / "mcp.sock").is_socket()
+    os.kill(pid_of(cold_daemon), asked)
+    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
+    assert not Path(cold_daemon.places.socket).exists()
+    assert not (root / ".flashgrep" / "mcp.sock").exists()
+
+
+def test_a_hang_up_of_the_terminal_does_not_end_the_daemon(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    os.kill(pid_of(cold_daemon), signal.SIGHUP)
+    assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
+
+
+def test_stop_ends_it_and_says_so_when_none_runs(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    pid = pid_of(cold_daemon)
+    assert cold_daemon.run("daemon", "stop").returncode == 0
+    wait_until_gone(pid)
+    assert cold_daemon.run("daemon", "stop").stdout == "not running\n"
+
+
+def test_restart_gives_a_new_process(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    first = pid_of(cold_daemon)
+    assert cold_daemon.run("daemon", "restart").returncode == 0
+    assert pid_of(cold_daemon) != first
+
+
+def test_it_ends_when_no_client_has_come_for_the_idle_time(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.environ["FLASHGREP_IDLE_EXIT_MINUTES"] = "0.01"
+    cold_daemon.start()
+    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
+    assert '"event":"idle"' in Path(cold_daemon.places.log).read_text()
+
+
+def test_a_connection_that_is_only_held_keeps_it_alive(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.environ["FLASHGREP_IDLE_EXIT_MINUTES"] = "0.005"
+    cold_daemon.start()
+    held = cold_daemon.wire("unix")
+    assert not lifecycle.wait_until_free(cold_daemon.places, 1.0)
+    held.close()
+    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
+
+
+def test_a_taken_port_is_passed_over_and_status_says_so(cold_daemon: DaemonAtHand) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        cold_daemon.environ["FLASHGREP_TCP_PORT"] = str(port)
+        cold_daemon.start()
+        tcp = cold_daemon.status()["tcp"]
+        assert tcp["wanted"] == port
+        assert tcp["port"] not in (None, port)
+        assert f"(port {port} was taken)" in cold_daemon.run("daemon", "status").stdout
+
+
+def test_tcp_can_be_off(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.environ["FLASHGREP_TCP_ENABLED"] = "false"
+    cold_daemon.start()
+    assert cold_daemon.status()["tcp"] is None
+
+
+def test_it_is_detached_from_folder_terminal_and_descriptors_of_who_started_it(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    reader, writer = os.pipe()
+    subprocess.run(
+        [FGREP, "daemon", "start"], env=cold_daemon.environ, cwd=tmp_path, pass_fds=[writer], check=True, stdout=-3
+    )
+    os.close(writer)
+    assert os.read(reader, 1) == b""  # the end of input: the daemon did not keep the other end
+    os.close(reader)
+    process = Path(f"/proc/{pid_of(cold_daemon)}")
+    assert (process / "cwd").readlink() == Path("/")
+    assert os.getsid(pid_of(cold_daemon)) != os.getsid(0)
+    assert (process / "fd" / "0").readlink() == Path("/dev/null")
+    assert (process / "fd" / "1").readlink() == Path(cold_daemon.places.crash_log)
+
+
+def test_code_in_the_folder_it_is_started_from_is_not_imported(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+    for name in ("json", "anyio", "flashgrep", "typing"):
+        (tmp_path / f"{name}.py").write_text("open('/tmp/fg-planted', 'w').close()\nraise SystemExit(7)\n")
+    assert cold_daemon.run("daemon", "start", cwd=tmp_path).returncode == 0
+    assert not Path("/tmp/fg-planted").exists()  # noqa: S108 - written by nobody, that is the test
+
+
+def test_a_wrong_setting_is_told_to_who_starts_it(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.environ["FLASHGREP_TCP_PORT"] = "many"
+    started = cold_daemon.run("daemon", "start")
+    assert started.returncode == 2
+    assert "environment: tcp.port: input should be a valid integer" in started.stderr
+
+
+def test_a_state_folder_others_may_write_to_is_refused(cold_daemon: DaemonAtHand) -> None:
+    state = Path(cold_daemon.places.state)
+    state.mkdir()
+    state.chmod(0o777)
+    with pytest.raises(PermissionError, match="may be written by others"):
+        start(cold_daemon.places, cold_daemon.environ)
+    state.chmod(0o700)
+
+
+def test_files_of_the_state_are_for_their_user_alone(cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.start()
+    state = Path(cold_daemon.places.state)
+    assert state.stat().st_mode & 0o777 == 0o700
+    modes = {path.name: path.stat().st_mode & 0o777 for path in state.iterdir() if not path.is_dir()}
+    assert set(modes.values()) == {0o600}, modes
+
+
+def test_a_log_that_cannot_be_written_does_not_end_it(cold_daemon: DaemonAtHand) -> None:
+    state = Path(cold_daemon.places.state)
+    state.mkdir(mode=0o700)
+    Path(cold_daemon.places.log).symlink_to("/dev/full")
+    cold_daemon.start()
+    assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
+
+
+def test_a_folder_that_cannot_be_written_is_served_on_the_control_socket(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "needle = 1\n"})
+    (root / ".flashgrep").write_text("in the way")  # root, as whom tests may run, can write to any folder
+    added = cold_daemon.run("projects", "add", str(root))
+    assert added.returncode == 0, added.stderr
+    assert str(root) in cold_daemon.status()["problems"]
+    found = cold_daemon.run("query", "needle", cwd=root)
+    assert found.stdout == "a.py:1:1:needle = 1\n"
+
+
+def test_git_sees_nothing_of_ours_and_the_folder_is_private(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.py": "x = 1\n"})
+    subprocess.run(["git", "-C", str(root), "add", "a.py"], check=True)
+    assert daemon.run("index", str(root)).returncode == 0
+    status = subprocess.run(
+        ["git", "-C", str(root), "status", "--porcelain"], capture_output=True, text=True, check=True
+    )
+    assert status.stdout == "A  a.py\n"
+    assert (root / ".flashgrep").stat().st_mode & 0o777 == 0o700
+    assert (root / ".flashgrep" / "mcp.sock").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_in_place_of_the_projects_folder_is_not_followed(
+    daemon: DaemonAtHand, project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a.py": "x = 1\n"})
+    (root / ".flashgrep").symlink_to(tmp_path)
+    daemon.run("projects", "add", str(root))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_project_whose_path_is_longer_than_an_address_has_its_socket(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "needle = 1\n"}, name="n" * 200)
+    assert daemon.run("projects", "add", str(root)).returncode == 0
+    found = try_connect(str(root / ".flashgrep" / "mcp.sock"))
+    assert found is not None
+    found.close()
+
+
+def test_a_removed_project_loses_its_socket_and_folder(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.py": "x = 1\n"}, name="gone")
+    daemon.run("projects", "add", str(root))
+    assert daemon.run("projects", "remove", "gone").stdout == f"removed {root}\n"
+    assert not (root / ".flashgrep").exists()
+    assert (root / "a.py").exists()
+    assert str(root) not in daemon.run("projects", "list").stdout
+
+
+def test_a_daemon_that_cannot_start_says_where_to_look(
+    cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashgrep.reach.DAEMON_MODULE", "flashgrep.no_such_module")
+    with pytest.raises(StartFailed, match=r"see .*crash\.log"):
+        start(cold_daemon.places, cold_daemon.environ)
+    assert "no_such_module" in Path(cold_daemon.places.crash_log).read_text()
+
+
+def test_the_whole_product_answers_status_on_every_wire(connect: Callable[[], object], daemon: DaemonAtHand) -> None:
+    assert connect().call("$/status")["pid"] == pid_of(daemon)  # type: ignore[attr-defined] # conftest is no package
+
+
+def test_python_m_flashgrep_is_the_command_line(daemon: DaemonAtHand) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "flashgrep", "version"], env=daemon.environ, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.startswith("flashgrep ")
