@@ -1,9 +1,12 @@
 """Frozen values that cross floors, and the JSON shapes every answer shares."""
 
+import base64
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
-SkipReason = Literal["binary", "too_large", "unreadable", "encoding", "not_a_file"]
+from flashgrep.errors import InvalidParams
+
+SkipReason = Literal["binary", "too_large", "unreadable", "encoding", "not_a_file", "unparsed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +41,27 @@ class FileStat:
     inode: int
 
 
-class TextHit(TypedDict):
-    """One matching line, or lines: `text` without the line end, lines and columns from 1."""
-
-    file_path: str
-    start_line: int
-    end_line: int
-    column: int
-    text: str
-    byte_column: NotRequired[int]
-    file_path_bytes: NotRequired[str]
-    before: NotRequired[list[str]]
-    after: NotRequired[list[str]]
-    cut: NotRequired[bool]
-    symbol_name: NotRequired[str]
-    score: NotRequired[float]
-    project: NotRequired[str]
+def show_path(path: bytes) -> dict[str, str]:
+    """Return a path as answers show it: U+FFFD for what is no UTF-8, and then the bytes in base64 beside it."""
+    try:
+        return {"file_path": path.decode()}
+    except UnicodeDecodeError:
+        shown = path.decode("utf-8", "replace")
+        return {"file_path": shown, "file_path_bytes": base64.b64encode(path).decode("ascii")}
 
 
-class Coverage(TypedDict):
-    """What an answer covered: never an empty list that hides a time-out."""
+def given_path(file_path: str | None, file_path_bytes: str | None) -> bytes:
+    """Return the path a caller named, in either form of ``show_path``.
 
-    complete: bool
-    fresh: bool
-    files_searched: int
-    files_skipped: dict[str, int]
-    stage: str
-    generation: int
-    took_ms: float
-    detail: NotRequired[str]
+    Raises:
+        InvalidParams: neither is given, or the bytes are no base64.
+
+    """
+    if file_path_bytes is not None:
+        try:
+            return base64.b64decode(file_path_bytes, validate=True)
+        except ValueError:
+            raise InvalidParams("file_path_bytes: not base64", field="file_path_bytes") from None
+    if file_path is None:
+        raise InvalidParams("file_path: required", field="file_path")
+    return file_path.encode("utf-8", "surrogateescape")

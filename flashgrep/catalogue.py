@@ -1,0 +1,174 @@
+"""All projects of one user: which there are, which are open, and which one a call is about."""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from flashgrep.config import Settings
+from flashgrep.errors import Forbidden, NotFound
+from flashgrep.registry import Call
+from flashgrep.workspace import Workspace, WorkspaceOptions
+
+PROJECTS_FILE = "projects.json"
+FALLBACK_FOLDER = "projects"
+"""Below the state folder: the state of projects whose own folder cannot be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectInfo:
+    """A project that is known: its name is also the name of its collection."""
+
+    name: str
+    root: Path
+    open: bool
+
+
+class Catalogue:
+    """Projects by name and root; opens them when first asked for."""
+
+    def __init__(
+        self, *, state_dir: Path, settings: Settings, settings_for: Callable[[Path], Settings] | None = None
+    ) -> None:
+        self.settings = settings
+        self._settings_for = settings_for or (lambda _root: settings)
+        self._state_dir = state_dir
+        self._file = state_dir / PROJECTS_FILE
+        self._roots: dict[str, Path] = self._load()
+        self._open: dict[str, Workspace] = {}
+        self._lock = anyio.Lock()
+        self._tasks: TaskGroup | None = None
+        self._exit = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        for workspace in self._open.values():
+            await workspace.close()
+        assert self._tasks is not None  # noqa: S101 - set on entry
+        self._tasks.cancel_scope.cancel()
+        await self._exit.aclose()
+
+    def projects(self) -> list[ProjectInfo]:
+        """Return the known projects, by name."""
+        return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]
+
+    def opened(self) -> list[Workspace]:
+        """Return the projects that are open."""
+        return list(self._open.values())
+
+    async def open(self, root_or_name: str) -> Workspace:
+        """Return a project, by name or by the absolute path of a folder, which becomes a project if it is none.
+
+        Raises:
+            NotFound: no project has the name, or no folder is there.
+
+        """
+        async with self._lock:
+            name = self._name(root_or_name)
+            if name not in self._open:
+                self._open[name] = await self._start(name)
+            return self._open[name]
+
+    async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
+        """Return the project a call is about: the one named, else the one its connection is bound to, else the first.
+
+        Raises:
+            NotFound: none is known by that name, or none at all.
+            Forbidden: the connection is bound to others.
+
+        """
+        bound = call.session.projects
+        if project is None:
+            return await self.open(bound[0] if bound else self._default())
+        if bound:
+            allowed = {self._root_of(one) for one in bound}
+            if self._root_of(project) not in allowed:
+                raise Forbidden(f"the connection is bound to another project: {project}", reason="outside_root")
+        return await self.open(project)
+
+    async def remove(self, name: str) -> Path:
+        """Forget a project, given by name or root, and return its root; its folder is left as it is."""
+        async with self._lock:
+            name = self._name(name, make=False)
+            workspace = self._open.pop(name, None)
+            if workspace is not None:
+                await workspace.close()
+            root = self._roots.pop(name)
+            self._save()
+            return root
+
+    async def _start(self, name: str) -> Workspace:
+        root = self._roots[name]
+        if not root.is_dir():
+            raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+        settings = self._settings_for(root)
+        options = WorkspaceOptions(
+            fallback_state=self._state_dir / FALLBACK_FOLDER,
+            max_file_size=settings.index.max_file_size,
+            workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
+            read_only=settings.read_only,
+        )
+        workspace = Workspace(name, os.fsencode(root), options)
+        assert self._tasks is not None  # noqa: S101 - set on entry
+        await workspace.open(self._tasks)
+        return workspace
+
+    def _default(self) -> str:
+        if not self._roots:
+            raise NotFound(
+                "no project is known", reason="project_not_found", suggestion="name one by its folder: project=/path"
+            )
+        return next(iter(self._roots))
+
+    def _root_of(self, root_or_name: str) -> Path | None:
+        if root_or_name.startswith("/"):
+            return Path(root_or_name).resolve()
+        return self._roots.get(root_or_name)
+
+    def _name(self, root_or_name: str, *, make: bool = True) -> str:
+        if root_or_name in self._roots:
+            return root_or_name
+        root = self._root_of(root_or_name)
+        for name, known in self._roots.items():
+            if known == root:
+                return name
+        if root is None or not make:
+            known_names = sorted(self._roots)
+            raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=known_names)
+        return self._adopt(root)
+
+    def _adopt(self, root: Path) -> str:
+        if not root.is_dir():
+            raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+        name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
+        number = 1
+        while name in self._roots:
+            number += 1
+            name = f"{stem}-{number}"
+        self._roots[name] = root
+        self._save()
+        return name
+
+    def _load(self) -> dict[str, Path]:
+        """Read the list of projects; one that cannot be read is an empty one: projects come back when asked for."""
+        try:
+            found: dict[str, Any] = json.loads(self._file.read_bytes())
+            return {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
+        except (OSError, ValueError, KeyError, AttributeError):
+            return {}
+
+    def _save(self) -> None:
+        projects = {name: os.fsencode(root).decode("latin-1") for name, root in self._roots.items()}
+        fresh = self._file.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            fresh.write_text(json.dumps({"projects": projects}, indent=1))
+            fresh.replace(self._file)

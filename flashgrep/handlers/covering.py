@@ -1,0 +1,58 @@
+"""What an answer covered, for every method that searches."""
+
+import time
+from collections.abc import Callable
+from typing import NotRequired, TypedDict
+
+from flashgrep.search.exact import Answer
+from flashgrep.workspace import Workspace
+
+COUNT_UP_TO = 20_000
+"""Files that a filter is tried on just to say how many it lets through (about 20 ms)."""
+
+
+class Coverage(TypedDict):
+    """What an answer covered: never an empty list that hides a time-out.
+
+    `files_searched`: files read, or ruled out by the index (with a filter over a large project: files read only).
+    """
+
+    complete: bool
+    fresh: bool
+    files_searched: int
+    files_skipped: dict[str, int]
+    stage: str
+    generation: int
+    took_ms: float
+    detail: NotRequired[str]
+
+
+def coverage_of(
+    workspace: Workspace, answer: Answer, *, fresh: bool, started: float, keep: Callable[[bytes], bool] | None = None
+) -> Coverage:
+    """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+    found: Coverage = {
+        "complete": answer.complete,
+        "fresh": fresh,
+        "files_searched": _searched(workspace, answer, keep),
+        "files_skipped": answer.skipped,
+        "stage": workspace.progress.stage,
+        "generation": workspace.generation,
+        "took_ms": round((time.perf_counter() - started) * 1000, 3),
+    }
+    detail = "; ".join(part for part in (workspace.swept_because, workspace.progress.detail) if part)
+    if detail:
+        found["detail"] = detail
+    return found
+
+
+def _searched(workspace: Workspace, answer: Answer, keep: Callable[[bytes], bool] | None) -> int:
+    tree = workspace.tree
+    if not answer.complete:
+        return answer.files_read
+    if keep is None:
+        return tree.count() - sum(answer.skipped.values())
+    if len(tree.table) > COUNT_UP_TO:
+        return answer.files_read
+    paths = {*tree.table.paths, *(path for path, mark in tree.pending.items() if mark.ours)}
+    return sum(1 for path in paths if keep(path)) - sum(answer.skipped.values())

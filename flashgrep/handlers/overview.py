@@ -1,0 +1,177 @@
+"""`list_files` and `stats`: what a project has."""
+
+import time
+from typing import Any, NotRequired, TypedDict
+
+import anyio
+from pydantic import Field
+from rapidfuzz import fuzz, process
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.errors import InvalidParams
+from flashgrep.handlers.covering import Coverage, coverage_of
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.model import show_path
+from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.exact import Answer
+from flashgrep.workspace import Workspace
+
+NEAR_ENOUGH = 55
+"""Of 100; below it a fuzzy match of a path is noise."""
+
+
+class ListFilesParams(Params):
+    """Which files to list."""
+
+    filter: str | None = Field(
+        None, min_length=1, description="Part of the path; where none has it, the nearest paths."
+    )
+    include: list[str] = Field(default=[], description="Only files that match one of these globs.")
+    exclude: list[str] = Field(default=[], description="No files that match one of these globs.")
+    language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
+    limit: int = Field(200, ge=1, le=10_000, description="Most files to send back.")
+    cursor: str | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    max_tokens: int | None = Field(None, ge=50, le=1_000_000, description="Size of the answer, in tokens.")
+    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+
+
+class ListedFile(TypedDict):
+    """A file."""
+
+    file_path: str
+    file_path_bytes: NotRequired[str]
+
+
+class ListFilesResult(TypedDict):
+    """Files in the order of their paths (with a fuzzy filter: nearest first), and `files`, the bare paths."""
+
+    results: list[ListedFile]
+    files: list[str]
+    total: int
+    next: str | None
+    fuzzy: bool
+    coverage: Coverage
+
+
+@handler("list_files", title="List files")
+async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
+    """List a project's files: all that are searched, or those whose path has a text or is near to it."""
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh() if params.fresh else False
+    paths, fuzzy = await anyio.to_thread.run_sync(_listed, workspace, params)
+    start = _start(params.cursor)
+    room = (params.max_tokens or call.host.settings.query.max_tokens) * 4
+    page: list[bytes] = []
+    for path in paths[start : start + params.limit]:
+        room -= 2 * len(path) + 24
+        if room < 0 and page:
+            break
+        page.append(path)
+    end = start + len(page)
+    results: list[Any] = [show_path(path) for path in page]
+    return {
+        "results": results,
+        "files": [item["file_path"] for item in results],
+        "total": len(paths),
+        "next": str(end) if end < len(paths) else None,
+        "fuzzy": fuzzy,
+        "coverage": coverage_of(workspace, Answer(), fresh=fresh, started=started),
+    }
+
+
+def _start(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal():
+        raise InvalidParams("cursor: not one of ours", field="cursor")
+    return int(cursor)
+
+
+def _listed(workspace: Workspace, params: ListFilesParams) -> tuple[list[bytes], bool]:
+    paths = workspace.paths()
+    if params.include or params.exclude or params.language:
+        keep = PathFilter(params.include, params.exclude, languages=params.language)
+        paths = [path for path in paths if keep(path)]
+    if params.filter is None:
+        return paths, False
+    wanted = params.filter.encode()
+    folded = wanted.lower()
+    found = [path for path in paths if folded in path.lower()]
+    return (found, False) if found else (_near(params.filter, paths), True)
+
+
+def _near(wanted: str, paths: list[bytes]) -> list[bytes]:
+    """Return paths near to what was typed, nearest first; ties by path."""
+    names = [path.decode("utf-8", "replace") for path in paths]
+    scored = process.extract(wanted, names, scorer=fuzz.WRatio, limit=50, score_cutoff=NEAR_ENOUGH)
+    return [paths[at] for _, _, at in sorted(scored, key=lambda item: (-item[1], paths[item[2]]))]
+
+
+class StatsParams(Params):
+    """Which project."""
+
+    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+
+
+class StatsResult(TypedDict):
+    """The live state of a project and its index; sizes in bytes, times in seconds since 1970."""
+
+    project: str
+    root: str
+    total_files: int
+    total_chunks: int
+    total_lines: int
+    index_size_bytes: int
+    gram_bytes: int
+    last_update: float | None
+    stage: str
+    stage_since: float
+    stage_detail: str
+    generation: int
+    files_pending: int
+    files_skipped: dict[str, int]
+    indexing: dict[str, Any]
+    watching: bool
+    watch_problem: str
+    projects: list[str]
+
+
+@handler("stats", title="Index statistics")
+async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
+    """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
+    workspace = await call.host.workspace(call, params.project)
+    size = await workspace.size()
+    progress = workspace.progress
+    facts = workspace.facts()
+    return {
+        "project": workspace.name,
+        "root": str(workspace.path).encode("utf-8", "replace").decode(),
+        "total_files": workspace.tree.count(),
+        "total_chunks": size.words if size else 0,
+        "total_lines": size.lines if size else 0,
+        "index_size_bytes": size.file_bytes if size else 0,
+        "gram_bytes": size.gram_bytes if size else 0,
+        "last_update": progress.updated or None,
+        "stage": progress.stage,
+        "stage_since": progress.since,
+        "stage_detail": progress.detail,
+        "generation": workspace.generation,
+        "files_pending": facts["pending"],
+        "files_skipped": workspace.tree.skipped(),
+        "indexing": {
+            "files_done": progress.files_done,
+            "files_total": progress.files_total,
+            "bytes_done": progress.bytes_done,
+            "bytes_total": progress.bytes_total,
+            "words_left": progress.words_left,
+            "eta_seconds": progress.eta_seconds(),
+        },
+        "watching": facts["watching"],
+        "watch_problem": facts["watch_problem"],
+        "projects": [info.name for info in call.host.projects()],
+    }
+
+
+HANDLERS: tuple[Handler, ...] = (list_files, stats)

@@ -1,0 +1,232 @@
+"""The `query` method: find text, exactly or by words."""
+
+import base64
+import hashlib
+import time
+from typing import Literal, NotRequired, TypedDict
+
+import orjson
+from pydantic import Field
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.errors import InvalidParams
+from flashgrep.handlers.covering import Coverage, coverage_of
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.pattern import Pattern
+from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.exact import Answer, Position, Question
+from flashgrep.search.smart import SmartMode, smart_modes
+from flashgrep.workspace import Workspace
+
+CHARS_PER_TOKEN = 4
+MOST_CONTEXT = 100
+
+
+class QueryParams(Params):
+    """What to look for, where, and how much of it to send back."""
+
+    text: str = Field(min_length=1, description="Words, a literal string or a regular expression, by `mode`.")
+    any_of: list[str] = Field(default=[], max_length=100, description="More texts; a line with any of them matches.")
+    mode: Literal["smart", "literal", "regex"] = Field(
+        "smart",
+        description="literal: the text itself. regex: ripgrep's syntax. smart: the text itself, best hits first; where "
+        "nothing has it, as a regex if it looks like one, else the texts with most of its words.",
+    )
+    case: Literal["sensitive", "insensitive", "smart"] = Field(
+        "smart", description="smart: insensitive unless the text has a capital letter."
+    )
+    word: bool = Field(default=False, description="Match whole words only.")
+    line: bool = Field(default=False, description="Match whole lines only.")
+    multiline: bool = Field(default=False, description="Let matches span lines.")
+    dotall: bool = Field(default=False, description="With multiline: let . match a line end.")
+    include: list[str] = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
+    exclude: list[str] = Field(default=[], description="No files that match one of these globs.")
+    language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
+    output: Literal["lines", "files", "count"] = Field(
+        "lines", description="lines: each matching line. files: names only. count: matching lines of each file."
+    )
+    order: Literal["relevance", "path"] | None = Field(
+        None, description="relevance: definitions and sources first (smart mode's default). path: by path and line."
+    )
+    context: int = Field(0, ge=0, le=MOST_CONTEXT, description="Lines of context before and after each hit.")
+    before: int | None = Field(None, ge=0, le=MOST_CONTEXT, description="Lines of context before, over `context`.")
+    after: int | None = Field(None, ge=0, le=MOST_CONTEXT, description="Lines of context after, over `context`.")
+    limit: int | None = Field(None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise).")
+    cursor: str | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    max_tokens: int | None = Field(
+        None, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
+    )
+    max_bytes: int | None = Field(None, ge=200, description="Size of the answer, in bytes.")
+    deadline_ms: int = Field(30_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
+    max_file_size: int | None = Field(None, ge=1, description="Largest file searched, in bytes, over the setting.")
+    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    use_index: bool = Field(default=True, description="False: read every file, the slow truth.")
+    explain: bool = Field(default=False, description="Say how the question was understood and planned.")
+    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+
+
+class Explained(TypedDict):
+    """How a question was understood and planned."""
+
+    pattern: str
+    grams: str
+    candidates: int
+    files_read: int
+    scanned: bool
+
+
+class QueryHit(TypedDict, total=False):
+    """A hit; with output `files` or `count` only the file, and the count."""
+
+    file_path: str
+    file_path_bytes: str
+    start_line: int
+    end_line: int
+    column: int
+    byte_column: int
+    text: str
+    text_column: int
+    cut: bool
+    before: list[str]
+    after: list[str]
+    score: float
+    count: int
+
+
+class QueryResult(TypedDict):
+    """Hits in order, how many there are in all where that is known, and what was covered."""
+
+    results: list[QueryHit]
+    total: int | None
+    next: str | None
+    mode: str
+    coverage: Coverage
+    suggestions: NotRequired[list[str]]
+    explained: NotRequired[Explained]
+
+
+@handler("query", title="Search text")
+async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
+    """Find lines that match a literal text, a regular expression or words, exactly as ripgrep would now.
+
+    Respects .gitignore and skips hidden and binary files, as ripgrep does. An answer is cut at `limit` or its size;
+    pass `next` back as `cursor` for more. `coverage` says what was searched and what was left out.
+    """
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh() if params.fresh else False
+    cursor_mode, position = _position(params)
+    answer, pattern, mode = Answer(), None, ""
+    for mode in _modes(params, cursor_mode):
+        if mode == "words":
+            answer = await workspace.words(params.text, _limit(call, params), _keep(params))
+        else:
+            question = _question(call, params, mode, position)
+            pattern = question.pattern
+            answer = await _ask(workspace, question, params)
+        if answer.results or not answer.complete:
+            break
+    result: QueryResult = {
+        "results": answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
+        "total": answer.total,
+        "next": _cursor(params, mode, answer.next),
+        "mode": mode,
+        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=_keep(params)),
+    }
+    if params.explain and pattern is not None:
+        result["explained"] = _explained(pattern, answer)
+    return result
+
+
+def _modes(params: QueryParams, cursor_mode: SmartMode | None) -> list[SmartMode]:
+    if cursor_mode is not None:
+        return [cursor_mode]
+    return smart_modes(params.text) if params.mode == "smart" else [params.mode]
+
+
+async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> Answer:
+    if params.max_file_size is None:
+        return await workspace.search(question)
+    return await workspace.search(question, max_file_size=params.max_file_size)
+
+
+def _limit(call: Call[Catalogue], params: QueryParams) -> int:
+    return params.limit or call.host.settings.query.default_limit
+
+
+def _keep(params: QueryParams) -> PathFilter | None:
+    if not (params.include or params.exclude or params.language):
+        return None
+    return PathFilter(params.include, params.exclude, languages=params.language)
+
+
+def _question(call: Call[Catalogue], params: QueryParams, mode: str, position: Position | None) -> Question:
+    settings = call.host.settings.query
+    chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
+    order = params.order or ("relevance" if params.mode == "smart" else "path")
+    return Question(
+        pattern=_pattern(params, "regex" if mode == "regex" else "literal"),
+        keep=_keep(params),
+        output=params.output,
+        order=order if params.output == "lines" else "path",
+        limit=_limit(call, params),
+        before=params.context if params.before is None else params.before,
+        after=params.context if params.after is None else params.after,
+        max_chars=min(chars, params.max_bytes or chars),
+        deadline=time.monotonic() + params.deadline_ms / 1000,
+        use_index=params.use_index,
+        position=position,
+    )
+
+
+def _pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
+    return Pattern(
+        texts=(params.text, *params.any_of),
+        mode=mode,
+        case=params.case,
+        word=params.word,
+        line=params.line,
+        multiline=params.multiline,
+        dotall=params.dotall,
+    )
+
+
+def _explained(pattern: Pattern, answer: Answer) -> Explained:
+    return {
+        "pattern": str(pattern),
+        "grams": str(pattern.grams()),
+        "candidates": answer.candidates,
+        "files_read": answer.files_read,
+        "scanned": answer.scanned,
+    }
+
+
+# A cursor carries its whole state: which question it belongs to, how that was understood, and where to go on.
+
+
+def _digest(params: QueryParams) -> str:
+    passing = {"cursor", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"}
+    return hashlib.blake2b(params.model_dump_json(exclude=passing).encode(), digest_size=6).hexdigest()
+
+
+def _cursor(params: QueryParams, mode: str, position: Position | None) -> str | None:
+    if position is None:
+        return None
+    state = [_digest(params), mode, position.tier, position.path.decode("latin-1"), position.taken, position.total]
+    return base64.urlsafe_b64encode(orjson.dumps(state)).decode()
+
+
+def _position(params: QueryParams) -> tuple[SmartMode | None, Position | None]:
+    if params.cursor is None:
+        return None, None
+    try:
+        digest, mode, tier, path, taken, total = orjson.loads(base64.urlsafe_b64decode(params.cursor))
+        position = Position(int(tier), str(path).encode("latin-1"), int(taken), None if total is None else int(total))
+    except (ValueError, TypeError):
+        raise InvalidParams("cursor: not one of ours", field="cursor") from None
+    if digest != _digest(params) or mode not in {"literal", "regex", "words"}:
+        raise InvalidParams("cursor: it belongs to another question; pass the same parameters", field="cursor")
+    return mode, position
+
+
+HANDLERS: tuple[Handler, ...] = (query,)

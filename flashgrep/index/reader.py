@@ -1,0 +1,243 @@
+"""Reading the index: which documents may match, by postings and by words; never waiting for the writer."""
+
+import contextlib
+import sqlite3
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.index import schema
+from flashgrep.index.grams import GRAM, number
+from flashgrep.index.postings import DamagedBlock, OpenBlock, decode, open_block
+from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
+from flashgrep.index.schema import Damaged
+from flashgrep.pattern.grams import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
+
+Blobs = npt.NDArray[np.int64]
+
+VERIFY_BYTES = 600
+"""Reading and searching one candidate file costs about 20 µs, the time in which so many bytes of postings decode."""
+
+FIRST_GRAMS = 6
+"""So many lists are looked up before the first is decoded, the shortest first."""
+
+FEW = 12
+"""So few candidates are read sooner (20 µs each) than another list is looked up (25 µs)."""
+
+
+class Reader:
+    """A pool of read-only connections to one index database; every look-up is safe from any thread."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._closed = False
+        self._put_back(schema.connect(file))
+
+    def close(self) -> None:
+        """Close the idle connections, and the busy ones as they come back."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _put_back(self, connection: sqlite3.Connection) -> None:
+        if self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection inside one read transaction.
+
+        Raises:
+            Damaged: what was read is not what was written.
+
+        """
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = schema.connect(self.file)
+        try:
+            with schema.transaction(connection, "DEFERRED"):
+                yield connection
+        except sqlite3.DatabaseError as error:
+            if schema.is_damage(error):
+                raise Damaged(str(error)) from error
+            raise
+        except DamagedBlock as error:
+            raise Damaged(f"postings: {error}") from error
+        finally:
+            self._put_back(connection)
+
+    def files(self) -> list[FileRow]:
+        """Return every file, by path; each row's checksum is verified, and that its text lies in a segment."""
+        with self.snapshot() as connection:
+            rows = connection.execute(
+                "SELECT path, blob, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path ORDER BY path"
+            ).fetchall()
+            spans = _segments(connection)
+        for row in rows:
+            if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
+                raise Damaged("a path's row")
+        _check_covered({row[1] for row in rows if not row[2]}, spans)
+        return [FileRow(*row[:7]) for row in rows]
+
+    def candidates(self, expression: GramExpr) -> Blobs | None:
+        """Return the blobs that may match, ascending; None: the expression excludes none (scan them all)."""
+        if expression == ANYTHING:
+            return None
+        if expression == NOTHING:
+            return np.empty(0, np.int64)
+        with self.snapshot() as connection:
+            found = [_Segment(connection, segment).evaluate(expression) for segment in _segments(connection)]
+        known = [blobs for blobs in found if blobs is not None]
+        if len(known) < len(found):
+            return None
+        return np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
+
+    def ranked(self, match: str, limit: int) -> list[tuple[int, float]]:
+        """Return (blob, BM25) of the documents whose words match, best first; ``match`` is quoted FTS5 syntax."""
+        with self.snapshot() as connection:
+            return connection.execute(
+                "SELECT rowid, -rank FROM word "
+                "WHERE word MATCH ? AND rank MATCH 'bm25(4.0, 1.0)' ORDER BY rank LIMIT ?",
+                [match, limit],
+            ).fetchall()
+
+    def size(self) -> IndexSize:
+        """Return what the index holds now."""
+        with self.snapshot() as connection:
+            one = connection.execute
+            files, blobs = one("SELECT count(*), count(DISTINCT blob) FROM path WHERE skip = ''").fetchone()
+            lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]
+            words = one("SELECT count(*) FROM blob WHERE stage >= 1").fetchone()[0]
+            segments, gram_bytes = one("SELECT count(*), total(bytes) FROM segment").fetchone()
+            generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
+            pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
+        return IndexSize(files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size)
+
+
+def _segments(connection: sqlite3.Connection) -> list[SegmentRow]:
+    return [SegmentRow(*row) for row in connection.execute("SELECT id, first, last FROM segment ORDER BY first")]
+
+
+def _check_covered(blobs: set[int], segments: list[SegmentRow]) -> None:
+    numbers = np.array(sorted(blobs), np.int64)
+    covered = np.zeros(len(numbers), bool)
+    for segment in segments:
+        low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])
+        covered[low:high] = True
+    if not covered.all():
+        raise Damaged("a text without postings")
+
+
+class _Segment:
+    """One segment being asked: evaluates an expression to document numbers."""
+
+    def __init__(self, connection: sqlite3.Connection, row: SegmentRow) -> None:
+        self._connection = connection
+        self._row = row
+
+    def evaluate(self, expression: GramExpr) -> Blobs | None:
+        """Return the blobs that satisfy the expression; None where it excludes none."""
+        found = self._evaluate(expression)
+        return None if found is None else found.astype(np.int64) + self._row.first
+
+    def _evaluate(self, expression: GramExpr) -> npt.NDArray[np.uint32] | None:
+        if isinstance(expression, Gram):
+            return self._gram(expression.value)
+        if isinstance(expression, AllOf):
+            return self._all(expression.parts)
+        if isinstance(expression, AnyOf):
+            return self._any(expression.parts)
+        return None if expression == ANYTHING else np.empty(0, np.uint32)
+
+    def _all(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
+        """Intersect until checking what is left is cheaper than asking on; the plan has its best grams first."""
+        grams = [number(part.value) for part in parts if isinstance(part, Gram) and len(part.value) == GRAM]
+        found = self._shortest_first(grams[:FIRST_GRAMS])
+        for gram in grams[FIRST_GRAMS:]:
+            if found is not None and len(found) <= FEW:
+                return found
+            span = self._list(gram)
+            if found is None or len(span) <= len(found) * VERIFY_BYTES:
+                found = _both(found, decode(span))
+        for part in parts:
+            if isinstance(part, Gram) and len(part.value) == GRAM:
+                continue
+            if found is None or len(found) > FEW:
+                found = _both(found, self._evaluate(part))
+        return found
+
+    def _shortest_first(self, grams: list[int]) -> npt.NDArray[np.uint32] | None:
+        lists: list[memoryview] = []
+        for gram in grams:
+            span = self._list(gram)
+            if not len(span):
+                return np.empty(0, np.uint32)
+            lists.append(span)
+        lists.sort(key=len)
+        found = decode(lists[0]) if lists else None
+        for span in lists[1:]:
+            if found is not None and len(span) <= len(found) * VERIFY_BYTES:
+                found = _both(found, decode(span))
+        return found
+
+    def _any(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
+        lists = []
+        for part in parts:
+            found = self._evaluate(part)
+            if found is None:
+                return None
+            lists.append(found)
+        return np.unique(np.concatenate(lists)) if lists else np.empty(0, np.uint32)
+
+    def _gram(self, value: bytes) -> npt.NDArray[np.uint32]:
+        first = number(value)
+        if len(value) == GRAM:
+            return decode(self._list(first))
+        lists = [decode(span) for span in self._lists(first, first + (1 << 8 * (GRAM - len(value))) - 1)]
+        return np.unique(np.concatenate(lists)) if lists else np.empty(0, np.uint32)
+
+    def _list(self, gram: int) -> memoryview:
+        block = self._block(gram)
+        start, end = block.span(gram)
+        return block.payload[start:end]
+
+    def _lists(self, first: int, last: int) -> Iterator[memoryview]:
+        """Yield the lists of all grams from first to last."""
+        at = first
+        while at <= last:
+            block = self._block(at)
+            grams = np.frombuffer(block.grams, "<u4")
+            low, high = np.searchsorted(grams, [first, last + 1])
+            for place in range(int(low), int(high)):
+                yield block.payload[block.ends[place - 1] if place else 0 : block.ends[place]]
+            at = block.last + 1
+
+    def _block(self, gram: int) -> OpenBlock:
+        base = self._row.id << 32
+        found = self._connection.execute(
+            "SELECT data FROM gram_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", [base, base | gram]
+        ).fetchone()
+        if found is None:
+            raise DamagedBlock("missing")
+        block = open_block(found[0], self._row.id)
+        if not block.first <= gram <= block.last:
+            raise DamagedBlock("not covered")
+        return block
+
+
+def _both(one: npt.NDArray[np.uint32] | None, other: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.uint32] | None:
+    """Intersect two ascending lists; None excludes none."""
+    if one is None or other is None:
+        return other if one is None else one
+    if len(one) > len(other):
+        one, other = other, one
+    at = np.searchsorted(other, one)
+    at[at == len(other)] = 0
+    return one[other[at] == one] if len(other) else other

@@ -1,0 +1,36 @@
+"""The rows that cross from the index to whoever uses it."""
+
+from typing import NamedTuple
+
+
+class FileRow(NamedTuple):
+    """A file as indexed: blob 0 and a reason in ``skip`` where it was declined."""
+
+    path: bytes
+    blob: int
+    skip: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+class SegmentRow(NamedTuple):
+    """A segment: documents ``first`` to ``last``."""
+
+    id: int
+    first: int
+    last: int
+
+
+class IndexSize(NamedTuple):
+    """What the index holds."""
+
+    files: int
+    blobs: int
+    lines: int
+    words: int
+    segments: int
+    generation: int
+    gram_bytes: int
+    file_bytes: int

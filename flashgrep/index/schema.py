@@ -1,0 +1,152 @@
+"""Tables of the index database, their history, and how a database that cannot be trusted is set aside."""
+
+import contextlib
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+FORMAT = 1  # 1: first
+
+APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
+
+PAGE_SIZE = 8192
+"""Two blocks of postings to a page."""
+
+BUSY_MS = 10_000
+"""The writer waits this long for a lock; readers of a WAL database never wait."""
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE blob (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    lines INTEGER NOT NULL,
+    stage INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX blob_stage ON blob (stage, id) WHERE stage < 1;
+CREATE TABLE path (
+    path BLOB PRIMARY KEY,
+    blob INTEGER NOT NULL,
+    skip TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX path_blob ON path (blob);
+CREATE TABLE segment (
+    id INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    pairs INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+);
+CREATE TABLE gram_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE VIRTUAL TABLE word USING fts5(path, body, content='', tokenize='ascii');
+"""
+# blob: one row for each distinct text; stage 1: its words are in the word table.
+# path: one row a file; blob 0 and a reason in skip: declined.
+# segment: documents first..last; its blocks have the numbers (segment << 32) | first gram covered.
+# word: rowid = blob.id; contentless rows cannot be deleted by SQLite 3.40, but a blob never changes, so rows of
+# vanished blobs are passed over, and the table is made anew when they are many.
+
+
+class Damaged(Exception):
+    """The database is broken, foreign or of another format: set it aside and build anew."""
+
+
+def row_checksum(path: bytes, blob: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
+    """Return the checksum kept with a path's row, so that a flipped bit cannot hide a file."""
+    return zlib.crc32(b"%d %d %d %d " % (blob, size, mtime_ns, ctime_ns) + path)
+
+
+def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
+    """Open the database; a writer may create the file, a reader may not write.
+
+    Raises:
+        Damaged: it is no database, a foreign one, or of another format.
+
+    """
+    mode = "rwc" if writer else "rw"
+    connection = sqlite3.connect(
+        f"{file.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_MS / 1000,
+    )
+    try:
+        _prepare(connection, writer=writer)
+    except (sqlite3.DatabaseError, Damaged) as error:
+        connection.close()
+        if isinstance(error, sqlite3.OperationalError) and not is_damage(error):
+            raise
+        raise Damaged(str(error)) from error
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, *, writer: bool) -> None:
+    if writer:
+        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit={64 << 20}")
+        connection.execute("PRAGMA cache_size=-32768")
+    else:
+        connection.execute("PRAGMA query_only=1")
+        connection.execute("PRAGMA cache_size=-4096")
+    if writer and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        _create(connection)
+    _check(connection)
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    statements = _TABLES.strip().rstrip(";").split(";\n")
+    with transaction(connection):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
+        connection.execute("INSERT INTO meta VALUES ('next_blob', 1), ('next_segment', 1), ('generation', 0)")
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise Damaged("not an index of ours")
+    found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    if not found or found[0] != FORMAT:
+        raise Damaged(f"format {found and found[0]} where {FORMAT} is written")
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether an error of SQLite means that the file is broken, not that it is busy or the disk full."""
+    text = str(error).lower()
+    return any(word in text for word in ("malformed", "not a database", "corrupt", "no such table", "no such column"))
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    """Run a block in one transaction: all of it is kept, or none."""
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def set_aside(file: Path) -> Path | None:
+    """Move a damaged database out of the way, keeping the last one for study; return where it is now."""
+    if not file.exists():
+        return None
+    aside = file.with_name(f"{file.name}.damaged")
+    for suffix in ("-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+    file.replace(aside)
+    return aside

@@ -1,0 +1,245 @@
+"""Learning of changes to a tree: inotify on Linux, watchdog elsewhere; whoever asks gets all that was saved before.
+
+The kernel queues an inotify event inside the system call that makes the change. So reading the queue until it is empty
+is a barrier: whatever another process finished writing before is known (measured: 15 µs, where a marker file and its
+own event through a watching thread cost 400 µs). watchdog has no such call; there the barrier is a marker file whose
+own event is awaited, as watchman does it (its docs call the marker a cookie).
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import struct
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers import Observer
+
+ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
+
+READ_BYTES = 1 << 18
+"""Read from the queue at once: about 8,000 events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something happened at a path relative to the root; ``overflow``: anything may have happened anywhere."""
+
+    kind: ChangeKind
+    path: bytes = b""
+
+
+class Watcher(Protocol):
+    """What a workspace needs of any way to watch."""
+
+    failed: str
+    """Why not all changes are seen (a limit, a file system without events), or empty."""
+
+    def add(self, folder: bytes) -> None:
+        """Watch one folder, given relative to the root; called before the folder is read."""
+
+    def drain(self) -> list[Change]:
+        """Return what happened since the last call, oldest first, without waiting."""
+
+    def settle(self, timeout: float) -> bool:
+        """Wait until all that happened before this call will be in ``drain``; False: not within ``timeout`` seconds."""
+
+    def fileno(self) -> int | None:
+        """Return a descriptor that is readable when ``drain`` has something, or None."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
+def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
+    """Return a watcher of the tree below ``root``; one that cannot watch has ``failed`` set."""
+    return Inotify(root) if native else Marked(root)
+
+
+class Inotify:
+    """Linux: one watch a folder, no thread."""
+
+    _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
+    _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
+    _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
+    _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK, _ISDIR = 0x1000000, 0x2000000, 0x4000000, 0x40000000
+    # Opens and reads are left out: otherwise searching would wake the watcher.
+    _MASK = (
+        _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
+    ) | (_ONLYDIR | _DONT_FOLLOW | _EXCL_UNLINK)
+    _EVENT = struct.Struct("iIII")
+
+    def __init__(self, root: bytes) -> None:
+        self.failed = ""
+        self._root = root
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._folders: dict[int, bytes] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0:
+            self.failed = f"no inotify: {os.strerror(ctypes.get_errno())}"
+
+    def fileno(self) -> int | None:
+        """Return the queue's descriptor."""
+        return self._fd if self._fd >= 0 else None
+
+    def close(self) -> None:
+        """Close the queue; the kernel drops its watches."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def add(self, folder: bytes) -> None:
+        """Watch one folder; a limit reached is kept in ``failed``."""
+        if self._fd < 0:
+            return
+        path = self._root + b"/" + folder if folder else self._root
+        number = self._libc.inotify_add_watch(self._fd, path, self._MASK)
+        if number >= 0:
+            self._folders[number] = folder
+            self._numbers[folder] = number
+            return
+        problem = ctypes.get_errno()
+        if problem not in {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP}:
+            hint = " (raise fs.inotify.max_user_watches)" if problem == errno.ENOSPC else ""
+            self.failed = f"cannot watch: {os.strerror(problem)}{hint}"
+
+    def settle(self, timeout: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
+        """Return at once: the kernel has queued every event already."""
+        return True
+
+    def drain(self) -> list[Change]:
+        """Read the queue until it is empty."""
+        found: list[Change] = []
+        while self._fd >= 0:
+            try:
+                data = os.read(self._fd, READ_BYTES)
+            except BlockingIOError:
+                break
+            at = 0
+            while at < len(data):
+                number, mask, _, size = self._EVENT.unpack_from(data, at)
+                at += self._EVENT.size
+                self._event(number, mask, data[at : at + size].rstrip(b"\0"), found)
+                at += size
+        return found
+
+    def _event(self, number: int, mask: int, name: bytes, found: list[Change]) -> None:
+        if mask & self._OVERFLOW:
+            found.append(Change("overflow"))
+            return
+        folder = self._folders.get(number)
+        if folder is None:
+            return
+        if mask & self._IGNORED:
+            self._forget(number)
+        elif mask & (self._DELETE_SELF | self._MOVE_SELF | self._UNMOUNT):
+            if not folder:
+                found.append(Change("root_gone"))
+        else:
+            self._entry(mask, folder + b"/" + name if folder else name, found)
+
+    def _entry(self, mask: int, path: bytes, found: list[Change]) -> None:
+        if not mask & self._ISDIR:
+            found.append(Change("file", path))
+        elif mask & (self._DELETE | self._MOVED_FROM):
+            self._leave(path)
+            found.append(Change("folder_gone", path))
+        elif mask & (self._CREATE | self._MOVED_TO | self._ATTRIB):
+            found.append(Change("folder", path))
+
+    def _forget(self, number: int) -> None:
+        folder = self._folders.pop(number, None)
+        if folder is not None and self._numbers.get(folder) == number:
+            del self._numbers[folder]
+
+    def _leave(self, path: bytes) -> None:
+        """Drop the watches of a folder that moved away: its number would report under the old name."""
+        below = path + b"/"
+        for folder in [name for name in self._numbers if name == path or name.startswith(below)]:
+            number = self._numbers.pop(folder)
+            self._folders.pop(number, None)
+            self._libc.inotify_rm_watch(self._fd, number)
+
+
+class Marked(FileSystemEventHandler):
+    """Elsewhere: watchdog's thread, and marker files for a barrier."""
+
+    def __init__(self, root: bytes) -> None:
+        self.failed = ""
+        self._root = root
+        self._found: list[Change] = []
+        self._lock = threading.Lock()
+        self._markers: dict[bytes, threading.Event] = {}
+        self._count = 0
+        self._observer = Observer()
+        try:
+            self._observer.schedule(self, os.fsdecode(root), recursive=True)
+            self._observer.start()
+        except OSError as problem:
+            self.failed = f"cannot watch: {problem}"
+
+    def fileno(self) -> int | None:
+        """Return None: there is no descriptor to wait on."""
+        return None
+
+    def add(self, folder: bytes) -> None:
+        """Do nothing: the whole tree is watched."""
+
+    def close(self) -> None:
+        """Stop the watching thread."""
+        if self._observer.is_alive():
+            self._observer.stop()
+            self._observer.join()
+
+    def drain(self) -> list[Change]:
+        """Take what the thread has collected."""
+        with self._lock:
+            found, self._found = self._found, []
+        return found
+
+    def settle(self, timeout: float) -> bool:
+        """Drop a marker file into the state folder and wait for its own event."""
+        if self.failed:
+            return False
+        with self._lock:
+            self._count += 1
+            name = b".flashgrep/cookie-%d-%d" % (os.getpid(), self._count)
+            event = self._markers[name] = threading.Event()
+        path = self._root + b"/" + name
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            return event.wait(timeout)
+        except OSError:
+            return False
+        finally:
+            del self._markers[name]
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        """Collect one event of the watching thread."""
+        if event.event_type in {"opened", "closed_no_write"}:
+            return
+        for place in (event.src_path, event.dest_path):
+            if place:
+                self._one(os.path.relpath(os.fsencode(place), self._root), event, gone=place == event.src_path)
+
+    def _one(self, path: bytes, event: FileSystemEvent, *, gone: bool) -> None:
+        if path.startswith(b".flashgrep/"):
+            marker = self._markers.get(path)
+            if marker is not None:
+                marker.set()
+            return
+        kind: ChangeKind = "file"
+        if event.is_directory:
+            left = gone and event.event_type in {"moved", "deleted"}
+            if not left and event.event_type == "modified":
+                return
+            kind = "folder_gone" if left else "folder"
+        with self._lock:
+            self._found.append(Change(kind, path))

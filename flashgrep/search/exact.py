@@ -1,0 +1,344 @@
+"""Exact search: every answer is what reading all files now would give.
+
+The index proposes the files that may match; those not indexed as they are now join them; each is read and matched, so
+a hit is never stale. What a file is not proposed for, the index has proven absent.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from flashgrep.index.reader import Reader
+from flashgrep.index.table import FileTable
+from flashgrep.index.tiers import tier_of
+from flashgrep.ingest.extract import read_file
+from flashgrep.model import Document, Skipped, show_path
+from flashgrep.pattern import LineMatch, Matcher, Pattern
+from flashgrep.pattern.grams import ANYTHING, GramExpr
+from flashgrep.search.ranking import rank_key
+from flashgrep.search.text import decoded, hit_of
+
+Output = Literal["lines", "files", "count"]
+Order = Literal["path", "relevance"]
+
+COUNT_ON_FILES = 200
+"""When a page is full, so many more files are still counted for an exact total (about 5 ms)."""
+
+WINDOW_HITS = 200
+"""Hits are ranked among the files of a window: whole files, best tier first, until it has so many."""
+
+WINDOW_FILES = 100
+HIT_OVERHEAD = 120
+"""Characters of JSON around a hit's texts."""
+
+
+class Mark(NamedTuple):
+    """A path that changed: whether it is ours (False: ignored now), when it was marked, its size where known."""
+
+    ours: bool
+    sequence: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A project at one moment: what is indexed, and which paths must be looked at because they changed since.
+
+    ``pending`` overrules the table.
+    """
+
+    root: bytes
+    table: FileTable
+    reader: Reader | None
+    pending: Mapping[bytes, Mark]
+    max_size: int
+
+    def with_size(self, max_size: int) -> "View":
+        """Return the view with another limit on files: those declined or indexed under the old one are looked at."""
+        table = self.table
+        large = [path for path, why in table.skipped.items() if why == "too_large"]
+        over = [table.paths[at] for at in np.flatnonzero(table.columns[:, 1] > max_size)]
+        marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
+        return replace(self, max_size=max_size, pending=marks | dict(self.pending))
+
+    def paths_of(self, blob: int) -> list[bytes]:
+        """Return the unchanged files with a text."""
+        places = self.table.places(np.array([blob]))
+        return [path for path in (self.table.paths[at] for at in places) if path not in self.pending]
+
+
+class Position(NamedTuple):
+    """Where to go on.
+
+    In path order: after line ``taken`` of the file. By relevance: in the window that starts with this file of this
+    tier, after ``taken`` hits. ``total``: what the first page knew.
+    """
+
+    tier: int
+    path: bytes
+    taken: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of one project."""
+
+    pattern: Pattern
+    keep: Callable[[bytes], bool] | None = None
+    output: Output = "lines"
+    order: Order = "path"
+    limit: int = 10
+    before: int = 0
+    after: int = 0
+    max_chars: int = 32_000
+    deadline: float | None = None
+    stopped: Callable[[], bool] | None = None
+    use_index: bool = True
+    position: Position | None = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """Hits, and what was covered."""
+
+    results: list[dict[str, Any]] = field(default_factory=list)
+    total: int | None = None
+    next: Position | None = None
+    complete: bool = True
+    scanned: bool = False
+    candidates: int = 0
+    files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+class _Budget(Exception):
+    """The deadline has passed, or the caller has gone."""
+
+
+class Search:
+    """One question being answered; runs in a thread."""
+
+    def __init__(self, view: View, question: Question) -> None:
+        self._view = view
+        self._question = question
+        self._matcher: Matcher = question.pattern.matcher()
+        self.answer = Answer()
+
+    def run(self) -> Answer:
+        """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
+        self._count_declined()
+        try:
+            if self._question.output == "lines":
+                found = self._ranked() if self._question.order == "relevance" else self._in_order()
+                self._page(found)
+            else:
+                self._files()
+        except _Budget:
+            self.answer.complete = False
+        return self.answer
+
+    # Which files
+
+    def _count_declined(self) -> None:
+        keep, pending = self._question.keep, self._view.pending
+        for path, why in self._view.table.skipped.items():
+            if path not in pending and (keep is None or keep(path)):
+                self._skip(why)
+
+    def _skip(self, why: str) -> None:
+        self.answer.skipped[why] = self.answer.skipped.get(why, 0) + 1
+
+    def _paths(self) -> Iterator[bytes]:
+        """Yield the files that may match, in the question's order, from its position on."""
+        question, position = self._question, self._question.position
+        expression = question.pattern.grams() if question.use_index else ANYTHING
+        paths = self._by_tier(expression) if question.order == "relevance" else self._by_path(expression)
+        keep = question.keep
+        start = (position.tier, position.path) if position else None
+        for tier, path in paths:
+            if (start is None or (tier, path) >= start) and (keep is None or keep(path)):
+                yield path
+
+    def _places(self, expression: GramExpr) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the places in the table of files that may match by the index."""
+        view = self._view
+        blobs = view.reader.candidates(expression) if view.reader else None
+        if blobs is None:
+            self.answer.scanned = True
+            places = np.flatnonzero(view.table.columns[:, 0])
+        else:
+            places = view.table.places(blobs)
+        self.answer.candidates = len(places) + len(view.pending)
+        return places
+
+    def _changed(self) -> list[bytes]:
+        return [path for path, mark in self._view.pending.items() if mark.ours]
+
+    def _by_path(self, expression: GramExpr) -> Iterator[tuple[int, bytes]]:
+        changed = sorted(self._changed(), reverse=True)
+        for path in self._settled(self._places(expression)):
+            while changed and changed[-1] < path:
+                yield 0, changed.pop()
+            yield 0, path
+        while changed:
+            yield 0, changed.pop()
+
+    def _settled(self, places: Iterable[int]) -> Iterator[bytes]:
+        paths, pending = self._view.table.paths, self._view.pending
+        for at in places:
+            path = paths[at]
+            if path not in pending:
+                yield path
+
+    def _by_tier(self, expression: GramExpr) -> Iterator[tuple[int, bytes]]:
+        places = self._places(expression)
+        tiers = self._view.table.columns[places, 5]
+        changed = sorted(((tier_of(path), path) for path in self._changed()), reverse=True)
+        for tier in range(4):
+            for path in self._settled(places[tiers == tier]):
+                while changed and changed[-1] < (tier, path):
+                    yield changed.pop()
+                yield tier, path
+        while changed:
+            yield changed.pop()
+
+    # What is in them
+
+    def _document(self, path: bytes) -> Document | None:
+        question = self._question
+        if question.deadline is not None and time.monotonic() > question.deadline:
+            raise _Budget
+        if question.stopped is not None and question.stopped():
+            raise _Budget
+        try:
+            _, document = read_file(self._view.root, path, self._view.max_size)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        self.answer.files_read += 1
+        if isinstance(document, Skipped):
+            self._skip(document.reason)
+            return None
+        return document
+
+    def _matches(self, path: bytes) -> tuple[Document, list[LineMatch]] | None:
+        document = self._document(path)
+        if document is None:
+            return None
+        found = list(self._matcher.lines(document.data))
+        return (document, found) if found else None
+
+    def _in_order(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+        position = self._question.position
+        for path in self._paths():
+            found = self._matches(path)
+            if found is None:
+                continue
+            taken = position.taken if position and position.path == path else 0
+            for match in found[1]:
+                if match.number > taken:
+                    yield Position(0, path, match.number, None), path, found[0], match
+
+    def _ranked(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+        """Rank window by window; a position inside a window names its first file and how many hits were taken."""
+        taken = self._question.position.taken if self._question.position else 0
+        words = self._question.pattern.texts
+        for window in self._windows():
+            first = window[0][1]
+            ranked = sorted(window, key=lambda item: rank_key(words, item[1], _line(item)))
+            for at, (_, path, document, match) in enumerate(ranked[taken:], taken + 1):
+                yield Position(tier_of(first), first, at, None), path, document, match
+            taken = 0
+
+    def _windows(self) -> Iterator[list[tuple[int, bytes, Document, LineMatch]]]:
+        window: list[tuple[int, bytes, Document, LineMatch]] = []
+        files = 0
+        for path in self._paths():
+            found = self._matches(path)
+            if found is None:
+                continue
+            files += 1
+            window.extend((0, path, found[0], match) for match in found[1])
+            if files >= WINDOW_FILES or len(window) >= WINDOW_HITS:
+                yield window
+                window, files = [], 0
+        if window:
+            yield window
+
+    # What is answered
+
+    def _page(self, found: Iterator[tuple[Position, bytes, Document, LineMatch]]) -> None:
+        question, answer = self._question, self.answer
+        before_page = question.position
+        known = before_page.total if before_page else None
+        room = question.max_chars
+        for position, path, document, match in found:
+            hit = hit_of(path, document, match, question.before, question.after)
+            room -= _weight(hit)
+            if len(answer.results) == question.limit or (room < 0 and answer.results):
+                answer.total = known if before_page else self._rest(len(answer.results) + 1, found)
+                answer.next = answer.next and answer.next._replace(total=answer.total)
+                return
+            answer.results.append(hit)
+            answer.next = position
+        answer.next = None
+        answer.total = known if before_page else len(answer.results)
+
+    def _rest(self, counted: int, found: Iterator[object]) -> int | None:
+        """Count what is left, when that is little work."""
+        if self.answer.candidates - self.answer.files_read > COUNT_ON_FILES:
+            return None
+        try:
+            return counted + sum(1 for _ in found)
+        except _Budget:
+            return None
+
+    def _files(self) -> None:
+        """Answer with files, or with files and how many lines match in each."""
+        question, answer = self._question, self.answer
+        position = question.position
+        files, lines = 0, 0
+        room = question.max_chars
+        for path in self._paths():
+            if position and path == position.path:
+                continue
+            count = self._count(path)
+            if not count:
+                continue
+            files, lines = files + 1, lines + count
+            if len(answer.results) < question.limit and room > 0:
+                answer.results.append(show_path(path) | ({"count": count} if question.output == "count" else {}))
+                room -= len(path) + 40
+                last = path
+            else:
+                answer.next = Position(0, last, 0, None)
+                if question.output == "files" and answer.candidates - answer.files_read > COUNT_ON_FILES:
+                    return
+        total = lines if question.output == "count" else files
+        answer.total = position.total if position else total
+        answer.next = answer.next and answer.next._replace(total=answer.total)
+
+    def _count(self, path: bytes) -> int:
+        document = self._document(path)
+        if document is None:
+            return 0
+        if self._question.output == "files":
+            return int(self._matcher.search(document.data))
+        return self._matcher.count_lines(document.data)
+
+
+def _line(item: tuple[int, bytes, Document, LineMatch]) -> tuple[str, int, int]:
+    """Return the line's text, and where in it the match stands, for ranking."""
+    _, _, document, match = item
+    start, end = match.spans[0] if match.spans else (match.start, match.start)
+    low = max(match.start, start - 200)
+    text = decoded(document, low, min(match.end, end + 200))
+    return text, start - low, match.number
+
+
+def _weight(hit: dict[str, Any]) -> int:
+    context = sum(len(line) + 3 for line in (*hit.get("before", ()), *hit.get("after", ())))
+    return len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD + context

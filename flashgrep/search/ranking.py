@@ -1,0 +1,42 @@
+"""Which hit a reader wants first: definitions, whole words, sources, files named after what is asked."""
+
+import re
+
+from flashgrep.index.tiers import tier_of
+
+_DEFINES = re.compile(
+    r"^\s*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe"
+    r"|extern|inline|virtual|override|open|sealed|data|const)\s+)*"
+    r"(?:def|class|struct|interface|trait|enum|union|type|typedef|fn|func|fun|function|module|namespace|package|protocol"
+    r"|impl|object|let|var|val|const|macro_rules!|#\s*define|sub|proc|extension|record|contract|defmodule|defp?)\b"
+)
+_C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,]*\([^;]*$")
+
+
+def rank_key(words: tuple[str, ...], path: bytes, line: tuple[str, int, int]) -> tuple[object, ...]:
+    """Return what hits are sorted by, best first; ``line``: its text, where the match starts in it, its number.
+
+    Order: a definition of what was asked; whole word before part of a word; tier of the file; a file named after it;
+    then path and line, so that equal hits keep one order for ever.
+    """
+    text, at, number = line
+    word = words[0]
+    end = at + len(word)
+    whole = not (_is_word(text[at - 1 : at]) and _is_word(word[:1])) and not (
+        _is_word(text[end : end + 1]) and _is_word(word[-1:])
+    )
+    stem = path.rpartition(b"/")[2].partition(b".")[0].lower()
+    named = stem == word.lower().encode()
+    return (not (whole and _defines(text, at)), not whole, tier_of(path), not named, path, number)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _defines(text: str, at: int) -> bool:
+    head = text[:at]
+    match = _DEFINES.match(head)
+    if match and len(head) - match.end() <= 2:  # noqa: PLR2004 - a space, perhaps a pointer's star
+        return True
+    return bool(head and not head[0].isspace() and _C_FUNCTION.match(text) and "=" not in head and "(" not in head)

@@ -1,0 +1,83 @@
+"""A match in a file's bytes, made into what a caller reads: lines, columns, context, a window of a very long line."""
+
+from typing import Any
+
+from flashgrep.model import Document, show_path
+from flashgrep.pattern import LineMatch
+
+LONG_LINE = 1_000
+"""Bytes; of a longer line only the surroundings of the match are shown."""
+
+WINDOW = 200
+"""Bytes shown on either side of a match in a long line."""
+
+
+def decoded(document: Document, start: int, end: int) -> str:
+    """Return a stretch of the document as text; bytes that are no UTF-8 stand as U+FFFD, or as latin-1 throughout."""
+    encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
+    return document.data[start:end].decode(encoding, "replace")
+
+
+def hit_of(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:
+    """Return the hit for one match, with lines of context where asked for."""
+    start, end = match.spans[0] if match.spans else (match.start, match.start)
+    column = len(decoded(document, match.start, start)) + 1
+    found: dict[str, Any] = show_path(path)
+    found["start_line"] = match.number
+    found["end_line"] = match.end_number
+    found["column"] = column
+    if start - match.start + 1 != column:
+        found["byte_column"] = start - match.start + 1
+    _put_text(found, document, match, (start, end))
+    if before:
+        found["before"] = lines_before(document, match.start, before)
+    if after:
+        found["after"] = lines_after(document, match.end, after)
+    return found
+
+
+def _put_text(found: dict[str, Any], document: Document, match: LineMatch, span: tuple[int, int]) -> None:
+    if match.end - match.start <= LONG_LINE:
+        found["text"] = decoded(document, match.start, match.end).removesuffix("\r")
+        return
+    low = _boundary(document.data, max(match.start, span[0] - WINDOW))
+    high = _boundary(document.data, min(match.end, max(span[0], min(span[1], span[0] + LONG_LINE)) + WINDOW))
+    found["text"] = decoded(document, low, high)
+    found["text_column"] = len(decoded(document, match.start, low)) + 1
+    found["cut"] = True
+
+
+def _boundary(data: bytes, at: int) -> int:
+    """Return the nearest start of a UTF-8 character at or before ``at``; at most three steps."""
+    for back in range(4):
+        if at - back <= 0 or at >= len(data) or data[at - back] & 0xC0 != 0x80:  # noqa: PLR2004 - a continuation byte
+            return max(0, at - back)
+    return at
+
+
+def lines_before(document: Document, start: int, count: int) -> list[str]:
+    """Return up to ``count`` lines before the line that starts at ``start``, in order."""
+    found: list[str] = []
+    while start > 0 and len(found) < count:
+        line = document.data.rfind(b"\n", 0, start - 1) + 1
+        found.append(_short(document, line, start - 1))
+        start = line
+    return found[::-1]
+
+
+def lines_after(document: Document, end: int, count: int) -> list[str]:
+    """Return up to ``count`` lines after the line that ends at ``end`` (where its line feed stands)."""
+    found: list[str] = []
+    size = len(document.data)
+    while end + 1 < size and len(found) < count:
+        stop = document.data.find(b"\n", end + 1)
+        stop = size if stop < 0 else stop
+        found.append(_short(document, end + 1, stop))
+        end = stop
+    return found
+
+
+def _short(document: Document, start: int, end: int) -> str:
+    if end - start > LONG_LINE:
+        return decoded(document, start, _boundary(document.data, start + LONG_LINE)) + "…"
+    return decoded(document, start, end).removesuffix("\r")

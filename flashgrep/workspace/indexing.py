@@ -1,0 +1,123 @@
+"""The daemon's end of an indexer: starts it when there is work, hands it files, ends it when it has been idle."""
+
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from subprocess import PIPE
+from typing import Any
+
+import anyio
+import orjson
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from flashgrep.index.rows import FileRow
+from flashgrep.search.exact import Mark
+
+EVENT_BYTES = 256 << 20
+"""The longest event: a batch of some thousand rows; a million files make about 100 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """How indexers are started."""
+
+    root: bytes
+    index: str
+    max_size: int
+    workers: int
+
+    def command(self) -> list[str | bytes]:
+        """Return the child's command line."""
+        module = "flashgrep.daemon.indexer"
+        return [sys.executable, "-m", module, self.root, self.index, str(self.max_size), str(self.workers)]
+
+
+class IndexerFailed(Exception):
+    """The indexer ended; ``reason`` is damaged, full, error or died."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Part of a batch as stored."""
+
+    generation: int
+    rows: list[FileRow]
+    gone: list[bytes]
+    bytes_read: int
+    last: bool
+
+
+class IndexerChild:
+    """One running indexer."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        assert process.stdout is not None  # noqa: S101 - opened with PIPE below
+        self._events = BufferedByteReceiveStream(process.stdout)
+
+    @classmethod
+    async def start(cls, how: Indexing) -> "IndexerChild":
+        """Start an indexer."""
+        return cls(await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
+
+    @property
+    def pid(self) -> int:
+        """Return the child's process number."""
+        return self._process.pid
+
+    async def close(self) -> None:
+        """End it: it finishes its transaction and goes."""
+        with anyio.move_on_after(5, shield=True):
+            if self._process.stdin is not None:
+                await self._process.stdin.aclose()
+            await self._process.wait()
+        if self._process.returncode is None:
+            self._process.kill()
+        with anyio.CancelScope(shield=True):
+            await self._process.aclose()
+
+    async def update(self, batch: int, marks: dict[bytes, Mark]) -> AsyncIterator[Stored]:
+        """Have these paths read again; yields as parts are stored."""
+        files = [[path.decode("latin-1"), mark.size] for path, mark in marks.items() if mark.ours]
+        forget = [path.decode("latin-1") for path, mark in marks.items() if not mark.ours]
+        await self._send({"op": "update", "batch": batch, "files": files, "forget": forget})
+        last = False
+        while not last:
+            event = await self._event()
+            rows = [FileRow(path.encode("latin-1"), *rest) for path, *rest in event["rows"]]
+            gone = [path.encode("latin-1") for path in event["gone"]]
+            last = event["last"]
+            yield Stored(event["generation"], rows, gone, event["bytes"], last)
+
+    async def words(self) -> int:
+        """Have some words stored; return how many texts are left."""
+        await self._send({"op": "words"})
+        return int((await self._event())["left"])
+
+    async def merge(self) -> None:
+        """Have segments merged, where they are many."""
+        await self._send({"op": "merge"})
+        await self._event()
+
+    async def _send(self, command: dict[str, Any]) -> None:
+        assert self._process.stdin is not None  # noqa: S101 - opened with PIPE above
+        try:
+            await self._process.stdin.send(orjson.dumps(command) + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._event()
+
+    async def _event(self) -> dict[str, Any]:
+        try:
+            line = await self._events.receive_until(b"\n", EVENT_BYTES)
+        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+            raise IndexerFailed("died", "the indexer ended without a word") from None
+        event: dict[str, Any] = orjson.loads(line)
+        if event["event"] == "failed":
+            raise IndexerFailed(event["reason"], event["detail"])
+        return event

@@ -1,0 +1,421 @@
+"""A project open in the daemon: its files, its index, its watch; every question goes through here."""
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from flashgrep.index import schema
+from flashgrep.index.reader import Reader
+from flashgrep.index.rows import IndexSize
+from flashgrep.index.table import FileTable
+from flashgrep.ingest.walk import Walker
+from flashgrep.ingest.watch import watch
+from flashgrep.search.exact import Answer, Question, Search, View
+from flashgrep.search.words import search_words
+from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
+from flashgrep.workspace.tree import Tree
+
+STATE_FOLDER = ".flashgrep"
+QUIET_SECONDS = 0.1
+"""Changes are handed to the indexer once none has come for so long: an editor's save is several events."""
+
+BURST_SECONDS = 2.0
+"""But at the latest after so long: a build that writes without end is indexed as it goes."""
+
+INDEXER_IDLE_SECONDS = 20.0
+EVENT_PAUSE = 0.05
+"""Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
+
+RETRY_SECONDS = 30.0
+"""After a failure (a full disk, say) the indexer is tried again so much later; answers come from scans meanwhile."""
+
+MOST_ROUNDS = 50
+"""A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
+
+Stage = Literal["listing", "indexing", "words", "merging", "ready", "failed"]
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceOptions:
+    """What the settings say about one project."""
+
+    fallback_state: Path
+    """Where the state of a project goes whose own folder cannot be written."""
+    max_file_size: int = 64 << 20
+    workers: int = 2
+    read_only: bool = False
+    native_watch: bool = True
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far indexing is, as live figures."""
+
+    stage: Stage = "listing"
+    detail: str = ""
+    since: float = field(default_factory=time.time)
+    files_done: int = 0
+    files_total: int = 0
+    bytes_done: int = 0
+    bytes_total: int = 0
+    started: float = field(default_factory=time.monotonic)
+    words_left: int = 0
+    updated: float = 0.0
+    """When the index last changed, in seconds since 1970."""
+
+    def enter(self, stage: Stage, detail: str = "") -> None:
+        """Note a new stage and when it began."""
+        if (stage, detail) != (self.stage, self.detail):
+            self.stage, self.detail, self.since = stage, detail, time.time()
+
+    def eta_seconds(self) -> float | None:
+        """Return the seconds the grams still need at the pace so far, where that can be told."""
+        if self.stage != "indexing" or not self.bytes_done or self.bytes_done > self.bytes_total:
+            return None
+        pace = (time.monotonic() - self.started) / self.bytes_done
+        return pace * (self.bytes_total - self.bytes_done)
+
+
+class Workspace:
+    """One project, from the moment it is opened."""
+
+    def __init__(self, name: str, root: bytes, options: WorkspaceOptions) -> None:
+        self.name = name
+        self.root = root
+        self.path = Path(os.fsdecode(root))
+        self.options = options
+        self.read_only = options.read_only
+        self.progress = Progress()
+        self.generation = 0
+        self.swept_because = ""
+        self.state_dir = _state_folder(root, options.fallback_state)
+        self._index = Path(os.fsdecode(self.state_dir)) / "index.db"
+        self._watcher = watch(root, native=options.native_watch)
+        self.walker = Walker(root)
+        self.tree = Tree(root, self.walker, self._watcher)
+        self._reader: Reader | None = None
+        self._lock = anyio.Lock()
+        self._work = anyio.Event()
+        self._idle = anyio.Event()
+        self._batch = 0
+        self._child: IndexerChild | None = None
+        self._scope = anyio.CancelScope()
+        self._listed = False
+        self._unfinished = False
+
+    # Opening and closing
+
+    async def open(self, tasks: TaskGroup) -> None:
+        """Load what is indexed, start watching, and keep the index up to date in the background."""
+        await anyio.to_thread.run_sync(self._load)
+        tasks.start_soon(self._run)
+
+    async def close(self) -> None:
+        """Stop watching and indexing; what is stored stays."""
+        self._scope.cancel()
+        if self._child is not None:
+            await self._child.close()
+            self._child = None
+        self._watcher.close()
+        if self._reader is not None:
+            self._reader.close()
+
+    def _load(self) -> None:
+        """Open the index, or set a broken one aside."""
+        try:
+            reader = Reader(self._index)
+            try:
+                self.tree.table = FileTable.of(reader.files())
+            except schema.Damaged:
+                reader.close()
+                raise
+            self._reader = reader
+            size = reader.size()
+            self.generation = size.generation
+            self._unfinished = size.words < size.blobs
+            self.progress.updated = self._index.stat().st_mtime
+        except schema.Damaged as damage:
+            self._set_aside(str(damage))
+        except OSError:
+            pass
+        except Exception as error:  # noqa: BLE001 - an index that cannot be opened is no index
+            self.progress.detail = str(error)
+
+    def _set_aside(self, why: str) -> None:
+        with contextlib.suppress(OSError):
+            schema.set_aside(self._index)
+        self.progress.detail = f"index set aside: {why}"
+
+    async def _run(self) -> None:
+        with self._scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._follow)
+                tasks.start_soon(self._keep_indexed)
+
+    # Freshness
+
+    async def refresh(self) -> bool:
+        """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
+        async with self._lock:
+            if not self._listed:
+                await self._sweep()
+                self._listed = True
+                if not self.tree.pending and not self._unfinished and self._reader is not None:
+                    self.progress.enter("ready")
+            fresh = await self._settle()
+            if self.tree.pending or self._unfinished:
+                self._unfinished = False
+                self._work.set()
+        return fresh
+
+    async def _settle(self) -> bool:
+        if self._watcher.failed:
+            self.swept_because = self._watcher.failed
+            await self._sweep()
+            return True
+        if self._watcher.fileno() is None and not await anyio.to_thread.run_sync(self._watcher.settle, 0.25):
+            await self._sweep()
+        for _ in range(MOST_ROUNDS):
+            changes = self._watcher.drain()
+            if self.tree.rules_changed():
+                await self._sweep()
+            elif not changes:
+                return True
+            work = self.tree.take(changes)
+            if work.sweep:
+                await self._sweep()
+                continue
+            for folder in work.folders:
+                entries = await anyio.to_thread.run_sync(self.tree.list_folder, folder)
+                self.tree.take_folder(folder, entries)
+        return False
+
+    async def _sweep(self) -> None:
+        self.tree.take_sweep(await anyio.to_thread.run_sync(self.tree.sweep))
+
+    async def _follow(self) -> None:
+        """Read events as they come, so that the queue does not overflow and the index follows."""
+        await self.refresh()
+        number = self._watcher.fileno()
+        while True:
+            if number is None:
+                await anyio.sleep(1)
+            else:
+                await anyio.wait_readable(number)
+                await anyio.sleep(EVENT_PAUSE)
+            await self.refresh()
+
+    def mark_changed(self, paths: Sequence[bytes]) -> None:
+        """Take note of paths written by ourselves: the next question reads them from disk."""
+        self.tree.mark_changed(paths)
+        self._work.set()
+
+    # Questions
+
+    def view(self) -> View:
+        """Return the project as it is known now."""
+        tree = self.tree
+        return View(self.root, tree.table, self._reader, dict(tree.pending), self.options.max_file_size)
+
+    def paths(self) -> list[bytes]:
+        """Return all files as known now, by path."""
+        pending = self.tree.pending
+        settled = [path for path in self.tree.table.paths if path not in pending] if pending else self.tree.table.paths
+        return sorted([*settled, *(path for path, mark in pending.items() if mark.ours)]) if pending else settled
+
+    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+        """Answer an exact question about the project as known now (``refresh`` first, unless stale will do).
+
+        ``max_file_size``: larger files than the setting allows are looked at too, or smaller ones declined.
+        """
+        stop: list[bool] = []
+        asked = _stoppable(question, stop)
+
+        def ask(view: View) -> Answer:
+            seen = view if max_file_size is None else view.with_size(max_file_size)
+            return Search(seen, asked).run()
+
+        try:
+            return await self.in_thread(ask)
+        finally:
+            stop.append(True)
+
+    async def words(self, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
+        """Return the best texts for words."""
+        return await self.in_thread(lambda view: search_words(view, text, limit, keep))
+
+    async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
+        """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
+        try:
+            return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
+        except schema.Damaged as damage:
+            await self._start_anew(str(damage))
+            return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
+
+    async def _start_anew(self, why: str) -> None:
+        async with self._lock:
+            if self._reader is None:
+                return
+            self._reader.close()
+            self._reader = None
+            if self._child is not None:
+                await self._child.close()
+                self._child = None
+            self._set_aside(why)
+            self.tree.reset()
+            await self._sweep()
+            self._work.set()
+
+    async def size(self) -> IndexSize | None:
+        """Return what the index holds; None without one."""
+        if self._reader is None:
+            return None
+        return await self.in_thread(lambda view: view.reader.size() if view.reader else None)
+
+    # Indexing
+
+    async def wait_indexed(self) -> None:
+        """Wait until the index has everything, or indexing has failed."""
+        await self.refresh()
+        while self.progress.stage not in {"ready", "failed"} or (self.tree.pending and self.progress.stage == "ready"):
+            self._work.set()
+            await self._idle.wait()
+
+    async def rebuild(self) -> None:
+        """Throw the index away and build it anew."""
+        if self._reader is not None:
+            await self._start_anew("rebuild was asked for")
+        self.progress.enter("listing")
+        self._work.set()
+
+    async def _keep_indexed(self) -> None:
+        while True:
+            with anyio.move_on_after(INDEXER_IDLE_SECONDS) as patience:
+                await self._work.wait()
+            if patience.cancelled_caught:
+                await self._drop_child()
+                await self._work.wait()
+            self._work = anyio.Event()
+            await self._quiet()
+            try:
+                await self._index_all()
+                self.progress.enter("ready", self.progress.detail if self._reader is None else "")
+                self._tell_idle()
+            except IndexerFailed as failure:
+                await self._failed(failure)
+
+    def _tell_idle(self) -> None:
+        self._idle.set()
+        self._idle = anyio.Event()
+
+    async def _failed(self, failure: IndexerFailed) -> None:
+        await self._drop_child()
+        if failure.reason == "damaged":
+            await self._start_anew(failure.detail)
+            self._set_aside(failure.detail)
+            self._work.set()
+            return
+        self.progress.enter("failed", f"{failure.reason}: {failure.detail}")
+        self._tell_idle()
+        await anyio.sleep(RETRY_SECONDS)
+        self._work.set()
+
+    async def _drop_child(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
+
+    async def _quiet(self) -> None:
+        """Wait until changes pause."""
+        until = time.monotonic() + BURST_SECONDS
+        seen = -1
+        while self._listed and time.monotonic() < until and len(self.tree.pending) != seen:
+            seen = len(self.tree.pending)
+            await anyio.sleep(QUIET_SECONDS)
+
+    async def _index_all(self) -> None:
+        """Have everything indexed: changed files first, then words, then merging; changes come in between."""
+        words_left = 1
+        while self.tree.pending or words_left:
+            child = await self._indexer()
+            if self.tree.pending:
+                await self._update(child)
+                words_left = max(words_left, 1)
+            else:
+                words_left = await child.words()
+                self.progress.words_left = words_left
+                if words_left:
+                    self.progress.enter("words")
+        await (await self._indexer()).merge()
+
+    async def _indexer(self) -> IndexerChild:
+        if self._child is None:
+            how = Indexing(self.root, str(self._index), self.options.max_file_size, self.options.workers)
+            self._child = await IndexerChild.start(how)
+        return self._child
+
+    async def _update(self, child: IndexerChild) -> None:
+        sent = dict(self.tree.pending)
+        self._batch += 1
+        progress = self.progress
+        progress.enter("indexing")
+        progress.files_done, progress.files_total = 0, len(sent)
+        progress.bytes_done, progress.bytes_total = 0, sum(mark.size for mark in sent.values())
+        progress.started = time.monotonic()
+        async for part in child.update(self._batch, sent):
+            if self._reader is None:
+                self._reader = await anyio.to_thread.run_sync(Reader, self._index)
+            self.tree.stored(sent, part.rows, part.gone)
+            self.generation = part.generation
+            progress.files_done += len(part.rows) + len(part.gone)
+            progress.bytes_done += part.bytes_read
+            progress.updated = time.time()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the state of watching and indexing, for people."""
+        return {
+            "watching": not self._watcher.failed,
+            "watch_problem": self._watcher.failed,
+            "pending": len(self.tree.pending),
+            "indexer_pid": self._child.pid if self._child else None,
+            "root_gone": self.tree.gone,
+        }
+
+
+def _stoppable(question: Question, stop: list[bool]) -> Question:
+    """Return the question with a look at ``stop``, which is filled when nobody waits for the answer any more."""
+    fields = {name: getattr(question, name) for name in question.__slots__}
+    return Question(**fields | {"stopped": lambda: bool(stop)})
+
+
+def _state_folder(root: bytes, fallback: Path) -> bytes:
+    """Make and return the folder of a project's state: inside it, or elsewhere where it cannot be written."""
+    inside = Path(os.fsdecode(root)) / STATE_FOLDER
+    try:
+        return _made(inside)
+    except OSError:
+        return _made(fallback / hashlib.blake2b(root, digest_size=10).hexdigest())
+
+
+def _made(folder: Path) -> bytes:
+    """Make a state folder with a .gitignore of everything, refusing one that leads elsewhere."""
+    if folder.is_symlink():
+        raise OSError(f"a link, not a folder: {folder}")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    probe = folder / f".probe-{os.getpid()}"
+    probe.touch()
+    probe.unlink()
+    return os.fsencode(folder)
