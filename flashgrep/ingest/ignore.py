@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
 
@@ -190,6 +190,13 @@ def _anywhere(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]] | None
     return finder(framed) if framed else None
 
 
+class Verdicts(Protocol):
+    """Whatever speaks of single paths: True for wanted, False for unwanted, None for neither."""
+
+    def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
+        """Say whether the path is wanted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """The rules that hold inside one folder, each kind from the nearest file outwards."""
@@ -204,6 +211,8 @@ class Scope:
     git_last: tuple[RuleSet, ...] = ()
     """The repository's info/exclude, then the user's global excludes."""
     order: tuple[RuleSet, ...] = ()
+    overrides: "Verdicts | None" = None
+    types: Callable[[bytes], bool | None] | None = None
 
     def with_rules(self, **kinds: tuple[RuleSet, ...]) -> "Scope":
         """Return this scope with whole kinds of rules replaced."""
@@ -219,14 +228,22 @@ class Scope:
         """Return whether the entry ``name`` of this folder, at ``path`` from the root, is to be visited."""
         if name in OURS:
             return False
-        for rules in self.order:
-            ignored = rules.verdict(path, name, is_dir)
-            if ignored is not None:
-                return not ignored
-        return self.hidden or not name.startswith(b".")
+        if self.overrides is not None:
+            wanted = self.overrides.verdict(path, name, is_dir)
+            if wanted is not None:
+                return wanted
+        ignored = next((said for rules in self.order if (said := rules.verdict(path, name, is_dir)) is not None), None)
+        if ignored:
+            return False
+        typed = None if self.types is None or is_dir else self.types(path)
+        if typed is not None:
+            return typed
+        return ignored is False or self.hidden or not name.startswith(b".")
 
     def touched(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
         """Return the names in ``folder`` that some rule speaks of; all others are judged by being hidden alone."""
+        if self.overrides is not None or self.types is not None:
+            return frozenset(names)
         if not self.order or not names:
             return _NOTHING
         joined = b"\0" + b"\0\0".join(names) + b"\0"

@@ -1,0 +1,145 @@
+r"""Which paths a caller wants: include and exclude globs, languages, and ripgrep's ``-g``.
+
+Our own ``include`` and ``exclude`` follow what people write:
+
+    *.py            a file name, at any depth
+    src/**/*.py     a path from the root on, as everything with a "/" before its end
+    **/src/*.py     a path from any folder on
+    src, src/       the folder src (or file), at any depth, with all below it; /src: from the root
+    src\**\*.py     a backslash separates as "/" does
+
+Wildcards are those of ``wildcard``, braces included. Of ``include`` one has to match, of ``exclude`` none may;
+``!glob`` among the includes is an exclude.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from flashgrep.errors import InvalidParams
+from flashgrep.ingest.ignore import Rule, RuleSet
+from flashgrep.ingest.languages import matches
+from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, plain, translate
+
+MAX_GLOBS = 1000
+MAX_GLOB = 4096
+_BELOW = rb"(?:/[^\x00]*)?"
+
+
+class PathFilter:
+    """A predicate on paths relative to the root, and on folders: whether to look inside."""
+
+    def __init__(
+        self,
+        include: Sequence[str],
+        exclude: Sequence[str],
+        *,
+        case_sensitive: bool = True,
+        languages: Sequence[str] = (),
+    ) -> None:
+        dialect = Dialect(braces=True, fold=not case_sensitive)
+        wanted = [glob for glob in include if not glob.startswith("!")]
+        unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
+        self.is_empty = not (include or exclude or languages)
+        self._includes = matcher(_sources("include", wanted, dialect)) if wanted else None
+        self._excludes = matcher(_sources("exclude", unwanted, dialect)) if unwanted else None
+        self._languages = matches(languages) if languages else None
+        self._tops = _tops(wanted) if case_sensitive else None
+
+    def __call__(self, path: bytes) -> bool:
+        """Return whether the file at ``path`` is wanted."""
+        if self._languages is not None and not self._languages(path):
+            return False
+        if self._includes is not None and not self._includes(path):
+            return False
+        return self._excludes is None or not self._excludes(path)
+
+    def prunes(self, folder: bytes) -> bool:
+        """Return whether nothing below ``folder`` can be wanted; False promises nothing."""
+        if self._excludes is not None and self._excludes(folder):
+            return True
+        if not self._tops or not folder:
+            return False
+        return not any(
+            folder == top or folder.startswith(top + b"/") or top.startswith(folder + b"/") for top in self._tops
+        )
+
+
+def _sources(field: str, globs: Sequence[str], dialect: Dialect) -> list[bytes]:
+    if len(globs) > MAX_GLOBS:
+        raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
+    return [_source(field, glob, dialect) for glob in globs]
+
+
+def _source(field: str, glob: str, dialect: Dialect) -> bytes:
+    raw = _slashed(glob)
+    if not raw.strip(b"/") or b"\0" in raw or len(raw) > MAX_GLOB:
+        raise _bad(field, glob, "empty" if not raw.strip(b"/") else "too long, or with a NUL in it")
+    try:
+        source = translate(raw.strip(b"/"), dialect)
+    except BadGlob as error:
+        raise _bad(field, glob, str(error)) from None
+    lead = b"" if _is_path(raw) else rb"(?:[^\x00]*/)?"
+    takes_below = field == "exclude" or raw.endswith(b"/") or not _wild(raw.rpartition(b"/")[2])
+    return lead + b"(?:" + source + b")" + (_BELOW if takes_below else b"")
+
+
+def _is_path(raw: bytes) -> bool:
+    return b"/" in raw.rstrip(b"/")
+
+
+def _slashed(glob: str) -> bytes:
+    raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
+    return raw.removeprefix(b".") if raw.startswith(b"./") else raw
+
+
+def _bad(field: str, glob: str, problem: str) -> InvalidParams:
+    return InvalidParams(f"{field}: bad glob {glob!r}: {problem}", field=field, glob=glob, problem=problem)
+
+
+def _tops(include: Sequence[str]) -> list[bytes] | None:
+    """Return the folders that all wanted paths lie in, when every glob is anchored at the root, else None."""
+    tops = []
+    for glob in include:
+        raw = _slashed(glob)
+        steps = raw.strip(b"/").split(b"/")
+        fixed = steps[: next((at for at, step in enumerate(steps) if _wild(step)), len(steps))]
+        if not _is_path(raw) or not fixed:
+            return None
+        tops.append(b"/".join(fixed))
+    return tops
+
+
+def _wild(step: bytes) -> bool:
+    return any(mark in step for mark in (b"*", b"?", b"[", b"{", b"}"))
+
+
+class Overrides:
+    """ripgrep's ``-g`` and ``--iglob``: gitignore lines of opposite sign, the last one that matches decides."""
+
+    def __init__(self, globs: Iterable[str], folded: Iterable[str] = ()) -> None:
+        given = [*((glob, False) for glob in globs), *((glob, True) for glob in folded)]
+        rules = [_override(glob, Dialect(braces=True, fold=fold)) for glob, fold in given]
+        self._rules = RuleSet(rules)
+        self._names_wanted = any(rule.ignores for rule in rules)
+        self.is_empty = not rules
+
+    def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
+        """Return True for wanted even if ignored or hidden, False for unwanted, None for "as the ignore rules say"."""
+        wanted = self._rules.verdict(path, name, is_dir)
+        if wanted is not None or is_dir or not self._names_wanted:
+            return wanted
+        return False
+
+
+def _override(glob: str, dialect: Dialect) -> Rule:
+    raw = glob.encode("utf-8", "surrogateescape")
+    wanted = not raw.startswith(b"!")
+    body = raw if wanted else raw[1:]
+    bare = body.removesuffix(b"/")
+    by_path = b"/" in bare
+    name = bare.removeprefix(b"/")
+    literal = plain(name, dialect)
+    try:
+        source = b"" if literal is not None else translate(name, dialect)
+    except BadGlob as error:
+        raise _bad("glob", glob, str(error)) from None
+    return Rule(wanted, body.endswith(b"/"), by_path, literal, source)

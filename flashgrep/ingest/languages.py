@@ -1,0 +1,154 @@
+"""File types by name: ripgrep's table (``types.txt``, as ``rg --type-list`` prints it) and one language per file."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import product
+
+from rapidfuzz import fuzz, process
+
+from flashgrep.errors import InvalidParams
+from flashgrep.ingest.wildcard import RIPGREP, matcher, plain, translate
+
+Predicate = Callable[[bytes], bool]
+
+_ALIASES = {
+    "assembly": "asm",
+    "bash": "sh",
+    "c#": "csharp",
+    "c++": "cpp",
+    "dockerfile": "docker",
+    "golang": "go",
+    "javascript": "js",
+    "kt": "kotlin",
+    "makefile": "make",
+    "objective-c": "objc",
+    "powershell": "ps",
+    "rb": "ruby",
+    "rs": "rust",
+    "shell": "sh",
+    "terraform": "tf",
+    "yml": "yaml",
+}
+"""Names people use for a type of the table; the table's own twins (py and python) need none."""
+_LANGUAGES = (
+    "python c cpp go rust java svelte vue js=javascript typescript csharp ruby php swift kotlin scala lua sh=bash "
+    "zsh=bash perl elixir haskell ocaml zig solidity sql dart erlang fsharp groovy julia nim objc objcpp pascal "
+    "ps=powershell r asm=assembly clojure fortran elisp lisp lean verilog sv=systemverilog vhdl vim tcl fish nix "
+    "awk cmake make bazel gradle meson docker kconfig devicetree cython cuda d elm crystal gleam hare mojo "
+    "purs=purescript racket raku reasonml rescript sml v vala vb webidl wgsl graphql proto thrift flatbuffers "
+    "tf=terraform jinja erb haml html sass less css svg xml json jsonl yaml toml jupyter markdown rst asciidoc "
+    "org tex texinfo typst man m4 yacc llvm swig diff csv po systemd config lock log license readme txt"
+)
+"""One language a file, in order of precedence: the table's type, and after "=" the name we call it by."""
+_NEAR = 60  # per cent of likeness from which a name is worth suggesting
+
+
+def types() -> dict[str, tuple[str, ...]]:
+    """Return ripgrep's table: the globs of each type's file names."""
+    return dict(_table())
+
+
+def language_of(path: bytes) -> str:
+    """Return the language of a file by its name, or "" when the name says nothing."""
+    return _language_of_name(path.rpartition(b"/")[2])
+
+
+def verdict_of(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[bytes], bool | None]:
+    """Return what ripgrep's ``-t wanted -T unwanted`` say of a path: True asked for, False not wanted, None nothing.
+
+    Raises:
+        InvalidParams: a type nobody knows.
+
+    """
+    keeps = _named(wanted)
+    drops = _named(unwanted)
+
+    def verdict(path: bytes) -> bool | None:
+        name = path.rpartition(b"/")[2]
+        if drops(name):
+            return False
+        return keeps(name) if wanted else None
+
+    return verdict
+
+
+def matches(wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Predicate:
+    """Return the predicate that a path is of one of the types ``wanted`` (of any, if none) and of none ``unwanted``.
+
+    Raises:
+        InvalidParams: a type nobody knows; ``suggestions`` has the names near it.
+
+    """
+    verdict = verdict_of(wanted, unwanted)
+    return lambda path: verdict(path) is not False
+
+
+def _named(names: Iterable[str]) -> Predicate:
+    return _any_of([glob for name in names for glob in _globs_of(name)])
+
+
+def _globs_of(name: str) -> tuple[str, ...]:
+    table = _table()
+    key = name.strip().lower()
+    if key == "all":
+        return tuple(glob for globs in table.values() for glob in globs)
+    found = table.get(_ALIASES.get(key, key))
+    if found is None:
+        raise _unknown(name)
+    return found
+
+
+def _unknown(name: str) -> InvalidParams:
+    known = sorted({*_table(), *_ALIASES})
+    near = [
+        found for found, _, _ in process.extract(name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5)
+    ]
+    hint = f", did you mean {', '.join(near)}?" if near else ""
+    return InvalidParams(f"unknown language: {name}{hint}", field="language", value=name, suggestions=near)
+
+
+@cache
+def _table() -> dict[str, tuple[str, ...]]:
+    text = files("flashgrep.ingest").joinpath("types.txt").read_text("ascii")
+    rows = (line.partition(": ") for line in text.splitlines())
+    return {name: tuple(globs.split(", ")) for name, _, globs in rows}
+
+
+def _any_of(globs: Iterable[str]) -> Predicate:
+    """Return the predicate of a file name; endings and whole names need no regular expression."""
+    names, endings, rest = set(), set(), []
+    for glob in (simple.encode() for given in globs for simple in _without_sets(given)):
+        if plain(glob, RIPGREP) is not None:
+            names.add(glob)
+        elif glob.startswith(b"*") and plain(glob[1:], RIPGREP) is not None:
+            endings.add(glob[1:])
+        else:
+            rest.append(translate(glob, RIPGREP))
+    ends = tuple(endings)
+    if not rest:
+        return lambda name: name.endswith(ends) or name in names
+    other = matcher(rest)
+    return lambda name: name.endswith(ends) or name in names or other(name)
+
+
+def _without_sets(glob: str) -> Iterator[str]:
+    """Yield the globs that ``glob`` stands for once each set without ranges, as in "*.[ch]", is written out."""
+    head, opened, tail = glob.partition("[")
+    members, closed, rest = tail.partition("]")
+    if not (opened and closed) or members[0] in "!^" or "-" in members:
+        yield glob
+        return
+    for member, end in product(members, _without_sets(rest)):
+        yield head + member + end
+
+
+@cache
+def _predicates() -> list[tuple[str, Predicate]]:
+    named = (entry.partition("=") for entry in _LANGUAGES.split())
+    return [(name or kind, _any_of(_table()[kind])) for kind, _, name in named]
+
+
+@lru_cache(maxsize=1 << 14)
+def _language_of_name(name: bytes) -> str:
+    return next((language for language, holds in _predicates() if holds(name)), "")

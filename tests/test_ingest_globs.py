@@ -1,0 +1,252 @@
+"""Globs and file types choose what ripgrep would choose, and what people expect where ripgrep has no such option."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flashgrep.errors import InvalidParams
+from flashgrep.ingest.globs import Overrides, PathFilter
+from flashgrep.ingest.languages import language_of, matches, types, verdict_of
+from flashgrep.ingest.walk import Walker, WalkOptions
+
+RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+PATHS = [
+    b"a.py",
+    b"b.c",
+    b"Makefile",
+    b"src/a.py",
+    b"src/deep/a.py",
+    b"src/deep/b.C",
+    b"lib/src/a.py",
+    b".hid.py",
+    b"x y.py",
+    b"src/.h/a.py",
+    b"ign.log",
+    b"out/a.py",
+    b"src/x.tsx",
+    b"README",
+    b"Dockerfile.dev",
+    b"\xff.py",
+    b"[a].py",
+]
+GLOBS = [
+    "*.py",
+    "*.PY",
+    "src/*.py",
+    "src/**/*.py",
+    "**/*.py",
+    "/a.py",
+    "src",
+    "src/",
+    "src/**",
+    "*.{py,c}",
+    "[ab].*",
+    "[!a].*",
+    "**/deep/*",
+    "*",
+    "/*",
+    "?.c",
+    "*.log",
+    ".h/",
+    "out/**",
+    "{src,lib}/**",
+    "x y.py",
+    "\\[a].py",
+    "src/{deep,x}*",
+]
+
+
+@pytest.fixture(scope="module")
+def tree() -> bytes:  # type: ignore[misc]  # a generator fixture is what it yields
+    with tempfile.TemporaryDirectory() as folder:
+        for path in PATHS:
+            file = Path(folder, os.fsdecode(path))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        Path(folder, ".ignore").write_text("*.log\nout/\n")
+        yield os.fsencode(folder)
+
+
+def by_ripgrep(root: bytes, *flags: str) -> set[bytes]:
+    command = [RG, "--no-config", "--files", "-0", *flags]
+    answer = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    return {path for path in answer.stdout.split(b"\0") if path}
+
+
+signed = st.builds(str.__add__, st.sampled_from(["", "", "!"]), st.sampled_from(GLOBS))
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(globs=st.lists(signed, max_size=3), folded=st.lists(signed, max_size=1), hidden=st.booleans())
+def test_overrides_choose_what_ripgrep_chooses(
+    tree: bytes,
+    globs: list[str],
+    folded: list[str],
+    hidden: bool,  # noqa: FBT001 - drawn
+) -> None:
+    flags = [*(f"--glob={glob}" for glob in globs), *(f"--iglob={glob}" for glob in folded)]
+    overrides = Overrides(globs, folded)
+    options = WalkOptions(hidden=hidden, overrides=None if overrides.is_empty else overrides)
+    found = {entry.path for entry in Walker(tree, options).walk()}
+    assert found == by_ripgrep(tree, *flags, *(["--hidden"] if hidden else []))
+
+
+kinds = st.lists(st.sampled_from(["py", "c", "cpp", "make", "readme", "docker", "typescript", "all"]), max_size=2)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wanted=kinds, unwanted=kinds.map(lambda names: [name for name in names if name != "all"]))
+def test_types_choose_what_ripgrep_chooses(tree: bytes, wanted: list[str], unwanted: list[str]) -> None:
+    flags = [*(f"-t{name}" for name in wanted), *(f"-T{name}" for name in unwanted)]
+    options = WalkOptions(types=verdict_of(wanted, unwanted) if flags else None)
+    assert {entry.path for entry in Walker(tree, options).walk()} == by_ripgrep(tree, *flags)
+
+
+def test_the_table_of_types_is_ripgreps() -> None:
+    listed = subprocess.run([RG, "--no-config", "--type-list"], capture_output=True, check=True, text=True).stdout
+    assert "".join(f"{name}: {', '.join(globs)}\n" for name, globs in types().items()) == listed
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "wanted", "unwanted"),
+    [
+        (["*.py"], [], [b"a.py", b"src/deep/a.py"], [b"a.pyc", b"a.py/readme"]),
+        (["src/**/*.py"], [], [b"src/a.py", b"src/x/y/a.py"], [b"a.py", b"lib/src/a.py"]),
+        (["**/src/*.py"], [], [b"src/a.py", b"lib/src/a.py"], [b"src/x/a.py"]),
+        (["**/*.py"], [], [b"a.py", b"src/a.py"], [b"a.c"]),
+        (["src"], [], [b"src/a.c", b"lib/src/x/b", b"src"], [b"srcs/a.c"]),
+        (["src/"], [], [b"src/a.c"], [b"lib/a.c"]),
+        (["/src"], [], [b"src/a.c"], [b"lib/src/a.c"]),
+        (["./src/*.c"], [], [b"src/a.c"], [b"src/x/a.c"]),
+        ([r"src\**\*.py"], [], [b"src/a.py"], [b"lib/a.py"]),
+        ([], ["tests"], [b"src/a.py"], [b"tests/a.py", b"src/tests/x/a.py"]),
+        (["*.py"], ["*_test.py"], [b"a.py"], [b"a_test.py"]),
+        (["*.py", "!*_test.py"], [], [b"a.py"], [b"a_test.py", b"a.c"]),
+        (["*.{py,c}"], [], [b"a.py", b"x/a.c"], [b"a.h"]),
+        (["[ab]?.c"], [], [b"ax.c"], [b"cx.c", b"a.c"]),
+        (["\u00e9*.c"], [], ["\u00e9t\u00e9.c".encode()], [b"e.c"]),
+    ],
+)
+def test_include_and_exclude_mean_what_people_write(
+    include: list[str], exclude: list[str], wanted: list[bytes], unwanted: list[bytes]
+) -> None:
+    keep = PathFilter(include, exclude)
+    assert [path for path in wanted if not keep(path)] == []
+    assert [path for path in unwanted if keep(path)] == []
+
+
+def test_case_is_ignored_on_request_and_only_that_of_ascii_letters() -> None:
+    keep = PathFilter(["SRC/*.[A-C]", "\u00c9"], [], case_sensitive=False)
+    assert keep(b"src/x.b")
+    assert keep(b"Src/x.B")
+    assert not keep("\u00e9".encode())
+
+
+def test_an_empty_filter_keeps_everything() -> None:
+    keep = PathFilter([], [])
+    assert keep.is_empty
+    assert keep(b"any/thing")
+    assert not keep.prunes(b"any")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    include=st.lists(st.sampled_from(GLOBS), max_size=2),
+    exclude=st.lists(st.sampled_from(GLOBS), max_size=2),
+    path=st.lists(st.sampled_from([b"src", b"lib", b"deep", b"out", b".h", b"a.py", b"b.c"]), min_size=2, max_size=5),
+)
+def test_no_folder_is_pruned_that_holds_a_wanted_file(
+    include: list[str], exclude: list[str], path: list[bytes]
+) -> None:
+    keep = PathFilter(include, exclude)
+    pruned = any(keep.prunes(b"/".join(path[:depth])) for depth in range(1, len(path)))
+    assert not (pruned and keep(b"/".join(path)))
+
+
+def test_folders_that_cannot_hold_a_wanted_file_are_pruned() -> None:
+    keep = PathFilter(["src/lib/**/*.py", "docs/*.md"], ["node_modules"])
+    assert [keep.prunes(folder) for folder in (b"", b"src", b"src/lib", b"src/lib/x", b"docs")] == [False] * 5
+    assert [keep.prunes(folder) for folder in (b"test", b"src/other", b"src/lib/node_modules")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("field", "glob", "problem"),
+    [
+        ("include", "a[b", "unclosed set"),
+        ("include", "{a,b", "unclosed brace"),
+        ("exclude", "a}", "unopened brace"),
+        ("exclude", "", "empty"),
+        ("include", "[[:nonsense:]]", "unknown named set"),
+    ],
+)
+def test_a_bad_glob_is_refused_by_name(field: str, glob: str, problem: str) -> None:
+    include, exclude = ([glob], []) if field == "include" else ([], [glob])
+    with pytest.raises(InvalidParams) as caught:
+        PathFilter(include, exclude)
+    assert caught.value.data == {"field": field, "glob": glob, "problem": problem}
+
+
+@pytest.mark.timeout(20)
+def test_hostile_globs_are_matched_in_linear_time() -> None:
+    keep = PathFilter(["*a" * 500 + "b", "**/a/" * 500 + "x", "{" * 50 + "a,b" + "}" * 50 + "*" * 1000], [])
+    assert not keep(b"a" * 4000 + b"/" + b"a/" * 20)
+
+
+def test_languages_filter_by_the_type_table_and_its_aliases() -> None:
+    assert matches(["python"])(b"src/a.pyi")
+    assert not matches(["python"])(b"src/a.rs")
+    assert matches(["C++"])(b"a.hpp")
+    assert matches(["javascript", "typescript"])(b"a.tsx")
+    assert PathFilter([], [], languages=["rust"])(b"a.rs")
+    assert not PathFilter(["*.py"], [], languages=["rust"])(b"a.py")
+    assert not matches([], ["py"])(b"a.py")
+
+
+def test_an_unknown_language_names_those_near_it() -> None:
+    with pytest.raises(InvalidParams) as caught:
+        matches(["pyton"])
+    assert caught.value.data["field"] == "language"
+    assert "python" in caught.value.data["suggestions"]
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        (b"a/b.py", "python"),
+        (b"a.h", "c"),
+        (b"a.C", "cpp"),
+        (b"a.cc", "cpp"),
+        (b"a.hpp", "cpp"),
+        (b"x.ts", "typescript"),
+        (b"x.tsx", "typescript"),
+        (b"x.jsx", "javascript"),
+        (b"x.vue", "vue"),
+        (b"x.rs", "rust"),
+        (b"Makefile", "make"),
+        (b"GNUmakefile", "make"),
+        (b"Dockerfile.dev", "docker"),
+        (b"x.m", "objc"),
+        (b"x.ml", "ocaml"),
+        (b"x.scss", "sass"),
+        (b"x.sh", "bash"),
+        (b"x.md", "markdown"),
+        (b"Cargo.lock", "toml"),
+        (b"x.unheard-of", ""),
+        (b"py", ""),
+        (b"x.pl", "perl"),
+        (b"\xff.go", "go"),
+        (b".bashrc", "bash"),
+        (b"x.ps1", "powershell"),
+        (b"Kconfig", "kconfig"),
+        (b"x.S", "assembly"),
+    ],
+)
+def test_a_file_has_one_language(path: bytes, language: str) -> None:
+    assert language_of(path) == language
