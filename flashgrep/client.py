@@ -15,7 +15,10 @@ from flashgrep.places import Places, state_folder
 from flashgrep.pump import pump
 from flashgrep.reach import StartFailed, connect
 
-HOT = frozenset({"query", "files", "glob", "symbol", "slice", "read", "stats"})
+HOT = frozenset(
+    {"query", "files", "glob", "symbol", "slice", "read", "stats"}
+    | {"write-code", "batch-write-code", "bootstrap-skill"}
+)
 """Commands that the daemon parses and renders."""
 LOCAL = frozenset({"index", "projects", "config", "daemon", "doctor", "uninstall", "version", "--help", "--version"})
 """Commands that this process runs itself."""

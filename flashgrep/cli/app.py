@@ -66,12 +66,17 @@ def _elsewhere(words: str) -> NoReturn:
     raise typer.BadParameter(f"run it by its entry point: fgrep {words}")
 
 
-def _options(
-    *, version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False
-) -> None:
-    if version:
+def _print_version_and_end(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
+    if asked:
         _print_version()
         raise typer.Exit
+
+
+VersionOption = typer.Option("--version", callback=_print_version_and_end, is_eager=True, help="Print the version.")
+
+
+def _options(*, version: Annotated[bool, VersionOption] = False) -> None:
+    """Take the options that stand before a command; the one there is acts by its callback."""
 
 
 def _version() -> None:

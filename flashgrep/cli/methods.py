@@ -21,7 +21,32 @@ from flashgrep.registry import Handler
 
 SHORT_NAMES = {"list_files": "files", "get_symbol": "symbol", "get_slice": "slice", "read_code": "read"}
 """Commands whose name is not the method's with dashes."""
-SHORT_OPTIONS = {"limit": "-l", "include": "-g", "context": "-C", "mode": "-m", "word": "-w", "cursor": "-c"}
+POSITIONAL = {
+    "list_files": ("filter",),
+    "get_slice": ("file_path", "start_line", "end_line"),
+    "read_code": ("file_path",),
+    "get_symbol": ("symbol_name",),
+}
+"""Optional fields that are arguments on the command line all the same, in their order."""
+SHORT_OPTIONS = {
+    "limit": "-l",
+    "include": "-g",
+    "language": "-t",
+    "context": "-C",
+    "before": "-B",
+    "after": "-A",
+    "mode": "-m",
+    "word": "-w",
+    "multiline": "-U",
+    "cursor": "-c",
+}
+SHORTCUTS = {
+    "-i": ("case", "insensitive"),
+    "-s": ("case", "sensitive"),
+    "-F": ("mode", "literal"),
+    "-e": ("mode", "regex"),
+}
+"""Options of grep that stand for a value of ours, on commands that have the field."""
 PLAIN = (str, int, float, bool)
 USAGE_ERROR = 2
 
@@ -91,11 +116,18 @@ def _usage(error: typer.TyperException) -> str:
 def _command(handler: Handler) -> Callable[..., Invocation]:
     def run(**given: Any) -> Invocation:
         as_json, project = given.pop("as_json"), given.pop("project", None)
-        params = {name: item for name, item in given.items() if item is not None and item != []}
+        short = {flag: SHORTCUTS[flag] for flag in shortcuts if given.pop(_shortcut_name(flag))}
+        params = {name: item for name, item in given.items() if item is not None and item != []} | dict(short.values())
         return Invocation(handler.name, params, as_json, project)
 
-    fields = sorted(handler.params.model_fields.items(), key=lambda item: not item[1].is_required())
-    parameters = [_parameter(name, field) for name, field in fields if name != "project"]
+    fields = handler.params.model_fields
+    shortcuts = [flag for flag, (field, _) in SHORTCUTS.items() if field in fields]
+    arguments = POSITIONAL.get(handler.name) or tuple(name for name, field in fields.items() if field.is_required())
+    options = [name for name in fields if name not in arguments and name != "project"]
+    needed = _needed(arguments, fields)
+    parameters = [_argument(name, fields[name], required=name in needed) for name in arguments if name in fields]
+    parameters += [_option(name, fields[name]) for name in options]
+    parameters += [_own(_shortcut_name(flag), bool, False, flag, help=_meaning(flag)) for flag in shortcuts]
     parameters += [_own("project", str | None, None, "--project", "-p", help=PROJECT_HELP)]
     parameters += [_own("as_json", bool, False, "--json", help="Print the raw result as JSON.")]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
@@ -111,20 +143,53 @@ def _own(name: str, kind: Any, default: Any, *options: str, help: str) -> inspec
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
-    kind, parser = _cli_type(field.annotation)
-    extra: dict[str, Any] = {"help": _help(field)} | ({"parser": parser, "metavar": "JSON"} if parser else {})
-    if field.is_required():
-        annotation, default = Annotated[kind, typer.Argument(**extra)], inspect.Parameter.empty
-    else:
-        options = ["--" + name.replace("_", "-"), *([SHORT_OPTIONS[name]] if name in SHORT_OPTIONS else [])]
-        annotation, default = Annotated[kind | None, typer.Option(*options, **extra)], None
+def _needed(arguments: tuple[str, ...], fields: Mapping[str, FieldInfo]) -> set[str]:
+    """Return the arguments that must be given: those the method needs, and whatever stands before one of them."""
+    required = [at for at, name in enumerate(arguments) if name in fields and fields[name].is_required()]
+    return set(arguments[: required[-1] + 1]) if required else set()
+
+
+def _shortcut_name(flag: str) -> str:
+    return "shortcut_" + flag.strip("-")
+
+
+def _meaning(flag: str) -> str:
+    field, value = SHORTCUTS[flag]
+    return f"Same as --{field} {value}."
+
+
+def _argument(name: str, field: FieldInfo, *, required: bool) -> inspect.Parameter:
+    kind, extra = _typer_type(field)
+    return _keyword(name, kind, typer.Argument(**extra), required=required)
+
+
+def _option(name: str, field: FieldInfo) -> inspect.Parameter:
+    kind, extra = _typer_type(field)
+    word = name.replace("_", "-")
+    long = f"--{word}/--no-{word}" if kind is bool and field.default is True else f"--{word}"
+    names = [long, *([SHORT_OPTIONS[name]] if name in SHORT_OPTIONS else [])]
+    return _keyword(name, kind, typer.Option(*names, **extra), required=field.is_required())
+
+
+def _keyword(name: str, kind: Any, how: Any, *, required: bool) -> inspect.Parameter:
+    annotation = Annotated[kind if required else kind | None, how]  # type: ignore[valid-type] # built at run time
+    default = inspect.Parameter.empty if required else None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _typer_type(field: FieldInfo) -> tuple[Any, dict[str, Any]]:
+    kind, parser = _cli_type(field.annotation)
+    extra: dict[str, Any] = {"help": _help(field)}
+    if parser is not None:
+        extra |= {"parser": parser, "metavar": "JSON"}
+    elif get_origin(kind) is list:
+        extra |= {"metavar": "<str>", "help": f"{extra['help']} May be repeated."}
+    return kind, extra
 
 
 def _help(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True, validated_data={}) if not field.is_required() else None
-    shown = default not in (None, "", [], (), False)
+    shown = not isinstance(default, bool) and default not in (None, "", [], ())
     return f"{field.description or ''}{f' [default: {default}]' if shown else ''}"
 
 

@@ -109,7 +109,7 @@ def _item(item: Any, style: Style) -> bytes:
         return _bytes(item) if isinstance(item, str) else orjson.dumps(item)
     shown = style.paint(PATH, style.path(item))
     if "start_line" not in item:
-        return shown
+        return shown + (b":%d" % item["count"] if "count" in item else b"")
     name = item.get("name") or item.get("symbol_name") or ""
     words = [str(item["kind"])] if item.get("kind") else []
     place = shown + b":" + style.paint(LINE, str(item["start_line"]).encode())
