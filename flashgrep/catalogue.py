@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from flashgrep.config import Settings
+from flashgrep.edit.limits import Limits
 from flashgrep.errors import Forbidden, NotFound
 from flashgrep.registry import Call
 from flashgrep.workspace import Workspace, WorkspaceOptions
@@ -116,6 +117,7 @@ class Catalogue:
             max_file_size=settings.index.max_file_size,
             workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
             read_only=settings.read_only,
+            limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
         workspace = Workspace(name, os.fsencode(root), options)
         assert self._tasks is not None  # noqa: S101 - set on entry

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,18 @@ from typing import Any, Literal, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.journal import recover
+from flashgrep.edit.limits import Limits
+from flashgrep.edit.root import Root
 from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import IndexSize
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import watch
+from flashgrep.model import given_path
+from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Question, Search, View
 from flashgrep.search.words import search_words
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
@@ -53,6 +60,7 @@ class WorkspaceOptions:
     max_file_size: int = 64 << 20
     workers: int = 2
     read_only: bool = False
+    limits: Limits = field(default_factory=Limits)
     native_watch: bool = True
 
 
@@ -111,6 +119,7 @@ class Workspace:
         self._scope = anyio.CancelScope()
         self._listed = False
         self._unfinished = False
+        self.editor = Editor(Root(root, self.state_dir), options.limits)
 
     # Opening and closing
 
@@ -126,11 +135,13 @@ class Workspace:
             await self._child.close()
             self._child = None
         self._watcher.close()
+        self.editor.close()
         if self._reader is not None:
             self._reader.close()
 
     def _load(self) -> None:
-        """Open the index, or set a broken one aside."""
+        """Settle writes a killed daemon left half done; open the index, or set a broken one aside."""
+        recover(self.editor.root)
         try:
             reader = Reader(self._index)
             try:
@@ -145,10 +156,9 @@ class Workspace:
             self.progress.updated = self._index.stat().st_mtime
         except schema.Damaged as damage:
             self._set_aside(str(damage))
-        except OSError:
-            pass
-        except Exception as error:  # noqa: BLE001 - an index that cannot be opened is no index
-            self.progress.detail = str(error)
+        except (OSError, sqlite3.Error) as error:
+            if self._index.exists():
+                self.progress.detail = f"the index cannot be opened: {error}"
 
     def _set_aside(self, why: str) -> None:
         with contextlib.suppress(OSError):
@@ -248,6 +258,15 @@ class Workspace:
             return await self.in_thread(ask)
         finally:
             stop.append(True)
+
+    async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
+        """Return the path and lines of the best definition of a name, or None."""
+        pattern = Pattern(texts=(name,), mode="literal", case="sensitive", word=True)
+        answer = await self.search(Question(pattern=pattern, order="relevance", limit=1))
+        if not answer.results:
+            return None
+        hit = answer.results[0]
+        return given_path(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"], hit["end_line"]
 
     async def words(self, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
         """Return the best texts for words."""
@@ -356,6 +375,11 @@ class Workspace:
                 if words_left:
                     self.progress.enter("words")
         await (await self._indexer()).merge()
+        await self._open_reader()
+
+    async def _open_reader(self) -> None:
+        if self._reader is None:
+            self._reader = await anyio.to_thread.run_sync(Reader, self._index)
 
     async def _indexer(self) -> IndexerChild:
         if self._child is None:
@@ -372,8 +396,7 @@ class Workspace:
         progress.bytes_done, progress.bytes_total = 0, sum(mark.size for mark in sent.values())
         progress.started = time.monotonic()
         async for part in child.update(self._batch, sent):
-            if self._reader is None:
-                self._reader = await anyio.to_thread.run_sync(Reader, self._index)
+            await self._open_reader()
             self.tree.stored(sent, part.rows, part.gone)
             self.generation = part.generation
             progress.files_done += len(part.rows) + len(part.gone)
