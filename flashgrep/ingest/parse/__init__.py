@@ -1,0 +1,36 @@
+"""Symbols of a file: what it defines, calls, imports and builds upon, by tree-sitter or by patterns.
+
+``parse_symbols`` is the whole of it; ``isolate`` runs it in a process that may crash or hang without harm.
+"""
+
+from flashgrep.ingest.parse.generic import generic_tags
+from flashgrep.ingest.parse.grammar import ParseTimeout, grammar_of, has_grammar
+from flashgrep.ingest.parse.languages import is_test, language_of
+from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
+from flashgrep.ingest.parse.tags import tags
+from flashgrep.model import Skipped
+
+__all__ = ["ParsedFile", "is_test", "language_of", "pack", "parse_symbols", "unpack"]
+
+MAX_BYTES = 4_000_000
+"""Larger files are data or bundles; a tree takes about 15 times its text."""
+MAX_SECONDS = 5.0
+"""The slowest real file of the kernel takes 2 s; past this a grammar is lost in its own error recovery."""
+MAX_LINE = 20_000
+"""Mean bytes a line: past it the file is minified, its names mean nothing."""
+
+
+def parse_symbols(
+    language: str, data: bytes, *, max_bytes: int = MAX_BYTES, seconds: float = MAX_SECONDS
+) -> ParsedFile | Skipped:
+    """Return a file's symbols, or why it has none."""
+    if len(data) > max_bytes:
+        return Skipped("too_large", f"symbols: over {max_bytes} bytes")
+    if len(data) > MAX_LINE * (1 + data.count(b"\n")):
+        return Skipped("too_large", "symbols: minified")
+    if not has_grammar(language):
+        return generic_tags(language, data)
+    try:
+        return tags(language, grammar_of(language), data, seconds)
+    except ParseTimeout:
+        return Skipped("too_large", f"symbols: over {seconds:g} s to parse")

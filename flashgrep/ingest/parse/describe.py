@@ -1,0 +1,137 @@
+"""What an answer says about a definition, read from the file's own text: lines, signature, documentation, receiver."""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from flashgrep.ingest.parse.languages import text_of
+
+SIGNATURE_CHARS: Final = 200
+_WINDOW: Final = 1200
+"""Bytes of a definition that are looked at for its signature and its documentation string."""
+_COMMENT_LINES: Final = 40
+"""A longer comment is a licence or an essay; its first line is elsewhere."""
+_PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\s*([^\n]*?)\s*(?:\1|\n)')
+_ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
+_MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
+_XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
+_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])\s*(?:\?\.|!!\.|\.|->|::|:)\s*$")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a text, from 1."""
+
+    data: bytes
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Offsets at which lines begin."""
+        return [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+
+    def line(self, offset: int) -> int:
+        """Return the line an offset is on."""
+        return bisect_right(self.starts, offset)
+
+    def column(self, offset: int) -> int:
+        """Return the column, in characters from 1, of an offset."""
+        start = self.starts[self.line(offset) - 1]
+        return len(self.data[start:offset].decode("utf-8", "replace")) + 1
+
+    def text(self, line: int) -> str:
+        """Return a line without its end."""
+        end = self.starts[line] if line < len(self.starts) else len(self.data)
+        return self.data[self.starts[line - 1] : end].rstrip(b"\r\n").decode("utf-8", "replace")
+
+
+def signature(lines: Lines, name: int, start: int, end: int) -> str:
+    """Return a definition up to its body, on one line of at most ``SIGNATURE_CHARS``."""
+    data = lines.data
+    first = max(start, lines.starts[max(lines.line(start), lines.line(name) - 1) - 1])
+    if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
+        first = max(start, lines.starts[lines.line(name) - 1])
+    if _leads(lines, start):
+        first = min(first, lines.starts[lines.line(start) - 1])
+    text = data[first : min(end, first + _WINDOW)]
+    flat = " ".join(text[: _body(text, name - first)].decode("utf-8", "replace").split())
+    return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
+
+
+def _leads(lines: Lines, start: int) -> bool:
+    """Whether only words like ``export const`` stand before a definition on its line."""
+    return not set(lines.data[lines.starts[lines.line(start) - 1] : start]) & set(b"=(){}[]<>;,|")
+
+
+def _body(text: bytes, name: int) -> int:
+    """Return where the body begins: at a brace, or at the end of a line outside parentheses."""
+    depth = 0
+    for at in range(max(0, name), len(text)):
+        byte = text[at]
+        if byte in b"([":
+            depth += 1
+        elif byte in b")]":
+            depth -= 1
+        elif depth <= 0 and (byte in b"{;" or (byte == ord("\n") and text[:at].rstrip()[-1:] not in b",=")):
+            return at
+    return len(text)
+
+
+def documentation(lines: Lines, language: str, name: int, start: int, end: int) -> str:
+    """Return the first line of a definition's documentation, or nothing."""
+    if language == "python":
+        return _docstring(lines.data, name, end)
+    if language == "elixir" and (above := _elixir(lines, start)):
+        return above
+    return _comment_above(lines, language, lines.line(start)) if _leads(lines, start) else ""
+
+
+def _docstring(data: bytes, name: int, end: int) -> str:
+    text = data[name : min(end, name + _WINDOW)]
+    opened = text.find(b":\n", _arguments_end(text))
+    found = _PYTHON_DOC.match(text, opened + 2) if opened >= 0 else None
+    return found[2].decode("utf-8", "replace") if found else ""
+
+
+def _arguments_end(text: bytes) -> int:
+    depth = 0
+    for at, byte in enumerate(text):
+        if byte in b"([{":
+            depth += 1
+        elif byte in b")]}":
+            depth -= 1
+        elif byte == ord(":") and depth == 0:
+            return at
+    return len(text)
+
+
+def _elixir(lines: Lines, start: int) -> str:
+    found = None
+    first = max(1, lines.line(start) - _COMMENT_LINES)
+    for found in _ELIXIR_DOC.finditer(lines.data, lines.starts[first - 1], start):  # noqa: B007 - the last one counts
+        pass
+    if found is None or re.search(rb"^\s*(?:def|end)", lines.data[found.end() : start], re.MULTILINE):
+        return ""
+    return found[1].decode("utf-8", "replace").strip()
+
+
+def _comment_above(lines: Lines, language: str, line: int) -> str:
+    """Return the first line that says something in the comment right above."""
+    markers = text_of(language).comments
+    above: list[str] = []
+    for number in range(line - 1, max(0, line - 1 - _COMMENT_LINES), -1):
+        text = lines.text(number).strip()
+        if text.startswith(("@", "#[", "[")) and not above:
+            continue  # annotations stand between a comment and what it is about
+        if not text.encode().startswith(markers) or text.startswith("{-#"):
+            break
+        above.append(text)
+    said = (_XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above))
+    return next((text for text in said if text), "")[:SIGNATURE_CHARS]
+
+
+def receiver(data: bytes, name: int) -> str | None:
+    """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None for none."""
+    found = _RECEIVER.search(data, max(0, name - 80), name)
+    return None if found is None else (found[1] or b"").decode("utf-8", "replace")

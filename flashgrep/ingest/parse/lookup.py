@@ -1,0 +1,240 @@
+"""Occurrences of a name in one file: the text says where the word stands, the columns say what each place is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+
+from flashgrep.ingest.parse.describe import Lines, documentation, receiver, signature
+from flashgrep.ingest.parse.languages import text_of
+from flashgrep.ingest.parse.model import (
+    CALLABLE_KINDS,
+    DECLARES,
+    END,
+    KIND,
+    KINDS,
+    NAME,
+    NAME_END,
+    QUALIFIER,
+    QUALIFIER_END,
+    START,
+    TYPE_KINDS,
+    Ints,
+    ParsedFile,
+)
+
+Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
+ROLES: Final[tuple[Role, ...]] = ("definition", "declaration", "implementation", "import", "call", "reference")
+"""Roles, in the order answers give them."""
+_GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
+_PARTS: Final = re.compile(r"::|[.#/\\]|->")
+_SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
+_WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") | frozenset(
+    range(128, 256)
+)
+OWN: Final = frozenset({"self", "this", "cls", "Self", "super", "@", "base", "parent", "static"})
+"""Words for the object a method runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One place where a name stands; lines and columns from 1, ``offset`` in bytes."""
+
+    name: str
+    role: Role
+    kind: str
+    """The definition's kind; empty where the name is only used."""
+    container: str
+    """The qualified name around: of the definition's scope, or of the definition that uses the name."""
+    start_line: int
+    end_line: int
+    line: int
+    column: int
+    offset: int
+    receiver: str | None = None
+
+
+def split_name(name: str) -> tuple[list[str], str]:
+    """Return the qualifiers and the last part of a name like ``Class.method`` or ``mod::fn``."""
+    parts = [part for part in _PARTS.split(name.removesuffix("()")) if part]
+    return (parts[:-1], parts[-1]) if len(parts) > 1 else ([], name.removesuffix("()"))
+
+
+class FileSymbols:
+    """A file's text and columns together, answering by name or by place."""
+
+    def __init__(self, parsed: ParsedFile, data: bytes) -> None:
+        self.parsed = parsed
+        self.data = data
+        self.lines = Lines(data)
+
+    @cached_property
+    def rows(self) -> list[list[int]]:
+        """The definitions' rows as plain integers."""
+        return self.parsed.definitions.tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
+
+    @cached_property
+    def _by_name_start(self) -> dict[int, int]:
+        return {row[NAME]: index for index, row in enumerate(self.rows)}
+
+    def name(self, index: int) -> str:
+        """Return a definition's name."""
+        row = self.rows[index]
+        return self.data[row[NAME] : row[NAME_END]].decode("utf-8", "replace")
+
+    def kind(self, index: int) -> str:
+        """Return a definition's kind."""
+        return KINDS[self.rows[index][KIND]]
+
+    def parent(self, index: int) -> int:
+        """Return the innermost scope around a definition, or -1."""
+        row = self.rows[index]
+        return self._around(row[START], row[END], index)
+
+    def enclosing(self, offset: int) -> int:
+        """Return the innermost definition a place is in, or -1; a name being defined is in what surrounds it."""
+        own = self._by_name_start.get(offset)
+        return self._around(offset, offset + 1, -1) if own is None else self.parent(own)
+
+    def _around(self, start: int, end: int, but: int) -> int:
+        table = self.parsed.definitions
+        holds = np.flatnonzero((table[:, START] <= start) & (table[:, END] >= end))
+        rows = (index for index in holds[::-1].tolist() if index != but and KINDS[self.rows[index][KIND]] in _SCOPES)
+        mine = None if but < 0 else (self.rows[but][START], self.rows[but][END])
+        return next((index for index in rows if (self.rows[index][START], self.rows[index][END]) != mine), -1)
+
+    def container(self, index: int) -> str:
+        """Return the qualified name around a definition, its own qualifier included; empty at top level."""
+        row = self.rows[index]
+        own = _GENERICS.sub("", self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"))
+        own = ".".join(part for part in _PARTS.split(own.replace(":", "::")) if part)
+        above = self.parent(index)
+        outer = self.qualified(above) if above >= 0 and not (own and self.kind(above) in TYPE_KINDS) else ""
+        return f"{outer}.{own}" if outer and own else outer or own
+
+    def qualified(self, index: int) -> str:
+        """Return a definition's name with its container."""
+        container = self.container(index)
+        name = _GENERICS.sub("", self.name(index)) if self.kind(index) == "extension" else self.name(index)
+        return f"{container}.{name}" if container else name
+
+    def signature(self, index: int) -> str:
+        """Return a definition up to its body."""
+        row = self.rows[index]
+        return signature(self.lines, row[NAME], row[START], row[END])
+
+    def documentation(self, index: int) -> str:
+        """Return the first line of a definition's documentation."""
+        row = self.rows[index]
+        return documentation(self.lines, self.parsed.language, row[NAME], row[START], row[END])
+
+    def defined(self, index: int) -> Occurrence:
+        """Return a definition as an occurrence."""
+        row = self.rows[index]
+        role: Role = "declaration" if row[DECLARES] else "definition"
+        if self.kind(index) == "extension":
+            role = "implementation"  # it adds to a type that is defined elsewhere
+        first, last = self.lines.line(row[START]), self.lines.line(max(row[START], row[END] - 1))
+        return self._occurrence(row[NAME], self.name(index), role, index, (first, last))
+
+    def index_at(self, offset: int) -> int:
+        """Return the definition whose name begins at an offset, or -1."""
+        return self._by_name_start.get(offset, -1)
+
+    def occurrences(self, name: str, *, fold: bool = False) -> Iterator[Occurrence]:
+        """Yield every place the name stands as code, in order of place; ``fold`` ignores ASCII case."""
+        wanted = name.encode()
+        for offset in self.words(wanted, fold=fold):
+            index = self.index_at(offset)
+            if index >= 0:
+                if self.rows[index][NAME_END] == offset + len(wanted):
+                    yield self.defined(index)
+                continue
+            role = self.role(offset)
+            if role is not None:
+                text = self.data[offset : offset + len(wanted)].decode("utf-8", "replace")
+                yield self._occurrence(offset, text, role, -1, None)
+
+    def role(self, offset: int) -> Role | None:
+        """Return what a word that defines nothing is; None inside comments and strings."""
+        if _has(self.parsed.marked("base"), offset):
+            return "implementation"
+        if _has(self.parsed.marked("import"), offset) or self._within(self.parsed.statements, offset):
+            return "import"
+        if _has(self.parsed.marked("call"), offset):
+            return "call"
+        return None if self._within(self.parsed.skips, offset) else "reference"
+
+    def words(self, wanted: bytes, *, fold: bool) -> Iterator[int]:
+        """Yield the offsets at which the bytes stand as a whole word."""
+        data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
+        extra = text_of(self.parsed.language).word
+        at = data.find(wanted) if wanted else -1
+        while at >= 0:
+            if _bounded(data, at, at + len(wanted), extra):
+                yield at
+            at = data.find(wanted, at + 1)
+
+    def calls_within(self, index: int) -> list[int]:
+        """Return the name offsets of the calls made in a definition, nested named functions included."""
+        row = self.rows[index]
+        calls = self.parsed.marked("call")
+        first, last = np.searchsorted(calls, [row[START], row[END]])
+        return calls[first:last].tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
+
+    def word_at(self, offset: int) -> str:
+        """Return the name that begins at an offset."""
+        extra = text_of(self.parsed.language).word
+        end = offset
+        while end < len(self.data) and (self.data[end] in _WORD or self.data[end] in extra):
+            end += 1
+        return self.data[offset:end].decode("utf-8", "replace")
+
+    def _occurrence(self, offset: int, text: str, role: Role, index: int, span: tuple[int, int] | None) -> Occurrence:
+        line = self.lines.line(offset)
+        around = self.enclosing(offset) if index < 0 else -1
+        return Occurrence(
+            name=text,
+            role=role,
+            kind=self.kind(index) if index >= 0 else "",
+            container=self.container(index) if index >= 0 else self.qualified(around) if around >= 0 else "",
+            start_line=span[0] if span else line,
+            end_line=span[1] if span else line,
+            line=line,
+            column=self.lines.column(offset),
+            offset=offset,
+            receiver=receiver(self.data, offset) if index < 0 else None,
+        )
+
+    @staticmethod
+    def _within(spans: Ints, offset: int) -> bool:
+        before = int(np.searchsorted(spans[:, 0], offset, side="right")) - 1
+        return before >= 0 and offset < int(spans[before, 1])
+
+
+def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
+    """Whether an occurrence may be the one a qualified name means: by its scope, or by what it is called on."""
+    if not qualifiers:
+        return True
+    around = [_GENERICS.sub("", part) for part in found.container.split(".") if part]
+    if found.kind:
+        return around[-len(qualifiers) :] == qualifiers
+    own = found.receiver is None or found.receiver in OWN
+    return found.receiver == qualifiers[-1] or (own and qualifiers[-1] in around)
+
+
+def _has(sorted_offsets: Ints, offset: int) -> bool:
+    at = int(np.searchsorted(sorted_offsets, offset))
+    return at < len(sorted_offsets) and int(sorted_offsets[at]) == offset
+
+
+def _bounded(data: bytes, start: int, end: int, extra: bytes) -> bool:
+    """Whether no name goes on before or after."""
+    if start and data[start] in _WORD and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'")):
+        return False
+    if end >= len(data) or data[end - 1] not in _WORD:
+        return True
+    return data[end] not in _WORD and not (data[end] in extra and data[end + 1 : end + 2] != b"=")

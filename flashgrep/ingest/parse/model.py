@@ -1,0 +1,126 @@
+"""What parsing a file gives: columns of byte offsets, small enough to keep for every file of a large tree.
+
+Names, signatures and documentation stay in the file's text and are read from there; only where they stand is kept.
+
+FORMAT 1: byte planes of zigzag 32-bit columns, deflated.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+KINDS: Final = (
+    "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
+    "type", "constant", "variable", "field", "property", "event", "macro", "module", "namespace", "object",
+    "extension", "heading", "package",
+)  # fmt: skip
+"""Kinds of definitions; a packed file keeps the position here, so only append."""
+KIND_ID: Final = {kind: number for number, kind in enumerate(KINDS)}
+TYPE_KINDS: Final = frozenset({"class", "struct", "union", "interface", "trait", "enum", "object", "extension"})
+CALLABLE_KINDS: Final = frozenset({"function", "method", "constructor", "macro"})
+MARKS: Final = ("call", "import", "base")
+"""Kinds of marked references, each a sorted column of name offsets."""
+COLUMNS: Final = 8
+NAME, NAME_END, START, END, KIND, DECLARES, QUALIFIER, QUALIFIER_END = range(COLUMNS)
+"""Columns of the definitions; a qualifier is text like the receiver's type, empty when its ends are equal."""
+_FORMAT = 1
+_NONE: Final = np.zeros(0, np.int64)
+_EMPTY: Final = np.zeros((0, 2), np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedFile:
+    """Definitions (rows of ``COLUMNS``, ordered by start), marked names, and the spans that are not code."""
+
+    language: str
+    definitions: Ints = field(default_factory=lambda: np.zeros((0, COLUMNS), np.int64))
+    marks: Mapping[str, Ints] = field(default_factory=dict)
+    skips: Ints = field(default_factory=lambda: _EMPTY)
+    """Comments and string text, as (start, end)."""
+    statements: Ints = field(default_factory=lambda: _EMPTY)
+    """Import statements, as (start, end)."""
+    grammar: str = "generic"
+    """``tree-sitter``, or ``generic`` where patterns stood in for a grammar."""
+
+    def names(self, data: bytes) -> list[bytes]:
+        """Return the distinct names defined or declared, sorted."""
+        spans = zip(self.definitions[:, NAME].tolist(), self.definitions[:, NAME_END].tolist(), strict=True)
+        return sorted({data[start:end] for start, end in spans})
+
+    def marked(self, kind: str) -> Ints:
+        """Return the sorted name offsets of one kind of marked reference."""
+        return self.marks.get(kind, _NONE)
+
+
+def pack(parsed: ParsedFile) -> bytes:
+    """Return the file's symbols as bytes that ``unpack`` reads back."""
+    table = parsed.definitions
+    columns = [
+        _steps(table[:, START]),
+        table[:, NAME] - table[:, START],
+        table[:, NAME_END] - table[:, NAME],
+        table[:, END] - table[:, NAME_END],
+        table[:, KIND] * 2 + table[:, DECLARES],
+        np.where(table[:, QUALIFIER_END] > 0, table[:, NAME] - table[:, QUALIFIER], 0),
+        table[:, QUALIFIER_END] - table[:, QUALIFIER],
+        *(_steps(parsed.marked(kind)) for kind in MARKS),
+        *_span_columns(parsed.skips),
+        *_span_columns(parsed.statements),
+    ]
+    counts = [len(table), *(len(parsed.marked(kind)) for kind in MARKS), len(parsed.skips), len(parsed.statements)]
+    flat = np.concatenate(columns)
+    zigzag = ((flat << 1) ^ (flat >> 63)).astype("<u4")
+    planes = zigzag.view(np.uint8).reshape(-1, 4).T.tobytes()
+    head = f"{_FORMAT} {parsed.language} {parsed.grammar} {' '.join(map(str, counts))}\n".encode()
+    return head + zlib.compress(planes, 6)
+
+
+def unpack(packed: bytes) -> ParsedFile:
+    """Return what ``pack`` was given."""
+    head, _, body = packed.partition(b"\n")
+    version, language, grammar, *numbers = head.decode().split(" ")
+    if int(version) != _FORMAT:
+        raise ValueError(f"symbols packed in format {version}")
+    rows, calls, imports, bases, skips, statements = map(int, numbers)
+    planes = np.frombuffer(zlib.decompress(body), np.uint8).reshape(4, -1).T
+    zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
+    flat = (zigzag >> 1) ^ -(zigzag & 1)
+    sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements]
+    parts = np.split(flat, np.cumsum(sizes)[:-1])
+    return ParsedFile(
+        language=language,
+        definitions=_definitions(parts[:7]),
+        marks={kind: np.cumsum(part) for kind, part in zip(MARKS, parts[7:10], strict=True)},
+        skips=_spans(parts[10], parts[11]),
+        statements=_spans(parts[12], parts[13]),
+        grammar=grammar,
+    )
+
+
+def _definitions(parts: list[Ints]) -> Ints:
+    steps, name, name_length, tail, kinds, back, qualifier_length = parts
+    start = np.cumsum(steps)
+    name = start + name
+    name_end = name + name_length
+    qualifier = np.where(qualifier_length > 0, name - back, 0)
+    columns = [name, name_end, start, name_end + tail, kinds >> 1, kinds & 1, qualifier, qualifier + qualifier_length]
+    return np.stack(columns, axis=1)
+
+
+def _steps(values: Ints) -> Ints:
+    return np.diff(values, prepend=0)
+
+
+def _span_columns(spans: Ints) -> tuple[Ints, Ints]:
+    return _steps(spans[:, 0]), spans[:, 1] - spans[:, 0]
+
+
+def _spans(steps: Ints, lengths: Ints) -> Ints:
+    start = np.cumsum(steps)
+    return np.stack([start, start + lengths], axis=1)
