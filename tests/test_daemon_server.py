@@ -1,0 +1,152 @@
+"""A daemon within the test's own process: what happens to calls in flight when it is told to end, and its log."""
+
+import contextlib
+import os
+import signal
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import orjson
+import pytest
+from anyio.abc import ByteStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from flashgrep.config import Settings, Tcp
+from flashgrep.daemon import server
+from flashgrep.daemon.log import open_log
+from flashgrep.daemon.server import Daemon, token
+from flashgrep.places import Places
+from flashgrep.rpc.context import RequestContext
+from tests.conftest import BOUND, short_folder
+
+Scenario = Callable[["Running"], Awaitable[None]]
+
+
+class Running:
+    """A daemon in this process, with a ``$/cli`` that takes as long as the test wants."""
+
+    def __init__(self, state: Path) -> None:
+        self.places = Places(str(state))
+        self.entered = anyio.Event()
+        self.release = anyio.Event()
+        log = open_log(Path(self.places.log), level="info", max_bytes=100_000)
+        settings = Settings(tcp=Tcp(enabled=False))
+        self.daemon = Daemon(self.places, settings, log, self._slow, lambda _root: settings)
+
+    async def _slow(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
+        self.entered.set()
+        await self.release.wait()
+        return {"done": True}
+
+    async def connect(self) -> ByteStream:
+        return await anyio.connect_unix(self.places.socket)
+
+    def run(self, scenario: Scenario) -> None:
+        async def main() -> None:
+            ready = anyio.Event()
+            with anyio.fail_after(BOUND):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self.daemon.run, ready.set)
+                    await ready.wait()
+                    await scenario(self)
+
+        anyio.run(main)
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    folder = short_folder()
+    hang_up = signal.getsignal(signal.SIGHUP)
+    yield Running(folder)
+    signal.signal(signal.SIGHUP, hang_up)
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+async def ask(stream: ByteStream, method: str) -> None:
+    await stream.send(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}) + b"\n")
+
+
+async def answer(stream: ByteStream) -> Any:
+    return orjson.loads(await BufferedByteReceiveStream(stream).receive_until(b"\n", 1_000_000))
+
+
+def test_a_call_in_flight_is_answered_before_the_daemon_ends(running: Running) -> None:
+    async def scenario(it: Running) -> None:
+        stream = await it.connect()
+        await ask(stream, "$/cli")
+        await it.entered.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        it.release.set()
+        assert (await answer(stream))["result"] == {"done": True}
+        await stream.aclose()
+
+    running.run(scenario)
+
+
+def test_a_call_that_never_ends_does_not_hold_up_the_end(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 0.2)
+
+    async def scenario(it: Running) -> None:
+        stream = await it.connect()
+        await ask(stream, "$/cli")
+        await it.entered.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        with contextlib.suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+            assert "error" in await answer(stream)
+        await stream.aclose()
+
+    running.run(scenario)
+
+
+def test_shutdown_is_answered_first(running: Running) -> None:
+    async def scenario(it: Running) -> None:
+        stream = await it.connect()
+        await ask(stream, "$/shutdown")
+        assert (await answer(stream))["result"] == {"stopping": True}
+        await stream.aclose()
+
+    running.run(scenario)
+    assert not Path(running.places.socket).exists()
+
+
+def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
+    places = Places(str(tmp_path))
+    first = token(places)
+    assert len(first) == 64
+    assert token(places) == first
+    assert stat.S_IMODE(Path(places.token).stat().st_mode) == 0o600
+
+
+def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    log = open_log(path, level="info", max_bytes=2000)
+    for number in range(200):
+        log.info("event", number=number, path=Path("/x"))
+        log.debug("never seen")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["daemon.log", "daemon.log.1"]
+    texts = [(tmp_path / file).read_text() for file in ("daemon.log.1", "daemon.log")]
+    lines = [orjson.loads(line) for text in texts for line in text.splitlines()]
+    assert lines[-1]["number"] == 199
+    assert {line["event"] for line in lines} == {"event"}
+    assert all(file.stat().st_size <= 2000 for file in tmp_path.iterdir())
+
+
+def test_a_full_disk_or_a_lost_folder_loses_lines_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "full.log").symlink_to("/dev/full")
+    for path in (tmp_path / "full.log", tmp_path / "gone" / "x.log"):
+        open_log(path, level="info", max_bytes=2000).error("event")
+
+
+def test_an_exception_is_logged_with_its_trace_on_one_line(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "x.log", level="info", max_bytes=100_000)
+    try:
+        raise ValueError("a\nb")  # noqa: TRY301 - the log needs one to show
+    except ValueError:
+        log.exception("failed")
+    (line,) = (tmp_path / "x.log").read_text().splitlines()
+    assert "ValueError" in orjson.loads(line)["exception"]
