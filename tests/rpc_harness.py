@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,11 +27,14 @@ from flashgrep.errors import NotFound
 from flashgrep.registry import Call, Handler, Params, Registry, Session, handler
 from flashgrep.rpc.admission import PeerUid, peer_uid
 from flashgrep.rpc.auth import auth_extension
+from flashgrep.rpc.codec import encode
 from flashgrep.rpc.connection import serve_connection
 from flashgrep.rpc.context import Extension, Log, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.longpath import connect_unix
+from flashgrep.rpc.message import Request, read_message
+from flashgrep.rpc.once import answer_once
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.stdio import serve_stdio
 from flashgrep.rpc.tcp import serve_tcp
@@ -443,6 +447,30 @@ async def stdio(dispatcher: Dispatcher, _folder: Path) -> AsyncIterator[Connect]
 
 
 WIRES: dict[str, Serve] = {"memory": memory, "unix": unix, "tcp": tcp, "stdio": stdio}
+
+
+async def dispatch_overhead(calls: int = 5000) -> dict[str, float]:
+    """Return microseconds of processor time from a line to its answer: through jsonrpcserver, and around it."""
+    dispatcher, session = make_dispatcher(), Session()
+    line = b'{"jsonrpc":"2.0","method":"echo","params":{"value":1},"id":1}'
+
+    async def around() -> None:
+        request = read_message(line, LIMITS.batch_items).items[0]
+        assert isinstance(request, Request)
+        result = await dispatcher.call(session, request.method, request.params)
+        encode({"jsonrpc": "2.0", "result": result, "id": request.id})
+
+    async def best(run: Callable[[], Awaitable[object]]) -> float:
+        rounds = []
+        for _ in range(5):
+            started = time.process_time()
+            for _ in range(calls):
+                await run()
+            rounds.append((time.process_time() - started) / calls * 1e6)
+        return min(rounds)
+
+    through = await best(partial(answer_once, dispatcher, session, line))
+    return {"jsonrpcserver_us": through, "plain_us": await best(around)}
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 """A connection's life: slow readers, clients that vanish, deadlines, shutting down, and calls from within."""
 
+import json
 import os
+import resource
 import socket
 import struct
 from pathlib import Path
@@ -13,6 +15,7 @@ from flashgrep.registry import Registry, Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.longpath import connect_unix
+from flashgrep.rpc.once import answer_once
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.unix import serve_unix
 from tests.rpc_harness import (
@@ -24,6 +27,7 @@ from tests.rpc_harness import (
     Gates,
     Notes,
     Serve,
+    dispatch_overhead,
     make_dispatcher,
     memory,
     stdio,
@@ -200,6 +204,65 @@ async def test_a_broken_connection_is_logged_and_leaves_the_others(tmp_path: Pat
             await one.stream.aclose()
     assert notes.notes[0][0] == "connection failed"
     assert "no session for you" in notes.notes[0][1]["trace"]
+
+
+async def test_one_message_is_answered_without_a_connection() -> None:
+    dispatcher = make_dispatcher()
+    session = Session()
+    body = b'{\n "jsonrpc": "2.0",\r\n "method": "sum", "params": [1, 2], "id": 1 }\n'
+    assert await answer_once(dispatcher, session, body) == b'{"jsonrpc":"2.0","result":3,"id":1}'
+    batch = b'[{"jsonrpc":"2.0","method":"echo","params":[1],"id":1},\n{"jsonrpc":"2.0","method":"echo"}]'
+    assert await answer_once(dispatcher, session, batch) == b'[{"jsonrpc":"2.0","result":1,"id":1}]'
+    assert await answer_once(dispatcher, session, b'{"jsonrpc":"2.0","method":"echo"}') is None
+    for sent, code in ((b"", -32700), (b"[]", -32600), (b" " * 300_000, -32003)):
+        assert json.loads(await answer_once(dispatcher, session, sent) or b"")["error"]["code"] == code
+    asking = await answer_once(dispatcher, session, b'{"jsonrpc":"2.0","method":"ask","id":1}')
+    assert json.loads(asking or b"")["error"]["data"]["reason"] == "client_refused"
+    progress = b'{"jsonrpc":"2.0","method":"progress","params":{"steps":2,"_meta":{"progressToken":0}},"id":1}'
+    assert json.loads(await answer_once(dispatcher, session, progress) or b"")["result"] == 2
+
+
+@pytest.mark.parametrize("serve", SOCKETS.values(), ids=SOCKETS)
+async def test_while_shutting_down_nobody_new_gets_in(serve: Serve, tmp_path: Path) -> None:
+    dispatcher = make_dispatcher()
+    async with serve(dispatcher, tmp_path) as connect:
+        client = await connect()
+        await client.send(call("hold", ["gate"], 1), call("until_running", [1], 2))
+        assert (await client.receive())["id"] == 2
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(dispatcher.shutdown, BOUND)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(ConnectionRefusedError):
+                await connect()
+            dispatcher._host.gates["gate"].set()
+        assert (await client.receive())["id"] == 1
+        await client.stream.aclose()
+
+
+async def test_running_out_of_descriptors_is_survived(tmp_path: Path) -> None:
+    notes = Notes()
+    dispatcher = make_dispatcher(log=notes)
+    async with unix(dispatcher, tmp_path) as connect:
+        inside = await connect()
+        assert await inside.result("echo", {"value": 1}) == 1
+        waiting = await connect()  # its connection is made by the kernel; accepting it needs a descriptor
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            with anyio.fail_after(BOUND):
+                while not notes.notes:
+                    assert await inside.result("echo", {"value": 2}) == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert notes.notes[0][0] == "cannot accept"
+        assert await waiting.result("echo", {"value": 3}) == 3
+        for one in (inside, waiting):
+            await one.stream.aclose()
+
+
+async def test_the_cost_of_dispatch_is_measured_and_bounded() -> None:
+    cost = await dispatch_overhead(500)
+    assert 0 < cost["plain_us"] < cost["jsonrpcserver_us"] < 1000  # a hundred on an idle machine
 
 
 def test_a_name_taken_twice_fails_at_once() -> None:

@@ -1,36 +1,24 @@
 """One client: lines in, calls out to their tasks, answers back in whatever order they are ready."""
 
-import itertools
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from flashgrep.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavailable
+from flashgrep.errors import FlashgrepError, TooLarge
 from flashgrep.registry import Session
-from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import (
-    Faulty,
-    Item,
-    JsonId,
-    Reply,
-    Request,
-    error_line,
-    notification_line,
-    read_message,
-    request_line,
-)
+from flashgrep.rpc.calls import Calls, Job
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.message import JsonId, Message, error_line, notification_line, read_message
+from flashgrep.rpc.questions import Questions
 from flashgrep.rpc.room import Room
 from flashgrep.rpc.wire import LineReader, Outbox, Oversized
 
-CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}
-"""Notifications that end a call: the parameter naming it, and whether it then goes unanswered."""
 HANG_UP_POLL = 0.25  # seconds between looks whether a client that ended its input is still there
 
-HungUp = Callable[[], Awaitable[bool]]
-Job = Pending | Faulty
+HungUp: TypeAlias = Callable[[], Awaitable[bool]]
+"""Tells whether nobody is left to read the answers."""
 
 
 async def _never() -> bool:
@@ -49,14 +37,6 @@ async def serve_connection(
     await Connection(stream, session, dispatcher, hung_up).serve(guarded=guarded)
 
 
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """A request of ours awaiting the client's reply."""
-
-    done: anyio.Event
-    reply: Reply | None = None
-
-
 class Connection:
     """The state of one client's wire."""
 
@@ -67,11 +47,9 @@ class Connection:
         self._limits = dispatcher.limits
         self._hung_up = hung_up
         self._outbox = Outbox(self._limits.queued_bytes, self._limits.write_seconds)
-        self._slots = anyio.Semaphore(self._limits.in_flight, fast_acquire=True)
         self._room = Room(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
-        self._pending: dict[JsonId, list[Pending]] = {}
-        self._asked: dict[JsonId, _Asked] = {}
-        self._ask_ids = itertools.count(1)
+        self._calls = Calls(dispatcher, self)
+        self._questions = Questions(self._outbox, self._limits.call_seconds)
         self._whole = anyio.CancelScope()
         self._reading = anyio.CancelScope()
 
@@ -109,43 +87,26 @@ class Connection:
             DeadlineExceeded: it did not answer within the limit of a call.
 
         """
-        request_id = f"flashgrep-{next(self._ask_ids)}"
-        asked = self._asked[request_id] = _Asked(anyio.Event())
-        try:
-            await self._outbox.put(request_line(request_id, method, params))
-            with anyio.move_on_after(self._limits.call_seconds):
-                await asked.done.wait()
-        finally:
-            del self._asked[request_id]
-        if asked.reply is None:
-            raise DeadlineExceeded(f"the client did not answer {method}")
-        if asked.reply.error is not None:
-            raise Unavailable(f"the client refused {method}", reason="client_refused")
-        return asked.reply.result
+        return await self._questions.ask(method, params)
 
     def cancel(self, request_id: JsonId, *, silent: bool = False) -> bool:
         """End a call in flight; say whether there was one."""
-        found = self._pending.get(request_id, [])
-        for pending in found:
-            pending.cancel(silent=silent)
-        return bool(found)
-
-    # -- reading ---------------------------------------------------------------------------------------------------
+        return self._calls.cancel(request_id, silent=silent)
 
     async def _read_and_finish(self, around: TaskGroup, *, guarded: bool) -> None:
         watching = anyio.CancelScope()
-        async with anyio.create_task_group() as calls:
+        async with anyio.create_task_group() as tasks:
             with self._reading:
-                await self._read(calls, guarded=guarded)
+                await self._read(tasks, guarded=guarded)
             around.start_soon(self._watch, watching)
         watching.cancel()
 
-    async def _read(self, calls: TaskGroup, *, guarded: bool) -> None:
+    async def _read(self, tasks: TaskGroup, *, guarded: bool) -> None:
         reader = LineReader(self._stream, self._max_line())
         try:
             line = await (self._first(reader) if guarded else reader.next())
             while line is not None:
-                await self._take(line, calls)
+                await self._take(line, tasks)
                 reader.max_line = self._max_line()
                 line = await reader.next()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -160,7 +121,7 @@ class Connection:
                 return await reader.next()
         return None
 
-    async def _take(self, line: bytes | Oversized, calls: TaskGroup) -> None:
+    async def _take(self, line: bytes | Oversized, tasks: TaskGroup) -> None:
         if isinstance(line, Oversized):
             await self._outbox.put(error_line(None, _too_large(line)))
             return
@@ -169,45 +130,15 @@ class Connection:
         except FlashgrepError as error:
             await self._outbox.put(error_line(None, error))
             return
-        jobs = [job for item in message.items if (job := self._admit(item)) is not None]
+        self._questions.settle(message)
+        jobs = self._calls.admit(message)
         if not jobs:
             return
-        run = self._batch if message.is_batch else self._single
         await self._room_for(len(line))
         if self.session.authenticated:
-            calls.start_soon(self._run, run, jobs, len(line))
+            tasks.start_soon(self._answer, message, jobs, len(line))
         else:  # one line at a time: what follows the token is judged by it
-            await self._run(run, jobs, len(line))
-
-    def _admit(self, item: Item) -> Job | None:
-        """Note a call as pending before any runs, so that what cancels it finds it whatever the order."""
-        if isinstance(item, Faulty):
-            return item
-        if isinstance(item, Reply):
-            self._settle(item)
-            return None
-        if item.method in CANCELLING and not item.wants_answer:
-            self._cancel_by(item)
-            return None
-        pending = Pending(item)
-        if item.wants_answer:
-            self._pending.setdefault(item.id, []).append(pending)
-        return pending
-
-    def _settle(self, reply: Reply) -> None:
-        asked = self._asked.get(reply.id)
-        if asked is not None:
-            asked.reply = reply
-            asked.done.set()
-
-    def _cancel_by(self, notification: Request) -> None:
-        field, silent = CANCELLING[notification.method]
-        params = notification.params
-        request_id = params.get(field) if isinstance(params, dict) else next(iter(params), None)
-        if request_id is None or isinstance(request_id, (str, int, float)):
-            self.cancel(request_id, silent=silent)
-
-    # -- answering -------------------------------------------------------------------------------------------------
+            await self._answer(message, jobs, len(line))
 
     async def _room_for(self, size: int) -> None:
         """Wait until a line may be taken in, meanwhile noticing a client that gives up, and count it."""
@@ -218,69 +149,13 @@ class Connection:
                 waiting.cancel_scope.cancel()
         self._room.enter(size)
 
-    async def _run(self, run: Callable[[list[Job]], Awaitable[None]], jobs: list[Job], size: int) -> None:
+    async def _answer(self, message: Message, jobs: list[Job], size: int) -> None:
         try:
-            async with self._slots:
-                await run(jobs)
+            answer = await self._calls.answer(jobs, is_batch=message.is_batch)
+            if answer is not None:
+                await self._outbox.put(answer)
         finally:
             self._room.leave(size)
-
-    async def _single(self, jobs: list[Job]) -> None:
-        answer = await self._answer(jobs[0])
-        if answer is not None:
-            await self._outbox.put(answer)
-
-    async def _batch(self, jobs: list[Job]) -> None:
-        """Run the jobs in our slot and in as many more as come free, and answer all in one array, in their order."""
-        answers: list[bytes | None] = [None] * len(jobs)
-        rest = iter(enumerate(jobs))
-        async with anyio.create_task_group() as workers:
-            recruiting = anyio.CancelScope()
-            workers.start_soon(self._recruit, workers, recruiting, rest, answers)
-            await self._work(rest, answers)
-            recruiting.cancel()
-        wanted = [answer for answer in answers if answer is not None]
-        if wanted:
-            await self._outbox.put(b"[" + b",".join(wanted) + b"]")
-
-    async def _recruit(
-        self,
-        workers: TaskGroup,
-        recruiting: anyio.CancelScope,
-        rest: Iterator[tuple[int, Job]],
-        answers: list[bytes | None],
-    ) -> None:
-        with recruiting:
-            for _ in range(len(answers) - 1):
-                await self._slots.acquire()
-                workers.start_soon(self._help, rest, answers)
-
-    async def _help(self, rest: Iterator[tuple[int, Job]], answers: list[bytes | None]) -> None:
-        try:
-            await self._work(rest, answers)
-        finally:
-            self._slots.release()
-
-    async def _work(self, rest: Iterator[tuple[int, Job]], answers: list[bytes | None]) -> None:
-        for index, job in rest:
-            answers[index] = await self._answer(job)
-
-    async def _answer(self, job: Job) -> bytes | None:
-        if isinstance(job, Faulty):
-            return error_line(job.id, job.error)
-        try:
-            return await self._dispatcher.answer(self, job)
-        finally:
-            self._forget(job)
-
-    def _forget(self, pending: Pending) -> None:
-        if pending.request.wants_answer:
-            same = self._pending[pending.request.id]
-            same.remove(pending)
-            if not same:
-                del self._pending[pending.request.id]
-
-    # -- writing and the end ---------------------------------------------------------------------------------------
 
     async def _write(self) -> None:
         try:

@@ -13,7 +13,7 @@ from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbid
 from flashgrep.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.context import Extension, Log, Peer, RequestContext
-from flashgrep.rpc.core import Method, Outcome, failed, respond, succeeded
+from flashgrep.rpc.core import Method, Outcome, as_method, failed, respond, succeeded
 from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.message import Params, Request, error_line
 from flashgrep.rpc.openings import Openings
@@ -64,7 +64,7 @@ class Dispatcher:
         if taken:
             raise ValueError(f"method name taken twice: {', '.join(sorted(taken))}")
         names = [*registry.names(), *self._extensions]
-        self._methods: dict[str, Method] = dict.fromkeys(names, self._outcome)
+        self._methods: dict[str, Method] = dict.fromkeys(names, as_method(self._outcome))
 
     async def call(self, session: Session, name: str, params: Params, *, progress: Progress | None = None) -> Any:
         """Call a registered method from within the process; the result is JSON-ready.
@@ -101,7 +101,7 @@ class Dispatcher:
         call = Call(self._host, session, deadline=time.monotonic() + self.limits.call_seconds)
         if progress is not None:
             call.progress = progress
-        if request is not None:
+        if request is not None and request.wants_answer:
             call.request_id = str(request.id)
         return call
 

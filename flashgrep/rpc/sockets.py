@@ -18,7 +18,6 @@ from flashgrep.rpc.context import Log
 from flashgrep.rpc.openings import Openings
 
 BACKLOG = 1024  # a burst of clients waits here, not in their retry loops
-_GONE = select.POLLHUP | select.POLLERR
 _NO_MORE_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -72,7 +71,7 @@ class SocketStream(ByteStream):
         """Tell whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
         poll = select.poll()
         poll.register(self.socket, 0)
-        return any(event & _GONE for _, event in poll.poll(0))
+        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
 Handle: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
@@ -98,6 +97,7 @@ class Listener:
                     with self._accepting:
                         while True:
                             clients.start_soon(handle, await self._accept())
+                    self._socket.close()  # refused at once is better than waiting for nobody
         finally:
             self._openings.discard(self)
 

@@ -15,7 +15,6 @@ from flashgrep.rpc.connection import serve_connection
 from flashgrep.rpc.dispatch import Dispatcher
 
 _ATOMIC = 4096  # a pipe that is ready takes this much without blocking, so its flags can stay as they were
-_GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class DescriptorStream(ByteStream):
@@ -62,7 +61,7 @@ class DescriptorStream(ByteStream):
         """Tell whether nobody reads the output any more."""
         poll = select.poll()
         poll.register(self._sink, 0)
-        return any(event & _GONE for _, event in poll.poll(0))
+        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
 async def serve_stdio(dispatcher: Dispatcher, session: Session) -> None:
