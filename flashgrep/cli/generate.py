@@ -1,5 +1,6 @@
 """What is derived from the code: ``python -m flashgrep.cli.generate [--check]`` in a checkout."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,15 +58,15 @@ def _facts(field: dict[str, Any], schema: dict[str, Any], *, required: bool) -> 
     yield _type(field, schema)
     if required:
         yield "required"
-    elif field.get("default") is not None:
-        yield f"default `{field['default']}`"
+    elif field.get("default") not in (None, "", [], {}):
+        yield f"default `{json.dumps(field['default'])}`"
 
 
 def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     if "$ref" in field:
         return _type(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
     if "enum" in field:
-        return " \\| ".join(f"`{choice}`" for choice in field["enum"])
+        return " or ".join(f"`{choice}`" for choice in field["enum"])
     if "anyOf" in field:
         parts = [_type(part, schema) for part in field["anyOf"] if part.get("type") != "null"]
         return " or ".join(dict.fromkeys(parts))

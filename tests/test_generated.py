@@ -1,0 +1,49 @@
+"""What is derived from the code is as the code says, and everything that is shown has its sentence."""
+
+import subprocess
+import sys
+
+import pytest
+
+from flashgrep import config
+from flashgrep.cli.generate import generated, main
+from flashgrep.handlers import REGISTRY
+from flashgrep.registry import Handler
+
+
+def test_the_generated_files_are_up_to_date() -> None:
+    assert main(["--check"]) == 0
+
+
+def test_a_stale_file_is_told_and_written_anew(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import pathlib, sys, flashgrep.cli.generate as g\n"
+        f"path = pathlib.Path({str(tmp_path)!r}) / 'x.md'\n"
+        "g.generated = lambda: {path: 'new'}\n"
+        "path.write_text('old')\n"
+        "assert g.main(['--check']) == 1\n"
+        "assert path.read_text() == 'old'\n"
+        "assert g.main([]) == 0 and path.read_text() == 'new' and g.main(['--check']) == 0\n"
+    )
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("handler", list(REGISTRY), ids=lambda handler: handler.name)
+def test_every_method_and_field_has_its_sentence(handler: Handler) -> None:
+    assert handler.summary.endswith("."), handler.summary
+    assert len(handler.summary) <= 120
+    missing = [name for name, field in handler.params.model_fields.items() if not field.description]
+    assert not missing
+
+
+def test_every_setting_has_its_sentence_and_is_in_the_example() -> None:
+    text = config.example()
+    for key, field in config.declared():
+        assert field.description
+        assert f"# {key.rpartition('.')[2]} = " in text
+
+
+def test_every_method_is_in_the_reference() -> None:
+    (reference,) = [text for path, text in generated().items() if path.name == "reference.md"]
+    assert all(f"## {handler.name}\n" in reference for handler in REGISTRY)
