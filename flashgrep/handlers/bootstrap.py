@@ -1,0 +1,230 @@
+"""`bootstrap_skill`: hands an agent the skill text that teaches it these methods, once a connection."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, Literal, NotRequired, TypedDict
+
+from anyio.to_thread import run_sync
+from pydantic import Field
+
+from flashgrep.edit.project import Project, Projects
+from flashgrep.edit.read import read_all
+from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
+from flashgrep.registry import Call, Handler, Params, handler
+
+NAME = "bootstrap_skill"
+ALIASES = ("flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot")
+CANONICAL = "flashgrep-init"
+SKILL_PATH = "skills/SKILL.md"
+PACKAGED = (
+    Path(__file__).parents[1] / SKILL_PATH,  # in an installed package
+    Path(__file__).parents[2] / SKILL_PATH,  # in a checkout
+)
+MOST_BYTES = 256 * 1024
+"""A skill goes into a model's context: this is 64,000 tokens already."""
+REMEDIATION = (
+    "call again without allow_repo_override to use the packaged skill",
+    "or make the file readable UTF-8 text of at most 256 KiB below the project's root",
+)
+REINSTALL = ("reinstall flashgrep: its package carries skills/SKILL.md",)
+PREFERRED: dict[str, list[str]] = {
+    "search": ["query"],
+    "symbol": ["get_symbol"],
+    "files": ["glob", "list_files"],
+    "read": ["get_slice", "read_code"],
+    "write": ["write_code", "batch_write_code"],
+    "research": ["code_research", "search_code"],
+    "health": ["stats"],
+}
+POLICY = [
+    "search text with query, names with get_symbol",
+    "find files with glob or list_files",
+    "read the lines around a hit with get_slice; read_code for a symbol or a file within a budget",
+    "write with write_code, several places with batch_write_code, and pass a precondition",
+    "follow next or continuation for the rest of an answer",
+    "an empty answer with coverage.complete true means that nothing is there",
+]
+POLICY_VERSION = "2.0"
+
+
+class BootstrapParams(Params):
+    """How much of the skill to send, and from where."""
+
+    trigger: str | None = Field(
+        None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; they all mean the same."
+    )
+    compact: bool = Field(False, description="Leave out the skill's text and overview.")
+    force: bool = Field(False, description="Send the skill again although this connection has had it.")
+    allow_repo_override: bool = Field(False, description="Take the skill from the project instead of the package.")
+    repo_override_path: str = Field(SKILL_PATH, min_length=1, description="Path of the project's own skill.")
+    project: str | None = Field(None, description="Project by name or root; default: the connection's own.")
+
+
+class SkillInfo(TypedDict):
+    """The skill's own heading."""
+
+    name: str
+    version: str
+    description: str
+    author: str
+    repository: str
+
+
+class PolicyMetadata(TypedDict):
+    """Which method is preferred for which need: advice, nothing is refused for not following it."""
+
+    policy_version: str
+    policy_strength: Literal["advice"]
+    policy_hash: str
+    bootstrap_state: Literal["injected", "already_injected"]
+    payload_source: Literal["embedded", "repo_override"]
+    preferred_tool_families: dict[str, list[str]]
+
+
+class BootstrapResult(TypedDict):
+    """The skill, once a connection (`status`), and what it is called."""
+
+    ok: Literal[True]
+    status: Literal["injected", "already_injected"]
+    canonical_trigger: str
+    payload_source: Literal["embedded", "repo_override"]
+    source_path: str | None
+    override_requested: bool
+    policy: list[str]
+    policy_metadata: PolicyMetadata
+    skill_hash: str
+    skill_version: str
+    skill_info: SkillInfo
+    skill_overview: NotRequired[str]
+    skill_markdown: NotRequired[str]
+
+
+@handler(NAME, aliases=ALIASES, title="Learn to use flashgrep")
+async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
+    """Return the skill that teaches a coding agent flashgrep's methods: call it once, first.
+
+    A repeated call on the same connection answers `already_injected` without the text, unless `force` is set.
+    """
+    if params.trigger not in {None, NAME, *ALIASES}:
+        allowed = [NAME, *ALIASES]
+        raise InvalidTrigger(f"invalid trigger: {params.trigger}", requested_trigger=params.trigger, allowed=allowed)
+    if params.allow_repo_override:
+        project = await call.host.workspace(call, params.project)
+        text = await run_sync(_override, project, params.repo_override_path)
+    else:
+        text = await run_sync(packaged_skill)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    fresh = params.force or call.session.notes.get(NAME) != digest
+    call.session.notes[NAME] = digest
+    result = _answer(text, digest, params, fresh=fresh)
+    if fresh and not params.compact:
+        result["skill_overview"] = overview(text)
+        result["skill_markdown"] = text
+    return result
+
+
+def packaged_skill() -> str:
+    """Return the skill that came with this package.
+
+    Raises:
+        NotFound: skill_not_found, a broken installation.
+        Unavailable: skill_unreadable.
+
+    """
+    for path in PACKAGED:
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unreadable(str(path), str(error), REINSTALL) from None
+    raise _not_found(str(PACKAGED[0]), REINSTALL)
+
+
+def overview(text: str) -> str:
+    """Return the first paragraph of a skill after its title."""
+    body = text.partition("\n# ")[2].partition("\n")[2]
+    return " ".join(body.strip().partition("\n\n")[0].split())
+
+
+def policy_hash() -> str:
+    """Return what changes when the advice does."""
+    return hashlib.sha256("\n".join([POLICY_VERSION, *POLICY, str(PREFERRED)]).encode()).hexdigest()
+
+
+def _answer(text: str, digest: str, params: BootstrapParams, *, fresh: bool) -> BootstrapResult:
+    status: Literal["injected", "already_injected"] = "injected" if fresh else "already_injected"
+    source: Literal["embedded", "repo_override"] = "repo_override" if params.allow_repo_override else "embedded"
+    info = _info(text)
+    return {
+        "ok": True,
+        "status": status,
+        "canonical_trigger": CANONICAL,
+        "payload_source": source,
+        "source_path": params.repo_override_path if params.allow_repo_override else None,
+        "override_requested": params.allow_repo_override,
+        "policy": POLICY,
+        "policy_metadata": {
+            "policy_version": POLICY_VERSION,
+            "policy_strength": "advice",
+            "policy_hash": policy_hash(),
+            "bootstrap_state": status,
+            "payload_source": source,
+            "preferred_tool_families": PREFERRED,
+        },
+        "skill_hash": digest,
+        "skill_version": info["version"],
+        "skill_info": info,
+    }
+
+
+def _info(text: str) -> SkillInfo:
+    """Read the heading between the two lines of three dashes; what it does not say is empty."""
+    found: dict[str, str] = {}
+    if text.startswith("---\n"):
+        for line in text[4:].partition("\n---")[0].splitlines():
+            name, _, value = line.partition(":")
+            found[name.strip()] = value.strip()
+    return {
+        "name": found.get("name", ""),
+        "version": found.get("version", ""),
+        "description": found.get("description", ""),
+        "author": found.get("author", ""),
+        "repository": found.get("repository", ""),
+    }
+
+
+def _override(project: Project, path: str) -> str:
+    """Read the project's own skill; a path that leads out of its root is refused as for every other read."""
+    try:
+        descriptor, status, _ = project.editor.root.open_file(os.fsencode(path))
+    except NotFound:
+        raise _not_found(path, REMEDIATION) from None
+    except FlashgrepError as error:
+        if error.reason == "outside_root":
+            raise
+        raise _unreadable(path, error.message, REMEDIATION) from None
+    try:
+        if status.st_size > MOST_BYTES:
+            raise _unreadable(path, f"{status.st_size} bytes, at most {MOST_BYTES} are read", REMEDIATION)
+        return read_all(descriptor, status.st_size).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, str(error), REMEDIATION) from None
+    finally:
+        os.close(descriptor)
+
+
+def _not_found(path: str, remediation: tuple[str, ...]) -> NotFound:
+    return NotFound(f"no skill at {path}", reason="skill_not_found", **_helped(path, remediation))
+
+
+def _unreadable(path: str, why: str, remediation: tuple[str, ...]) -> Unavailable:
+    return Unavailable(f"skill unreadable: {path}: {why}", reason="skill_unreadable", **_helped(path, remediation))
+
+
+def _helped(path: str, remediation: tuple[str, ...]) -> dict[str, Any]:
+    return {"path": path, "remediation": list(remediation)}
+
+
+HANDLERS: tuple[Handler, ...] = (bootstrap_skill,)
