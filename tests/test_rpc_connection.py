@@ -9,6 +9,8 @@ from pathlib import Path
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
 from flashgrep.registry import Registry, Session
@@ -220,6 +222,49 @@ async def test_one_message_is_answered_without_a_connection() -> None:
     assert json.loads(asking or b"")["error"]["data"]["reason"] == "client_refused"
     progress = b'{"jsonrpc":"2.0","method":"progress","params":{"steps":2,"_meta":{"progressToken":0}},"id":1}'
     assert json.loads(await answer_once(dispatcher, session, progress) or b"")["result"] == 2
+
+
+REQUEST_LIKE = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.sampled_from(["2.0", "1.0", 2.0]),
+        "method": st.sampled_from(["echo", "sum", "fail", "$/cancelRequest", "nothing", "", 1, None]),
+        "params": st.none() | st.lists(st.integers(), max_size=4) | st.dictionaries(st.text(max_size=3), st.integers()),
+        "id": st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(max_size=3),
+        "result": st.none(),
+        "progress_token": st.integers() | st.text(max_size=2) | st.booleans(),
+    },
+)
+
+
+@given(st.one_of(REQUEST_LIKE, st.lists(REQUEST_LIKE, max_size=5)).map(json.dumps).map(str.encode) | st.binary())
+def test_whatever_comes_the_answer_is_a_response_to_each_request_in_it(body: bytes) -> None:
+    line = anyio.run(answer_once, make_dispatcher(), Session(), body)
+    answer = None if line is None else json.loads(line)
+    answers = answer if isinstance(answer, list) else [] if answer is None else [answer]
+    for one in answers:
+        assert one["jsonrpc"] == "2.0"
+        assert ("result" in one) != ("error" in one)
+    try:
+        sent = json.loads(body)
+    except ValueError:
+        assert answers[0]["error"]["code"] == -32700
+    else:
+        items = sent if isinstance(sent, list) else [sent]
+        wanted = [json.dumps(item["id"]) for item in items if is_call(item)]
+        answered = [json.dumps(one["id"]) for one in answers if one.get("error", {}).get("code") != -32600]
+        assert answered == wanted
+
+
+def is_call(item: object) -> bool:
+    """Tell whether the specification wants an answer by id to this: the slow truth, written out."""
+    if not isinstance(item, dict) or item.get("jsonrpc") != "2.0" or "id" not in item or isinstance(item["id"], bool):
+        return False
+    return isinstance(item.get("method"), str)
 
 
 @pytest.mark.parametrize("serve", SOCKETS.values(), ids=SOCKETS)
