@@ -95,8 +95,15 @@ def _spawn(places: Places, environ: Mapping[str, str]) -> None:
         if writer >= 0:
             os.close(writer)
     if said != b"ready\n":
-        reason = said.decode(errors="replace").strip() or f"it ended before it was ready, see {places.crash_log}"
+        reason = said.decode(errors="replace").strip() or _last_words(places.crash_log)
         raise StartFailed(f"the daemon could not be started: {reason}")
+
+
+def _last_words(crash_log: str) -> str:
+    with open(crash_log, "rb") as log:
+        log.seek(max(0, os.path.getsize(crash_log) - 2000))
+        lines = log.read().decode(errors="replace").splitlines() or ["it said nothing"]
+    return f"{lines[-1]} (see {crash_log})"
 
 
 def _read_line(reader: int, until: float) -> bytes:

@@ -240,7 +240,7 @@ def test_a_daemon_that_cannot_start_says_where_to_look(
     cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flashgrep.reach.DAEMON_MODULE", "flashgrep.no_such_module")
-    with pytest.raises(StartFailed, match=r"see .*crash\.log"):
+    with pytest.raises(StartFailed, match=r"No module named flashgrep.no_such_module .see .*crash\.log"):
         start(cold_daemon.places, cold_daemon.environ)
     assert "no_such_module" in Path(cold_daemon.places.crash_log).read_text()
 

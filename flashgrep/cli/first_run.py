@@ -1,6 +1,7 @@
 """``scripts/start``: start the daemon, index a folder, ask a first question, say where to go on."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,8 @@ def _next_steps(folder: Path) -> str:
     request = '{"jsonrpc":"2.0","id":1,"method":"stats"}'
     lines = [
         f'commands   export PATH="{Path(sys.executable).parent}:$PATH"   (or call {home}/fgrep)',
-        f"           cd {folder} && fgrep query TEXT · fgrep files NAME · fgrep symbol NAME · fgrep --help",
+        f"           cd {shlex.quote(str(folder))}",
+        "           fgrep query TEXT · fgrep files NAME · fgrep slice FILE 10 40 · fgrep --help",
         f'MCP host   {{"mcpServers": {{"flashgrep": {{"command": "{_fgrep()}", "args": ["mcp"]}}}}}}',
         f"editor     JSON-RPC 2.0 lines on the Unix socket {folder}/.flashgrep/mcp.sock",
         *([f"netcat     echo '{request}' | nc -N 127.0.0.1 {port}"] if port else []),

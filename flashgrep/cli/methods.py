@@ -25,7 +25,7 @@ POSITIONAL = {
     "list_files": ("filter",),
     "get_slice": ("file_path", "start_line", "end_line"),
     "read_code": ("file_path",),
-    "get_symbol": ("symbol_name",),
+    "write_code": ("file_path",),
 }
 """Optional fields that are arguments on the command line all the same, in their order."""
 SHORT_OPTIONS = {
@@ -122,10 +122,11 @@ def _command(handler: Handler) -> Callable[..., Invocation]:
 
     fields = handler.params.model_fields
     shortcuts = [flag for flag, (field, _) in SHORTCUTS.items() if field in fields]
-    arguments = POSITIONAL.get(handler.name) or tuple(name for name, field in fields.items() if field.is_required())
+    required = tuple(name for name, field in fields.items() if field.is_required())
+    arguments = POSITIONAL.get(handler.name, required)
     options = [name for name in fields if name not in arguments and name != "project"]
     needed = _needed(arguments, fields)
-    parameters = [_argument(name, fields[name], required=name in needed) for name in arguments if name in fields]
+    parameters = [_argument(name, fields[name], required=name in needed) for name in arguments]
     parameters += [_option(name, fields[name]) for name in options]
     parameters += [_own(_shortcut_name(flag), bool, False, flag, help=_meaning(flag)) for flag in shortcuts]
     parameters += [_own("project", str | None, None, "--project", "-p", help=PROJECT_HELP)]
@@ -145,7 +146,7 @@ def _own(name: str, kind: Any, default: Any, *options: str, help: str) -> inspec
 
 def _needed(arguments: tuple[str, ...], fields: Mapping[str, FieldInfo]) -> set[str]:
     """Return the arguments that must be given: those the method needs, and whatever stands before one of them."""
-    required = [at for at, name in enumerate(arguments) if name in fields and fields[name].is_required()]
+    required = [at for at, name in enumerate(arguments) if fields[name].is_required()]
     return set(arguments[: required[-1] + 1]) if required else set()
 
 

@@ -4,6 +4,7 @@ import os
 import resource
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,7 @@ from flashgrep.rpc.context import RequestContext
 
 MOST_FILES = 65_536
 """Descriptors asked for: 1,024 connections, and the sockets and databases of many projects; any kernel grants it."""
+MOST_CRASHES = 1024 * 1024
 READY_FLAG = "--ready-fd"
 
 
@@ -56,6 +58,7 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
         settings = settings_for(None)
         log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
         _raise_descriptor_limit()
+        _bound_crash_log(Path(places.crash_log))
         anyio.run(Daemon(places, settings, log, _cli, settings_for).run, lambda: tell("ready"))
 
 
@@ -72,6 +75,13 @@ def _tell(descriptor: int, what: str) -> None:
 
 def _tell_nobody(_what: str) -> None:
     """Nobody asked."""
+
+
+def _bound_crash_log(path: Path) -> None:
+    """Empty the file that takes our stderr once it is large: it is written by what ends a process, a page at a time."""
+    with suppress(OSError):
+        if path.stat().st_size > MOST_CRASHES:
+            os.truncate(path, 0)
 
 
 def _raise_descriptor_limit() -> None:
