@@ -51,7 +51,7 @@ class Scopes:
         self._global = global_excludes(root) if self._git else b""
         wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
-        self._outside: dict[bytes, bool] = {}
+        self._outside: dict[bytes, bool] = {}  # never emptied: the versions of its files are compared over time
         self._known: dict[bytes, Scope | None] = {}
 
     def of(self, folder: bytes) -> Scope | None:
@@ -74,7 +74,7 @@ class Scopes:
     def forget(self, folder: bytes = b"") -> None:
         """Drop what is remembered of ``folder`` and below; of the root: also of what lies above it."""
         if not folder:
-            self._outside, self._known = {}, {}
+            self._known = {}
             return
         below = folder + b"/"
         for known in [known for known in self._known if known == folder or known.startswith(below)]:

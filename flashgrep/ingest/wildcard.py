@@ -22,6 +22,7 @@ MAX_SOURCE = 1 << 16
 """Bytes of regular expression compiled as one; a larger list becomes several, each within RE2's memory."""
 _ONE = rb"[^/\x00]"
 _ANY = rb"[^\x00]"
+_CHARACTER = rb"(?:[\x01-\x7f]|[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff])"
 _MEMORY = 32 << 20
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
@@ -52,6 +53,8 @@ class Dialect:
     """Ignore the case of ASCII letters."""
     free_star: bool = False
     """ "*" and "?" cross "/" too."""
+    characters: bool = False
+    """ "?" is a character of UTF-8, or a byte that is part of none; else one byte, as for git and ripgrep."""
 
 
 GIT = Dialect()
@@ -125,6 +128,8 @@ class _Translation:
         self.at = 0
         self.depth = 0
         self.one = _ANY if dialect.free_star else _ONE
+        if dialect.characters:
+            self.one = _CHARACTER
 
     def pieces(self) -> Iterator[bytes]:
         while self.at < len(self.glob):

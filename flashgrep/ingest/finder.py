@@ -1,0 +1,329 @@
+"""Find files by wildcards on their paths, reading the disk: what cannot match is not walked into.
+
+Here "*" and "?" cross "/" (``*.py`` is any Python file), "?" is one character, and a pattern is held against the
+whole path from the folder searched. Ignore rules hold only on request.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from flashgrep.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.ingest.walk import Walker, WalkOptions
+from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, translate
+
+SortBy = Literal["path", "name", "modified", "size"]
+MAX_LINKS = 5
+"""Links to folders along one path; ten folders that link to one another make 40,000 paths so, and else millions."""
+_CHECK_EVERY = 64  # folders between two looks at the clock, about 2 ms
+_STATE = b".flashgrep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobOptions:
+    """What to find; ``under`` is a folder relative to the root, patterns are relative to it."""
+
+    include: tuple[str, ...] = ("**/*",)
+    include_field: str = "include"
+    """What the caller knows ``include`` as, for the error of a bad glob."""
+    exclude: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    under: bytes = b""
+    max_depth: int | None = None
+    """0: the files directly in ``under``."""
+    include_hidden: bool = False
+    follow_symlinks: bool = False
+    case_sensitive: bool = True
+    respect_ignore: bool = False
+    sort_by: SortBy = "path"
+    descending: bool = False
+
+
+class Key(NamedTuple):
+    """A file's place in the order: what it is sorted by, then its path (relative to the folder searched)."""
+
+    value: bytes | int
+    path: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Which part of the ordered files: behind the key ``after`` if given, else from ``offset`` on."""
+
+    offset: int = 0
+    after: Key | None = None
+    limit: int = 10_000
+
+
+class Found(NamedTuple):
+    """A file: its place among all, its paths from the root and the folder searched, size in bytes, time in seconds."""
+
+    at: int
+
+    path: bytes
+    relative_path: bytes
+    size: int
+    modified_unix: int
+    key: Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobPage:
+    """A part of the files found, in order: up to the place ``end`` of ``total``, less what is gone since."""
+
+    files: list[Found]
+    end: int
+    total: int
+    seen: int
+    unreadable: int
+    complete: bool
+    """False: the deadline came before the end of the walk."""
+
+
+def find(root: bytes, options: GlobOptions, window: Window = Window(), *, deadline: float | None = None) -> GlobPage:
+    """Return the part ``window`` of the files that match; ``deadline`` is on the clock of time.monotonic().
+
+    Raises:
+        InvalidParams: a bad glob; ``data`` names the field and the glob.
+        NotFound: no such folder (``directory_not_found``).
+        Forbidden: the folder lies outside the root.
+
+    """
+    search = _Search(root, options, deadline)
+    keys = sorted(search.run())
+    if options.descending:
+        keys = _descending(keys)
+    at = _place(keys, window, descending=options.descending)
+    wanted = keys[at : at + window.limit]
+    files = [found for place, key in enumerate(wanted, at) if (found := search.describe(place, key)) is not None]
+    return GlobPage(
+        files=files,
+        end=at + len(wanted),
+        total=len(keys),
+        seen=search.seen,
+        unreadable=search.unreadable,
+        complete=search.complete,
+    )
+
+
+def _descending(keys: list[Key]) -> list[Key]:
+    """Turn the order round, but leave files of equal value in the order of their paths."""
+    by_path = sorted(keys, key=lambda key: key.path)
+    return sorted(by_path, key=lambda key: key.value, reverse=True)
+
+
+def _place(keys: list[Key], window: Window, *, descending: bool) -> int:
+    after = window.after
+    if after is None:
+        return min(window.offset, len(keys))
+
+    def is_behind(key: Key) -> bool:
+        if key.value == after.value:
+            return key.path > after.path
+        return (key.value < after.value) is descending  # type: ignore[operator]  # all values of one sort are of one type
+
+    return next((at for at, key in enumerate(keys) if is_behind(key)), len(keys))
+
+
+def folder_of(root: bytes, path: str) -> bytes:
+    """Return the folder a caller named, relative to ``root``; absolute paths inside the root are taken too.
+
+    Raises:
+        NotFound: it is no folder.
+        Forbidden: it lies outside the root, or a link on the way leads there.
+
+    """
+    raw = path.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
+    if b"\0" in raw:
+        raise InvalidParams("path: has a NUL in it", field="path")
+    real_root = os.path.realpath(root)
+    full = os.path.normpath(os.path.join(root, raw))
+    real = os.path.realpath(full)
+    if not _is_inside(real, real_root) or not (_is_inside(full, os.path.normpath(root)) or _is_inside(full, real_root)):
+        raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
+    if not os.path.isdir(real):
+        raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
+    base = os.path.normpath(root) if _is_inside(full, os.path.normpath(root)) else real_root
+    return os.path.relpath(full, base) if full != base else b""
+
+
+def _is_inside(path: bytes, folder: bytes) -> bool:
+    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: bytes
+    """From the folder searched; empty for itself."""
+    depth: int
+    above: tuple[tuple[int, int], ...] = ()
+    """Device and inode of the folders on the way, kept where links are followed."""
+    links: int = 0
+
+
+@dataclass(slots=True)
+class _Search:
+    root: bytes
+    options: GlobOptions
+    deadline: float | None
+    seen: int = 0
+    unreadable: int = 0
+    complete: bool = True
+    _base: bytes = b""
+    _real_root: bytes = b""
+    _patterns: "_Patterns" = field(init=False)
+    _ignore: Walker | None = None
+
+    def __post_init__(self) -> None:
+        under = self.options.under
+        self._base = self.root.rstrip(b"/") + b"/" + (under + b"/" if under else b"")
+        self._real_root = os.path.realpath(self.root)
+        self._patterns = _Patterns(self.options)
+        if self.options.respect_ignore:
+            self._ignore = Walker(self.root, WalkOptions(hidden=self.options.include_hidden))
+
+    def run(self) -> Iterator[Key]:
+        pending = [_Folder(b"", 0)]
+        visited = 0
+        while pending:
+            visited += 1
+            if self.deadline is not None and visited % _CHECK_EVERY == 0 and time.monotonic() > self.deadline:
+                self.complete = False
+                return
+            yield from self._visit(pending.pop(), pending)
+
+    def describe(self, place: int, key: Key) -> Found | None:
+        try:
+            found = os.stat(self._base + key.path, follow_symlinks=self.options.follow_symlinks)
+        except OSError:
+            return None  # gone since it was listed
+        under = self.options.under
+        path = under + b"/" + key.path if under else key.path
+        return Found(place, path, key.path, found.st_size, found.st_mtime_ns // 1_000_000_000, key)
+
+    def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
+        try:
+            with os.scandir(self._base + folder.path) as listing:
+                entries = list(listing)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # gone meanwhile
+        except OSError:
+            self.unreadable += 1
+            return
+        lead = folder.path + b"/" if folder.path else b""
+        for entry in entries:
+            if entry.name == _STATE or (entry.name[0] == ord(".") and not self.options.include_hidden):
+                continue
+            try:
+                key = self._consider(entry, lead + entry.name, folder, pending)
+            except OSError:
+                continue  # gone, or a link to nowhere
+            if key is not None:
+                yield key
+
+    def _consider(self, entry: os.DirEntry[bytes], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
+        follow = self.options.follow_symlinks
+        if follow and entry.is_symlink() and not self._stays_inside(path):
+            return None
+        if entry.is_dir(follow_symlinks=follow):
+            inner = self._inner(entry, path, folder)
+            if inner is not None:
+                pending.append(inner)
+        elif entry.is_file(follow_symlinks=follow):
+            self.seen += 1
+            if self._patterns.wants(path) and self._is_ours(path, is_dir=False):
+                return self._key(entry, path)
+        return None
+
+    def _inner(self, entry: os.DirEntry[bytes], path: bytes, folder: _Folder) -> _Folder | None:
+        most = self.options.max_depth
+        if (most is not None and folder.depth >= most) or self._patterns.prunes(path):
+            return None
+        if not self._is_ours(path, is_dir=True):
+            return None
+        if not self.options.follow_symlinks:
+            return _Folder(path, folder.depth + 1)
+        found = entry.stat(follow_symlinks=True)
+        here = (found.st_dev, found.st_ino)
+        links = folder.links + entry.is_symlink()
+        if here in folder.above or links > MAX_LINKS:
+            return None  # a loop
+        return _Folder(path, folder.depth + 1, (*folder.above, here), links)
+
+    def _stays_inside(self, path: bytes) -> bool:
+        real = os.path.realpath(self._base + path)
+        top = os.path.realpath(self._base)
+        return _is_inside(real, self._real_root) and not _is_inside(top, real)
+
+    def _is_ours(self, path: bytes, *, is_dir: bool) -> bool:
+        if self._ignore is None:
+            return True
+        under = self.options.under
+        return self._ignore.accepts(under + b"/" + path if under else path, is_dir=is_dir)
+
+    def _key(self, entry: os.DirEntry[bytes], path: bytes) -> Key:
+        if self.options.sort_by == "path":
+            return Key(path, path)
+        if self.options.sort_by == "name":
+            return Key(entry.name, path)
+        found = entry.stat(follow_symlinks=self.options.follow_symlinks)
+        return Key(found.st_size if self.options.sort_by == "size" else found.st_mtime_ns, path)
+
+
+class _Patterns:
+    """The patterns of one search, compiled: which files are wanted, which folders cannot hold any."""
+
+    def __init__(self, options: GlobOptions) -> None:
+        dialect = Dialect(braces=True, fold=not options.case_sensitive, free_star=True, characters=True)
+        self._includes = _compile(options.include_field, options.include, dialect)
+        self._excludes = _compile("exclude", options.exclude, dialect) if options.exclude else None
+        open_ended = [glob for glob in options.exclude if glob.endswith("*")]
+        self._excludes_below = _compile("exclude", open_ended, dialect) if open_ended else None
+        self._endings = tuple(_ending(extension) for extension in options.extensions)
+        self._tops = _tops(options.include) if options.case_sensitive else [b""]
+
+    def wants(self, path: bytes) -> bool:
+        if self._endings and not self._has_ending(path):
+            return False
+        return self._includes(path) and not (self._excludes is not None and self._excludes(path))
+
+    def prunes(self, folder: bytes) -> bool:
+        if self._excludes is not None and self._excludes(folder):
+            return True
+        below = folder + b"/"
+        if self._excludes_below is not None and self._excludes_below(below):
+            return True  # its last "*" takes whatever comes behind
+        return not any(top.startswith(below) or below.startswith(top) for top in self._tops)
+
+    def _has_ending(self, path: bytes) -> bool:
+        name = path.rpartition(b"/")[2]
+        return name[1:].lower().endswith(self._endings)
+
+
+def _ending(extension: str) -> bytes:
+    bare = extension.strip().removeprefix(".").lower()
+    if not bare or "/" in bare:
+        raise InvalidParams(f"extensions: not an extension: {extension!r}", field="extensions", value=extension)
+    return b"." + bare.encode("utf-8", "surrogateescape")
+
+
+def _compile(name: str, globs: "tuple[str, ...] | list[str]", dialect: Dialect) -> Callable[[bytes], bool]:
+    sources = []
+    for glob in globs:
+        try:
+            sources.append(translate(_raw(glob), dialect))
+        except BadGlob as error:
+            message = f"{name}: bad glob {glob!r}: {error}"
+            raise InvalidParams(message, field=name, glob=glob, problem=str(error)) from None
+    return matcher(sources)
+
+
+def _raw(glob: str) -> bytes:
+    return glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
+
+
+def _tops(include: tuple[str, ...]) -> list[bytes]:
+    """Return, for each pattern, the text before its first wildcard: every match begins with it."""
+    return [min((_raw(glob).split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len) for glob in include]

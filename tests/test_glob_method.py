@@ -1,0 +1,143 @@
+"""The glob method: its contract, its errors and its paging, on a project opened as the daemon opens it."""
+
+import base64
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.config import Settings
+from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.handlers.glob import HANDLERS
+from flashgrep.registry import Call, Registry, Session
+
+GLOB = Registry(HANDLERS).get("glob")
+
+
+@asynccontextmanager
+async def asking(root: Path) -> AsyncIterator[Any]:
+    async with Catalogue(state_dir=root.parent / "state", settings=Settings()) as catalogue:
+
+        async def ask(**params: Any) -> Any:
+            return await GLOB.call(Call(catalogue, Session(projects=(str(root),))), params)
+
+        yield ask
+
+
+def glob(root: Path, **params: Any) -> Any:
+    async def once() -> Any:
+        async with asking(root) as ask:
+            return await ask(**params)
+
+    return anyio.run(once)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    for path in ("a.py", "src/b.py", "src/deep/c.rs", ".hidden"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(path)
+    (folder / ".ignore").write_text("*.rs\n")
+    return folder
+
+
+def test_an_answer_has_every_field_of_the_contract(root: Path) -> None:
+    answer = glob(root, pattern="**/*.py", path="src")
+    modified = int((root / "src/b.py").stat().st_mtime)
+    expected = {"file_path": "src/b.py", "name": "b.py", "relative_path": "b.py", "size": 8, "modified_unix": modified}
+    assert answer["results"] == [expected]
+    assert (answer["total"], answer["returned"], answer["completed"]) == (1, 1, True)
+    assert (answer["next_offset"], answer["next"]) == (None, None)
+    assert answer["coverage"]["complete"]
+    assert answer["coverage"]["fresh"]
+    echo = answer["options"]
+    assert echo["root"] == str(root / "src")
+    assert (echo["includes"], echo["excludes"], echo["sort_by"], echo["limit"]) == (["**/*.py"], [], "path", None)
+
+
+def test_ignore_rules_hold_on_request_only(root: Path) -> None:
+    assert glob(root, pattern="*.rs")["total"] == 1
+    assert glob(root, pattern="*.rs", respect_ignore=True)["total"] == 0
+
+
+def test_pages_follow_one_another_by_cursor_through_changes(root: Path) -> None:
+    async def walk() -> list[str]:
+        async with asking(root) as ask:
+            first = await ask(limit=1)
+            (root / "a.py").unlink()  # what was sent already is gone: an offset would now pass over a file
+            second = await ask(limit=1, cursor=first["next"])
+            third = await ask(limit=1, cursor=second["next"])
+            assert [page["completed"] for page in (first, second, third)] == [False, False, True]
+            assert third["next"] is None
+            return [page["results"][0]["file_path"] for page in (first, second, third)]
+
+    assert anyio.run(walk) == ["a.py", "src/b.py", "src/deep/c.rs"]
+
+
+def test_pages_follow_one_another_by_offset(root: Path) -> None:
+    first = glob(root, limit=2)
+    assert (first["returned"], first["total"], first["next_offset"], first["completed"]) == (2, 3, 2, False)
+    second = glob(root, limit=2, offset=first["next_offset"])
+    assert (second["returned"], second["next_offset"], second["completed"]) == (1, None, True)
+    assert glob(root, offset=99)["results"] == []
+
+
+def test_an_answer_keeps_to_its_budget_and_leads_on(root: Path) -> None:
+    for number in range(300):
+        (root / f"many{number:03}").touch()
+    answer = glob(root, pattern="many*", max_tokens=100)
+    assert 1 <= answer["returned"] < 6
+    assert answer["next_offset"] == answer["returned"]
+    assert answer["total"] == 300
+    assert glob(root, pattern="many*", limit=300)["returned"] == 300
+
+
+def test_a_name_that_is_not_utf8_is_shown_and_carried_as_bytes(root: Path) -> None:
+    Path(os.fsdecode(os.fsencode(root) + b"/\xff.py")).touch()
+    (shown,) = glob(root, pattern="?.py", exclude=["a.py"])["results"]
+    assert shown["file_path"] == "\ufffd.py"
+    assert base64.b64decode(shown["file_path_bytes"]) == b"\xff.py"
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"offset": -1}, "offset"),
+        ({"max_depth": -1}, "max_depth"),
+        ({"sort_by": "colour"}, "sort_by"),
+        ({"sort_order": "up"}, "sort_order"),
+        ({"recursive": False, "max_depth": 1}, "max_depth"),
+        ({"respect_ignore": True, "follow_symlinks": True}, "follow_symlinks"),
+        ({"cursor": "x", "offset": 1}, "offset"),
+        ({"cursor": "nonsense"}, "cursor"),
+        ({"pattern": "[a"}, "pattern"),
+        ({"include": ["[a"]}, "include"),
+        ({"exclude": ["{a"]}, "exclude"),
+        ({"extensions": [""]}, "extensions"),
+        ({"colour": "red"}, "colour"),
+        ({"pattern": 7}, "pattern"),
+    ],
+)
+def test_what_contradicts_the_contract_is_refused_by_field(root: Path, params: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        glob(root, **params)
+    assert refused.value.data["field"] == field
+
+
+def test_a_cursor_of_another_question_is_refused(root: Path) -> None:
+    cursor = glob(root, limit=1)["next"]
+    with pytest.raises(InvalidParams, match="another question"):
+        glob(root, limit=1, cursor=cursor, pattern="*.py")
+
+
+@pytest.mark.parametrize(("path", "error"), [("..", Forbidden), ("gone", NotFound), ("a.py", NotFound)])
+def test_a_folder_that_is_none_of_the_projects_is_refused(root: Path, path: str, error: type[FlashgrepError]) -> None:
+    with pytest.raises(error):
+        glob(root, path=path)
