@@ -5,9 +5,12 @@ import os
 import resource
 import socket
 import struct
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -282,6 +285,26 @@ async def test_while_shutting_down_nobody_new_gets_in(serve: Serve, tmp_path: Pa
             dispatcher._host.gates["gate"].set()
         assert (await client.receive())["id"] == 1
         await client.stream.aclose()
+
+
+async def test_a_client_that_always_has_more_to_read_and_to_take_does_not_keep_the_loop() -> None:
+    near, far = socket.socketpair()
+    streams = SocketStream(near), SocketStream(far)
+    await streams[0].send(b"x" * 100)
+    turns: list[str] = []
+
+    async def take_turns(name: str, step: Callable[[], Awaitable[object]]) -> None:
+        for _ in range(5):
+            await step()
+            turns.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_turns, "read", partial(streams[1].receive, 1))
+        tasks.start_soon(take_turns, "write", partial(streams[0].send, b"x"))
+        tasks.start_soon(take_turns, "other", anyio.lowlevel.checkpoint)
+    assert sorted(turns[:6]) == ["other", "other", "read", "read", "write", "write"]
+    for stream in streams:
+        await stream.aclose()
 
 
 async def test_running_out_of_descriptors_is_survived(tmp_path: Path) -> None:

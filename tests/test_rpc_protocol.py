@@ -347,6 +347,17 @@ async def test_a_call_can_be_cancelled(client: Client) -> None:
     assert (await client.result("until_running", {"size": 0}))["ended"] == ["gate"]
 
 
+async def test_a_call_that_waits_for_its_turn_can_be_cancelled_at_once(client: Client) -> None:
+    held = [request("hold", ["gate"], n) for n in range(LIMITS.in_flight)]
+    await client.send(*held, request("echo", [1], "waits"), [request("echo", [1], "too")])
+    await client.send(notification("$/cancelRequest", {"id": "waits"}), notification("$/cancelRequest", ["too"]))
+    answers = [await client.receive(), await client.receive()]
+    codes = [answer["error"]["code"] for answer in (answers[0], *answers[1])]
+    assert codes == [CANCELLED, CANCELLED]
+    await client.send(*(notification("$/cancelRequest", {"id": n}) for n in range(LIMITS.in_flight)))
+    assert len(await client.receive_by_id(LIMITS.in_flight)) == LIMITS.in_flight
+
+
 async def test_a_cancelled_call_goes_unanswered_where_the_other_protocol_has_it_so(client: Client) -> None:
     await client.send(request("hold", ["gate"], "7"), request("until_running", [1], "running"))
     assert (await client.receive())["id"] == "running"

@@ -44,8 +44,12 @@ class Calls:
 
     async def answer(self, jobs: list[Job], *, is_batch: bool) -> bytes | None:
         """Run the jobs of a message, once there is a slot for them, and return the line that answers it, if any."""
-        async with self._slots:
+        held = await self._slot(jobs)
+        try:
             return await (self._batch(jobs) if is_batch else self._one(jobs[0]))
+        finally:
+            if held:
+                self._slots.release()
 
     def cancel(self, request_id: JsonId, *, silent: bool) -> bool:
         """End the calls of this id; say whether there were any."""
@@ -53,6 +57,22 @@ class Calls:
         for pending in found:
             pending.cancel(silent=silent)
         return bool(found)
+
+    async def _slot(self, jobs: list[Job]) -> bool:
+        """Wait for a slot; False where the one call that was to run in it has been cancelled meanwhile."""
+        try:
+            self._slots.acquire_nowait()
+        except anyio.WouldBlock:
+            first = jobs[0]
+            if len(jobs) > 1 or isinstance(first, Faulty):
+                await self._slots.acquire()
+            else:
+                with first.scope:
+                    await self._slots.acquire()
+                    first.scope = anyio.CancelScope()  # a scope serves once, and the call itself needs one
+                    return True
+                return False
+        return True
 
     def _cancel_by(self, notification: Request) -> None:
         field, silent = CANCELLING[notification.method]

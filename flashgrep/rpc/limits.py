@@ -26,7 +26,7 @@ class Limits:
     first_line_seconds: float = 30.0
     """A TCP connection that sends no whole line for so long is closed."""
     write_seconds: float = 30.0
-    """A client that takes no byte of its answers for so long is hung up on."""
+    """A client that does not take the next 64 KiB of its answers in so long is hung up on."""
     queued_bytes: int = 16 * MIB
     """Answers waiting for a slow reader; past it, its calls wait too."""
     connections: int = 1024

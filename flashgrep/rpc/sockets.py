@@ -30,6 +30,7 @@ class SocketStream(ByteStream):
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Return what has come, at most ``max_bytes``."""
+        await anyio.lowlevel.checkpoint()  # a client that never stops sending must not keep the others waiting
         while True:
             try:
                 data = self.socket.recv(max_bytes)
@@ -44,6 +45,7 @@ class SocketStream(ByteStream):
 
     async def send(self, item: bytes) -> None:
         """Send all of ``item``."""
+        await anyio.lowlevel.checkpoint()
         rest = memoryview(item)
         while rest:
             try:
