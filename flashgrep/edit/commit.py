@@ -8,6 +8,7 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.faults import telling
 from flashgrep.edit.journal import Entry, Journal, replace_name, undo, version
 from flashgrep.edit.replace import (
+    Content,
     Original,
     changed,
     check_unchanged,
@@ -28,7 +29,7 @@ class Change:
 
     place: Place
     original: Original
-    data: bytes
+    data: Content
 
 
 class NotCommitted(Exception):
@@ -104,7 +105,7 @@ def _back_up(change: Change, entry: Entry) -> None:
         try:
             os.link(change.place.name, entry.backup, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except OSError:  # no links here, or the file is another user's: a copy serves as well
-            write_beside(change.place, entry.backup, change.original.data, change.original)
+            write_beside(change.place, entry.backup, change.original.data or b"", change.original)
             return
     if version(replace_name(change.place, entry.backup).lstat()) != entry.before:
         raise changed(change.place, change.original)

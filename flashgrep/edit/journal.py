@@ -110,7 +110,8 @@ def undo(root: Root, entries: Iterable[Entry]) -> None:
     """Give every backup its name again, remove what was made, and all temporary files."""
     for entry in entries:
         with _place(root, entry) as place:
-            if entry.after is not None and version(place.lstat()) == entry.after:
+            now = version(place.lstat())
+            if (now is not None and now == entry.after) or (now is None and entry.backup is not None):
                 _restore(place, entry)
             _clean(place, entry)
             place.sync()

@@ -28,7 +28,7 @@ class Limits:
     """Files up to this size are read at once; larger ones block by block."""
     hash_bytes: int = 1 * MIB
     """Files up to this size are hashed unasked: a megabyte takes about a millisecond."""
-    batch_operations: int = 1_000
-    """Operations in one batch."""
+    batch_operations: int = 500
+    """Operations in one batch; each file takes a descriptor."""
     tree_entries: int = 100_000
     """Entries of a folder that one call copies, moves or removes."""

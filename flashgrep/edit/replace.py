@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Callable
@@ -28,17 +29,21 @@ _TICK_NS = 100_000_000
 _MOST_COMPARED = 256 << 20  # bytes; no file that large is edited, so a larger one differs
 
 
+Content = bytes | Callable[[int], None]
+"""What a file is to hold: its bytes, or what writes them to a descriptor."""
+
+
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A file as it was read, or its absence (``status`` None)."""
+    """A file as it was found, or its absence (``status`` None); ``data`` None: it was not read."""
 
-    data: bytes = b""
+    data: bytes | None = b""
     status: os.stat_result | None = None
 
     @property
     def hash(self) -> str | None:
-        """The hash of the content, None where there was no file."""
-        return None if self.status is None else digest(self.data)
+        """The hash of the content, None where there was no file or it was not read."""
+        return None if self.status is None or self.data is None else digest(self.data)
 
 
 def read_original(place: Place, most: int) -> Original:
@@ -83,12 +88,15 @@ def check_writable(place: Place, original: Original) -> None:
     raise Forbidden(f"permission denied: {path}", reason="permission_denied", target_path=path)
 
 
-def write_beside(place: Place, name: bytes, data: bytes, original: Original) -> None:
+def write_beside(place: Place, name: bytes, data: Content, original: Original) -> None:
     """Write the new content to a temporary file in the same folder, durable and dressed as the original."""
     with telling(place.path):
         descriptor = os.open(name, _CREATE, 0o666 if original.status is None else 0o600, dir_fd=place.folder)
         try:
-            write_all(descriptor, data)
+            if isinstance(data, bytes):
+                write_all(descriptor, data)
+            else:
+                data(descriptor)
             if original.status is not None:
                 _dress(descriptor, place, original.status)
             os.fsync(descriptor)
@@ -107,7 +115,7 @@ def check_unchanged(place: Place, original: Original, *, linked: bool = False) -
         same = now is before
     else:
         same = _version(now, linked=linked) == _version(before, linked=linked)
-        if same and time.time_ns() - now.st_mtime_ns < _TICK_NS:
+        if same and original.data is not None and time.time_ns() - now.st_mtime_ns < _TICK_NS:
             same = _data_now(place) == original.data
     if not same:
         raise changed(place, original)
@@ -143,7 +151,7 @@ def take_name(place: Place, name: bytes, original: Original) -> None:
         os.unlink(name, dir_fd=place.folder)
 
 
-def replace(place: Place, name: bytes, data: bytes, original: Original, step: Callable[[str], None]) -> None:
+def replace(place: Place, name: bytes, data: Content, original: Original, step: Callable[[str], None]) -> None:
     """Replace (or make) one file by way of a temporary name; whoever changed it since it was read wins: Conflict."""
     check_writable(place, original)
     step("write")
@@ -168,9 +176,14 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def discard(folder: int, name: bytes) -> None:
-    """Remove a temporary file, if it is there."""
-    with contextlib.suppress(FileNotFoundError):
+    """Remove a temporary file or folder, if it is there."""
+    try:
         os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):  # Linux and macOS, for a folder
+        with contextlib.suppress(NotADirectoryError):
+            shutil.rmtree(name, dir_fd=folder)
 
 
 def _dress(descriptor: int, place: Place, status: os.stat_result) -> None:

@@ -20,7 +20,7 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.faults import shown, telling
 from flashgrep.edit.precondition import Precondition
 from flashgrep.edit.replace import temporary_name, write_all
-from flashgrep.edit.write import Order, WriteResult, check_size, draft, write_file
+from flashgrep.edit.write import Order, WriteResult, changes_of, check_size, load, write_file
 from flashgrep.errors import Busy, Conflict, InvalidParams, TooLarge
 
 _FOLDER = b"staged"
@@ -78,8 +78,9 @@ def _begin(editor: Editor, folder: int, order: Order, edit: LineEdit, chunk: Chu
     """Check the target as it is now, and open the session anew."""
     _make_room(editor, folder, chunk.session)
     with editor.root.place(order.path, write=True) as place:
-        found = draft(editor, place, order)
-        belief = replace(order.belief, staged_hash=found.original.hash)
+        loaded = load(editor, place)
+        changes_of(loaded, order)  # a range or a belief that is wrong is told before more is sent
+        belief = replace(order.belief, staged_hash=loaded.original.hash)
     os.mkdir(chunk.session, 0o700, dir_fd=folder)
     header = _Header(order.path.decode("latin-1"), edit.start, edit.end, belief)
     with _opened(folder, chunk.session) as session:

@@ -1,5 +1,6 @@
 """One file changed: read, believed, edited, replaced."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
@@ -66,24 +67,22 @@ class WriteResult(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """An order against the file as it is: its text, lines, and what would change."""
+class Loaded:
+    """A file as it is, ready to be edited; the place stays open, and locked, until the edit is done."""
 
-    order: Order
     place: Place
     original: Original
     text: Text
     lines: Lines
-    changes: tuple[Span, ...]
 
-    def new_data(self) -> bytes:
-        """Return the file's new bytes."""
-        return new_data(self.text, self.lines, self.changes)
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.original.status is not None
 
-
-def new_data(text: Text, lines: Lines, changes: tuple[Span, ...]) -> bytes:
-    """Return a file's bytes after these changes, in its own encoding."""
-    return text.encode(applied(lines, changes))
+    def data_after(self, changes: Sequence[Span]) -> bytes:
+        """Return the file's bytes after these changes, in its own encoding."""
+        return self.text.encode(applied(self.lines, changes))
 
 
 def write_file(editor: Editor, order: Order, *, staged: bool = False) -> tuple[WriteResult, bytes]:
@@ -100,38 +99,38 @@ def write_file(editor: Editor, order: Order, *, staged: bool = False) -> tuple[W
     if not staged:
         check_size(editor, order.path, new_text(order.edit))
     with editor.root.place(order.path, write=True) as place, editor.locks.hold([place]):
-        found = draft(editor, place, order)
-        data = found.new_data()
-        result = result_of(found, data)
+        loaded = load(editor, place)
+        changes = changes_of(loaded, order)
+        data = loaded.data_after(changes)
+        result = _result(loaded, order, changes, data)
         if order.dry_run:
-            add_diff(editor, result, found, data)
-        elif data != found.original.data or found.original.status is None:
-            commit_one(editor, Change(place, found.original, data))
+            result["dry_run"] = True
+            result["diff"], result["diff_truncated"] = preview(editor, loaded, data)
+        elif data != loaded.original.data or not loaded.exists:
+            commit_one(editor, Change(place, loaded.original, data))
         return result, place.path
 
 
-def draft(editor: Editor, place: Place, order: Order) -> Draft:
-    """Read the file and find what the order would change; nothing is written."""
+def load(editor: Editor, place: Place) -> Loaded:
+    """Read the file a place names; a missing one is empty, and says so."""
     original = read_original(place, editor.limits.edit_bytes)
-    there = original.status is not None
-    if not there and not order.belief.absent:
+    text = decode(original.data or b"")
+    return Loaded(place, original, text, lines_of(text.text))
+
+
+def changes_of(loaded: Loaded, order: Order) -> tuple[Span, ...]:
+    """Return what an order replaces in a file, once all that is believed of it holds; a new file is taken as given."""
+    if not loaded.exists and not order.belief.absent:
         raise missing(order.path)
-    text = decode(original.data)
-    lines = lines_of(text.text)
-    wrong = mismatches(order.belief, lines if there else None, original.hash, order.edit)
+    wrong = mismatches(order.belief, loaded.lines if loaded.exists else None, loaded.original.hash, order.edit)
     if wrong:
         raise conflict(order.path, wrong)
-    return Draft(order, place, original, text, lines, changes_of(original, lines, order))
-
-
-def changes_of(original: Original, lines: Lines, order: Order) -> tuple[Span, ...]:
-    """Return what an order replaces in a file; a new file gets its text as it is."""
-    if original.status is None:
+    if not loaded.exists:
         if not isinstance(order.edit, LineEdit):
             raise InvalidParams("a new file takes a replacement, not old_text", field="old_text")
         return (Span(0, 0, order.edit.replacement, (1, 0)),)
     try:
-        return tuple(spans(lines, order.edit))
+        return tuple(spans(loaded.lines, order.edit))
     except FlashgrepError as error:
         error.message = f"{shown(order.path)}: {error.message}"
         error.data["file_path"] = shown(order.path)
@@ -157,42 +156,35 @@ def check_size(editor: Editor, path: bytes, text: str, operation: str = "write_c
         )
 
 
-def result_of(found: Draft, data: bytes) -> WriteResult:
-    """Return the answer for a draft whose new bytes are known."""
-    first, last = found.changes[0].lines[0], found.changes[-1].lines[1]
-    removed = sum(span.lines[1] - span.lines[0] + 1 for span in found.changes)
-    added = sum(_lines_after(found, span) for span in found.changes)
+def preview(editor: Editor, loaded: Loaded, data: bytes) -> tuple[str, bool]:
+    """Return what would change as a unified diff, and whether it was cut at the budget of one answer."""
+    after = data.removeprefix(loaded.text.bom).decode(loaded.text.encoding)
+    diff = unified(loaded.text.text, after, shown(loaded.place.path), created=not loaded.exists)
+    return diff[: editor.limits.read_bytes], len(diff) > editor.limits.read_bytes
+
+
+def _result(loaded: Loaded, order: Order, changes: Sequence[Span], data: bytes) -> WriteResult:
     result = WriteResult(
         ok=True,
-        file_path=shown(found.place.path),
-        start_line=first,
-        end_line=last,
-        replaced_line_count=removed,
-        new_line_count=added,
-        file_hash_before=found.original.hash,
+        file_path=shown(loaded.place.path),
+        start_line=changes[0].lines[0],
+        end_line=changes[-1].lines[1],
+        replaced_line_count=sum(span.lines[1] - span.lines[0] + 1 for span in changes),
+        new_line_count=sum(_lines_after(loaded, order, span) for span in changes),
+        file_hash_before=loaded.original.hash,
         file_hash_after=digest(data),
-        created=found.original.status is None,
+        created=not loaded.exists,
     )
-    if not is_shown_whole(found.place.path):
-        result["file_path_bytes"] = as_base64(found.place.path)
-    if not isinstance(found.order.edit, LineEdit):
-        result["occurrences"] = len(found.changes)
+    if not is_shown_whole(loaded.place.path):
+        result["file_path_bytes"] = as_base64(loaded.place.path)
+    if not isinstance(order.edit, LineEdit):
+        result["occurrences"] = len(changes)
     return result
 
 
-def _lines_after(found: Draft, span: Span) -> int:
+def _lines_after(loaded: Loaded, order: Order, span: Span) -> int:
     """Return how many lines stand where the touched ones stood."""
-    if isinstance(found.order.edit, LineEdit):
-        return line_count(found.order.edit.replacement)
+    if isinstance(order.edit, LineEdit):
+        return line_count(order.edit.replacement)
     touched = span.lines[1] - span.lines[0] + 1
-    return touched + span.new.count("\n") - found.lines.text.count("\n", span.start, span.end)
-
-
-def add_diff(editor: Editor, result: WriteResult, found: Draft, data: bytes) -> None:
-    """Add what would change, up to the budget of one answer."""
-    after = data.removeprefix(found.text.bom).decode(found.text.encoding)
-    created = found.original.status is None
-    diff = unified(found.text.text, after, shown(found.place.path), created=created)
-    result["dry_run"] = True
-    result["diff"] = diff[: editor.limits.read_bytes]
-    result["diff_truncated"] = len(diff) > editor.limits.read_bytes
+    return touched + span.new.count("\n") - loaded.lines.text.count("\n", span.start, span.end)

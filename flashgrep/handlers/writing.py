@@ -1,11 +1,13 @@
 """Changing files: write_code and batch_write_code."""
 
 import secrets
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from anyio.to_thread import run_sync
 from pydantic import Field
 
+from flashgrep.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.edit.change import Edit, LineEdit, TextEdit
 from flashgrep.edit.precondition import Precondition
 from flashgrep.edit.project import Project, Projects
@@ -122,6 +124,40 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     return result
 
 
+class OperationParams(EditParams):
+    """One operation of a batch."""
+
+    id: str = Field(min_length=1, description="The caller's name for this operation, unique in the batch.")
+
+
+class BatchWriteCodeParams(ProjectParams):
+    """Parameters of batch_write_code."""
+
+    operations: list[OperationParams] = Field(
+        min_length=1, description="The edits; several may be in one file, all in its original line numbers."
+    )
+    mode: Literal["atomic", "best_effort"] = Field(
+        "atomic", description="atomic: all or none; best_effort: whatever is valid, the rest is reported."
+    )
+    dry_run: bool = Field(False, description="Check everything, change nothing, return the diff.")
+
+
+@handler("batch_write_code", title="Write code in several places", safety="destructive", idempotent=False)
+async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -> BatchResult:
+    """Carry out several edits of one or more files, all or none of them, each checked before anything is written.
+
+    Line numbers are those of the files as they are now, in every operation. The answer has a status and a reason for
+    each.
+    """
+    project = await call.host.workspace(call, params.project)
+    check_may_write(call, project)
+    operations = [Operation(each.id, each.order()) for each in params.operations]
+    run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
+    result, paths = await run_sync(run)
+    project.mark_changed(paths)
+    return result
+
+
 def check_may_write(call: Call[Any], project: Project) -> None:
     """Refuse writing where the project or the connection may not."""
     if project.read_only:
@@ -133,4 +169,4 @@ def check_may_write(call: Call[Any], project: Project) -> None:
     raise Forbidden("the connection is read-only", reason="read_only")
 
 
-HANDLERS: tuple[Handler, ...] = (write_code,)
+HANDLERS: tuple[Handler, ...] = (write_code, batch_write_code)

@@ -1,0 +1,285 @@
+"""Files and folders of a project: the fs_* methods."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NotRequired, ParamSpec, TypedDict, TypeVar
+
+from anyio.to_thread import run_sync
+from pydantic import Field
+
+from flashgrep.edit import files, tree
+from flashgrep.edit.entries import FileEntry, ListAsk, list_folder, stat_entry
+from flashgrep.edit.faults import shown
+from flashgrep.edit.files import How
+from flashgrep.edit.hashing import digest
+from flashgrep.edit.project import Project, Projects
+from flashgrep.edit.text import Encoding, LineEnding, line_ending
+from flashgrep.errors import FlashgrepError
+from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
+from flashgrep.handlers.writing import check_may_write
+from flashgrep.registry import Call, Handler, handler
+
+ResultT = TypeVar("ResultT")
+RunP = ParamSpec("RunP")
+DRY_RUN = "Change nothing, and return what would be done."
+OVERWRITE = "Replace what is there."
+PARENTS = "Make missing folders on the way."
+
+
+class FsParams(ProjectParams):
+    """What every method on one path takes."""
+
+    path: str = Field("", description=PATH)
+    path_bytes: str | None = Field(None, description=PATH_BYTES)
+
+    def target(self) -> bytes:
+        """Return the path meant."""
+        return path_of(self.path, self.path_bytes)
+
+
+class FsCreateParams(FsParams):
+    """Parameters of fs_create."""
+
+    dir: bool = Field(False, description="Make a folder instead of a file.")
+    parents: bool = Field(False, description=PARENTS)
+    overwrite: bool = Field(False, description="Empty an existing file.")
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class FsWriteParams(FsParams):
+    """Parameters of fs_write."""
+
+    content: str = Field(description="The whole new content, or with append what is added; line ends as given.")
+    append: bool = Field(False, description="Add to the end.")
+    parents: bool = Field(False, description=PARENTS)
+    overwrite: bool = Field(True, description=OVERWRITE)
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class FsListParams(FsParams):
+    """Parameters of fs_list."""
+
+    path: str = Field(".", description=PATH)
+    include_hidden: bool = Field(False, description="Names that begin with a dot, too.")
+    sort_by: str = Field("path", description="path, name, modified or size; equal ones by path.")
+    sort_order: str = Field("asc", description="asc or desc.")
+    offset: int = Field(0, ge=0, description="Entries to leave out at the start.")
+    limit: int | None = Field(None, ge=1, description="Most entries; 10,000 at most, and by default.")
+
+
+class FsPairParams(ProjectParams):
+    """What every method on two paths takes."""
+
+    src: str = Field(description=PATH)
+    dst: str = Field(description=PATH)
+    overwrite: bool = Field(False, description=OVERWRITE)
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class FsCopyParams(FsPairParams):
+    """Parameters of fs_copy."""
+
+    recursive: bool = Field(False, description="Copy a folder with all that is in it.")
+
+
+class FsRemoveParams(FsParams):
+    """Parameters of fs_remove."""
+
+    recursive: bool = Field(False, description="Remove a folder with all that is in it.")
+    force: bool = Field(False, description="A missing path is no error.")
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class FsEntryResult(TypedDict):
+    """What is there, or in a dry run would be."""
+
+    ok: bool
+    operation: str
+    entry: FileEntry
+    dry_run: NotRequired[bool]
+    bytes: NotRequired[int]
+
+
+class FsReadResult(TypedDict):
+    """A whole file: ``content`` encodes back to its very bytes; "latin-1" shows bytes that are no text we know."""
+
+    ok: bool
+    operation: str
+    entry: FileEntry
+    content: str
+    encoding: Encoding
+    bom: bool
+    line_ending: LineEnding
+    file_hash: str
+
+
+class FsListResult(TypedDict):
+    """A part of a folder's entries; ``next_offset`` is null when there is no more."""
+
+    ok: bool
+    operation: str
+    entries: list[FileEntry]
+    total: int
+    returned: int
+    next_offset: int | None
+    completed: bool
+
+
+class FsCopyResult(TypedDict):
+    """What was copied where."""
+
+    ok: bool
+    operation: str
+    dry_run: bool
+    source: str
+    target_path: str
+
+
+class FsMoveResult(TypedDict):
+    """What was moved where."""
+
+    ok: bool
+    operation: str
+    dry_run: bool
+    source_path: str
+    target_path: str
+
+
+class FsRemoveResult(TypedDict):
+    """What was removed."""
+
+    ok: bool
+    operation: str
+    dry_run: bool
+    target_path: str
+    already_missing: NotRequired[bool]
+
+
+@handler("fs_create", title="Make a file or folder", safety="destructive", idempotent=False, toolset="fs")
+async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResult:
+    """Make an empty file, or a folder."""
+    project = await _writable(call, params)
+    how = How(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
+    done = await _run("fs_create", files.create, project.editor, params.target(), how, folder=params.dir)
+    project.mark_changed(done.changed)
+    return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
+
+
+@handler("fs_read", title="Read a whole file", toolset="fs")
+async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
+    """Read a whole file of up to 192 KiB; read_code reads larger ones in parts."""
+    project = await call.host.workspace(call, params.project)
+    found = await _run("fs_read", files.read, project.editor, params.target())
+    return {
+        "ok": True,
+        "operation": "fs_read",
+        "entry": found.entry,
+        "content": found.text.text,
+        "encoding": found.text.encoding,
+        "bom": bool(found.text.bom),
+        "line_ending": line_ending(found.text.text),
+        "file_hash": digest(found.data),
+    }
+
+
+@handler("fs_write", title="Write a whole file", safety="destructive", idempotent=False, toolset="fs")
+async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult:
+    """Write a whole file, or add to its end; an existing file keeps its mode, encoding and byte order mark."""
+    project = await _writable(call, params)
+    how = How(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
+    run = partial(files.write, append=params.append)
+    size, done = await _run("fs_write", run, project.editor, params.target(), params.content, how)
+    project.mark_changed(done.changed)
+    return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
+
+
+@handler("fs_list", title="List a folder", toolset="fs")
+async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
+    """List the entries of one folder, in a stable order; links are told as links."""
+    project = await call.host.workspace(call, params.project)
+    ask = ListAsk(
+        include_hidden=params.include_hidden,
+        sort_by=params.sort_by,
+        sort_order=params.sort_order,
+        offset=params.offset,
+        limit=params.limit,
+    )
+    found = await _run("fs_list", list_folder, project.editor, params.target(), ask)
+    return {"ok": True, "operation": "fs_list", **found}
+
+
+@handler("fs_stat", title="Look at a path", toolset="fs")
+async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
+    """Tell what a path is: its type, size and time of change."""
+    project = await call.host.workspace(call, params.project)
+    entry = await _run("fs_stat", stat_entry, project.editor, params.target())
+    return {"ok": True, "operation": "fs_stat", "entry": entry}
+
+
+@handler("fs_copy", title="Copy a file or folder", safety="destructive", idempotent=False, toolset="fs")
+async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
+    """Copy a file, or with recursive a folder; the copy appears whole or not at all."""
+    project = await _writable(call, params)
+    how = How(overwrite=params.overwrite, dry_run=params.dry_run)
+    run = partial(tree.copy, recursive=params.recursive)
+    done = await _run("fs_copy", run, project.editor, path_of(params.src), path_of(params.dst), how)
+    project.mark_changed(done.changed)
+    return {
+        "ok": True,
+        "operation": "fs_copy",
+        "dry_run": params.dry_run,
+        "source": shown(done.source),
+        "target_path": shown(done.target),
+    }
+
+
+@handler("fs_move", title="Move a file or folder", safety="destructive", idempotent=False, toolset="fs")
+async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
+    """Move a file or a folder, also under another name."""
+    project = await _writable(call, params)
+    how = How(overwrite=params.overwrite, dry_run=params.dry_run)
+    done = await _run("fs_move", tree.move, project.editor, path_of(params.src), path_of(params.dst), how)
+    project.mark_changed(done.changed)
+    return {
+        "ok": True,
+        "operation": "fs_move",
+        "dry_run": params.dry_run,
+        "source_path": shown(done.source),
+        "target_path": shown(done.target),
+    }
+
+
+@handler("fs_remove", title="Remove a file or folder", safety="destructive", idempotent=False, toolset="fs")
+async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveResult:
+    """Remove a file, a link or a folder."""
+    project = await _writable(call, params)
+    run = partial(tree.remove, recursive=params.recursive, force=params.force, dry_run=params.dry_run)
+    done = await _run("fs_remove", run, project.editor, params.target())
+    project.mark_changed(done.changed)
+    result: FsRemoveResult = {
+        "ok": True,
+        "operation": "fs_remove",
+        "dry_run": params.dry_run,
+        "target_path": shown(done.target),
+    }
+    if done.already_missing:
+        result["already_missing"] = True
+    return result
+
+
+async def _writable(call: Call[Projects], params: ProjectParams) -> Project:
+    project = await call.host.workspace(call, params.project)
+    check_may_write(call, project)
+    return project
+
+
+async def _run(operation: str, run: Callable[RunP, ResultT], *args: RunP.args, **kwargs: RunP.kwargs) -> ResultT:
+    """Run in a thread; every failure says which operation it was."""
+    try:
+        return await run_sync(partial(run, *args, **kwargs))
+    except FlashgrepError as error:
+        error.data.setdefault("operation", operation)
+        raise
+
+
+HANDLERS: tuple[Handler, ...] = (fs_create, fs_read, fs_write, fs_list, fs_stat, fs_copy, fs_move, fs_remove)
