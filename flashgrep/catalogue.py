@@ -15,9 +15,13 @@ from flashgrep.config import Settings
 from flashgrep.edit.limits import Limits
 from flashgrep.errors import Forbidden, NotFound
 from flashgrep.registry import Call
+from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 PROJECTS_FILE = "projects.json"
+SIEVE_IDLE_SECONDS = 60.0
+"""Workers that nobody needs for so long are ended."""
+
 FALLBACK_FOLDER = "projects"
 """Below the state folder: the state of projects whose own folder cannot be written."""
 
@@ -44,19 +48,27 @@ class Catalogue:
         self._roots: dict[str, Path] = self._load()
         self._open: dict[str, Workspace] = {}
         self._lock = anyio.Lock()
+        self._sieve = Sieve(max(1, len(os.sched_getaffinity(0))))
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
+        self._tasks.start_soon(self._rest)
         return self
 
     async def __aexit__(self, *failure: object) -> None:
         for workspace in self._open.values():
             await workspace.close()
+        self._sieve.close()
         assert self._tasks is not None  # noqa: S101 - set on entry
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
+
+    async def _rest(self) -> None:
+        while True:
+            await anyio.sleep(SIEVE_IDLE_SECONDS)
+            self._sieve.close_idle(SIEVE_IDLE_SECONDS)
 
     def projects(self) -> list[ProjectInfo]:
         """Return the known projects, by name."""
@@ -119,7 +131,7 @@ class Catalogue:
             read_only=settings.read_only,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
-        workspace = Workspace(name, os.fsencode(root), options)
+        workspace = Workspace(name, os.fsencode(root), options, self._sieve)
         assert self._tasks is not None  # noqa: S101 - set on entry
         await workspace.open(self._tasks)
         return workspace

@@ -12,7 +12,7 @@ Found = set[tuple[bytes, int]]
 
 def ripgrep(root: Path, pattern: str, *flags: str) -> Found:
     """Return (path, line number) of every matching line ripgrep prints."""
-    command = [RG, "--no-config", "--no-messages", "--null", "--line-number", "--no-heading", "--color=never"]
+    command = [str(RG), "--no-config", "--no-messages", "--null", "--line-number", "--no-heading", "--color=never"]
     done = subprocess.run([*command, *flags, "-e", pattern], cwd=root, capture_output=True, check=False)
     if done.stderr:  # a status of 2 without a word: no file at all
         raise ValueError(os.fsdecode(done.stderr))

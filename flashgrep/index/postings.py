@@ -158,14 +158,22 @@ def decode(data: memoryview | bytes) -> Numbers:
 
 
 def _values(raw: npt.NDArray[np.uint8]) -> Numbers:
-    stops = raw < 0x80  # noqa: PLR2004 - the top bit says that the number goes on
-    if stops.all():
+    """Return LEB128 numbers; nearly all have one byte, so the work goes by those that have more."""
+    more = raw >= 0x80  # noqa: PLR2004 - the top bit says that the number goes on
+    at = np.flatnonzero(more)
+    if not len(at):
         return raw.astype(np.uint32)
-    ends = np.flatnonzero(stops)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    shift = np.arange(len(raw)) - np.repeat(starts, ends - starts + 1)
-    parts = (raw & 0x7F).astype(np.uint32) << (7 * shift).astype(np.uint32)
-    return np.add.reduceat(parts, starts).astype(np.uint32)
+    values = (raw & 0x7F).astype(np.uint32)
+    kept = np.ones(len(raw), bool)
+    kept[at + 1] = False
+    while len(at):  # once for each byte of the longest number: its last two bytes first
+        deeper = more[at + 1]
+        last = at[~deeper]
+        values[last] += values[last + 1] << np.uint32(7)
+        more[last] = False
+        at = at[deeper]
+    found: Numbers = values[kept]
+    return found
 
 
 def decode_pairs(block: OpenBlock) -> Pairs:

@@ -13,8 +13,11 @@ from flashgrep.index.postings import LAST_GRAM, Block, DamagedBlock, OpenBlock, 
 from flashgrep.index.rows import FileRow, SegmentRow
 from flashgrep.index.schema import Damaged
 
-MERGE_SLICES = 64
-"""A merge works through the grams in so many parts, so that it never holds more than a small share of all pairs."""
+SLICE_BYTES = 4 << 20
+"""A merge works through the grams in slices of so many bytes of postings: about 100 MB of memory for each."""
+
+VACUUM_PAGES = 4_000
+"""Freed pages are given back so many at a time (0.3 s), so that others can write in between."""
 
 DEAD_SHARE = 0.3
 """A merge drops documents that no file has any more once they are so large a share of all."""
@@ -153,10 +156,8 @@ class Writer:
             self._drop_dead(first, last)
             alive = self._alive(first, last)
             total = 0
-            for slice_ in range(MERGE_SLICES):
-                low = slice_ << 26
-                pairs = self._slice(segments, low, low + (1 << 26) - 1, first, alive)
-                blocks = list(encode(pairs, target, (low, low + (1 << 26) - 1)))
+            for low, high in self._slices(segments):
+                blocks = list(encode(self._slice(segments, low, high, first, alive), target, (low, high)))
                 total += sum(len(block.data) for block in blocks)
                 self._put_blocks(target, blocks)
             for row in segments:
@@ -164,7 +165,27 @@ class Writer:
                 connection.execute("DELETE FROM gram_block WHERE id BETWEEN ? AND ?", [base, base | LAST_GRAM])
                 connection.execute("DELETE FROM segment WHERE id = ?", [row.id])
             connection.execute("INSERT INTO segment VALUES (?, ?, ?, 0, ?)", [target, first, last, total])
-        self.connection.execute("PRAGMA incremental_vacuum").fetchall()
+        while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
+            self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
+
+    def _slices(self, segments: Sequence[SegmentRow]) -> list[tuple[int, int]]:
+        """Cut all grams into ranges of about SLICE_BYTES of postings each."""
+        sizes: list[tuple[int, int]] = []
+        for row in segments:
+            base = row.id << 32
+            found = self.connection.execute(
+                "SELECT id & 0xFFFFFFFF, length(data) FROM gram_block WHERE id BETWEEN ? AND ?",
+                [base, base | LAST_GRAM],
+            )
+            sizes.extend(found)
+        sizes.sort()
+        cuts, weight = [0], 0
+        for first, size in sizes:
+            if weight > SLICE_BYTES and first > cuts[-1]:
+                cuts.append(first)
+                weight = 0
+            weight += size
+        return [(low, high - 1) for low, high in zip(cuts, [*cuts[1:], LAST_GRAM + 1], strict=True)]
 
     def _alive(self, first: int, last: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         alive = np.zeros(last - first + 1, bool)

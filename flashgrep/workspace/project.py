@@ -26,6 +26,7 @@ from flashgrep.ingest.watch import watch
 from flashgrep.model import given_path
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Question, Search, View
+from flashgrep.search.sift import Sieve
 from flashgrep.search.words import search_words
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
 from flashgrep.workspace.tree import Tree
@@ -96,11 +97,12 @@ class Progress:
 class Workspace:
     """One project, from the moment it is opened."""
 
-    def __init__(self, name: str, root: bytes, options: WorkspaceOptions) -> None:
+    def __init__(self, name: str, root: bytes, options: WorkspaceOptions, sieve: Sieve | None = None) -> None:
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
         self.options = options
+        self.sieve = sieve
         self.read_only = options.read_only
         self.progress = Progress()
         self.generation = 0
@@ -234,7 +236,7 @@ class Workspace:
     def view(self) -> View:
         """Return the project as it is known now."""
         tree = self.tree
-        return View(self.root, tree.table, self._reader, dict(tree.pending), self.options.max_file_size)
+        return View(self.root, tree.table, self._reader, dict(tree.pending), self.options.max_file_size, self.sieve)
 
     def paths(self) -> list[bytes]:
         """Return all files as known now, by path."""

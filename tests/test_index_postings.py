@@ -1,0 +1,76 @@
+"""The gram index against sets: encoding, decoding, damage, merging, and the law that it never rules out a match."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashgrep.index.grams import grams_of, number
+from flashgrep.index.postings import DamagedBlock, decode, decode_pairs, encode, open_block, pairs_of
+
+texts = st.lists(st.text(alphabet="abAB \t\n\r\u00e9x", max_size=40).map(str.encode), max_size=12)
+numbers = st.lists(st.integers(0, 2**32 - 1), max_size=60, unique=True).map(sorted)
+
+
+def slow_grams(text: bytes) -> set[int]:
+    """Follow the contract's words, one window at a time."""
+    found = set()
+    for line in text.split(b"\n") if not text.endswith(b"\n") else text[:-1].split(b"\n"):
+        whole = bytes(c + 32 if 65 <= c <= 90 else c for c in line) + b"\n"
+        windows = (whole[at : at + 4] for at in range(len(whole) - 3))
+        found |= {number(window) for window in windows if window.strip(b" \t\r\n")}
+    return found
+
+
+@given(texts)
+def test_grams_are_those_of_the_contract(drawn: list[bytes]) -> None:
+    for text in drawn:
+        assert set(grams_of(text).tolist()) == slow_grams(text)
+
+
+def test_grams_of_a_text_longer_than_one_slice_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"".join(b"line %d of some text\n" % at for at in range(400))
+    whole = grams_of(text)
+    monkeypatch.setattr("flashgrep.index.grams.SLICE", 257)
+    assert grams_of(text).tolist() == whole.tolist()
+
+
+@given(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=300))
+def test_what_is_encoded_is_decoded(documents: list[np.ndarray[tuple[int], np.dtype[np.uint32]]]) -> None:
+    pairs = pairs_of(documents)
+    blocks = list(encode(pairs, 9))
+    back = [decode_pairs(open_block(block.data, 9)) for block in blocks]
+    assert np.concatenate(back).tolist() == pairs.tolist()
+    covered = [(block.first, opened.first, opened.last) for block in blocks if (opened := open_block(block.data, 9))]
+    assert covered[0][0] == 0
+    assert covered[-1][2] == 0xFFFFFFFF
+    assert all(
+        mine[2] + 1 == following[0] == following[1] for mine, following in pairwise(covered)
+    )
+
+
+@given(st.lists(st.integers(0, 2**31), min_size=1, max_size=200, unique=True).map(sorted))
+def test_one_list_comes_back_by_its_gram(documents: list[int]) -> None:
+    pairs = np.array([(7 << 32) | document for document in documents], np.uint64)
+    (block,) = (open_block(block.data, 1) for block in encode(pairs, 1))
+    start, end = block.span(7)
+    assert decode(block.payload[start:end]).tolist() == documents
+    assert block.span(8) == (0, 0)
+
+
+@given(st.data())
+def test_any_flipped_bit_is_noticed(data: st.DataObject) -> None:
+    (block,) = encode(pairs_of([grams_of(b"some text to index"), grams_of(b"other text")]), 3)
+    at = data.draw(st.integers(0, len(block.data) * 8 - 1))
+    broken = bytearray(block.data)
+    broken[at // 8] ^= 1 << at % 8
+    with pytest.raises(DamagedBlock):
+        open_block(bytes(broken), 3)
+
+
+def test_a_block_of_another_segment_is_damage() -> None:
+    (block,) = encode(pairs_of([grams_of(b"some text to index")]), 3)
+    with pytest.raises(DamagedBlock):
+        open_block(block.data, 4)

@@ -1,0 +1,245 @@
+"""The index database: what is written is read, merged, found damaged, set aside."""
+
+import hashlib
+import random
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashgrep.daemon.prepare import prepare
+from flashgrep.index import schema
+from flashgrep.index.reader import Reader
+from flashgrep.index.rows import FileRow
+from flashgrep.index.schema import Damaged
+from flashgrep.index.table import FileTable
+from flashgrep.index.words import match_any
+from flashgrep.index.writer import Writer
+from flashgrep.pattern import ANYTHING, NOTHING, Pattern
+
+NAMES = [b"one.py", b"two.py", b"three.py", b"copy of one.py", b"binary.bin", b"empty"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    root.mkdir()
+    words = ["alpha", "beta", "gamma", "delta"]
+    for at, name in enumerate(["one.py", "two.py", "three.py"]):
+        (root / name).write_text(f"def {words[at]}_function(): return {words[at + 1]}\n")
+    (root / "copy of one.py").write_bytes((root / "one.py").read_bytes())
+    (root / "binary.bin").write_bytes(b"\0\1\2")
+    (root / "empty").touch()
+    return root
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(tmp_path / "index.db")
+    yield writer
+    writer.close()
+
+
+def store(writer: Writer, tree: Path, names: list[bytes]) -> list[FileRow]:
+    done = prepare(bytes(tree), names, writer.reserve(len(names)), None, 1 << 20)
+    return writer.put(done.reserved, done.texts, done.blocks, done.files, done.gone)[1]
+
+
+def found(reader: Reader, text: str) -> set[bytes]:
+    table = FileTable.of(reader.files())
+    blobs = reader.candidates(Pattern(texts=(text,), mode="literal").grams())
+    assert blobs is not None
+    return {table.paths[at] for at in table.places(blobs)}
+
+
+def test_files_are_found_by_their_grams_and_copies_share_a_text(writer: Writer, tree: Path, tmp_path: Path) -> None:
+    rows = {row.path: row for row in store(writer, tree, NAMES)}
+    assert rows[b"one.py"].blob == rows[b"copy of one.py"].blob
+    assert rows[b"binary.bin"].skip == "binary"
+    reader = Reader(tmp_path / "index.db")
+    assert found(reader, "alpha_function") == {b"one.py", b"copy of one.py"}
+    assert found(reader, "gamma") == {b"two.py", b"three.py"}
+    assert found(reader, "nowhere") == set()
+    assert found(reader, "bet") >= {b"one.py", b"copy of one.py", b"two.py"}
+    assert reader.candidates(ANYTHING) is None
+    nothing = reader.candidates(NOTHING)
+    assert nothing is not None
+    assert not len(nothing)
+    reader.close()
+
+
+def test_a_gone_file_and_a_changed_one_leave_no_trace_in_answers(writer: Writer, tree: Path, tmp_path: Path) -> None:
+    store(writer, tree, NAMES)
+    (tree / "one.py").write_text("epsilon\n")
+    (tree / "two.py").unlink()
+    store(writer, tree, [b"one.py", b"two.py"])
+    reader = Reader(tmp_path / "index.db")
+    assert found(reader, "alpha_function") == {b"copy of one.py"}
+    assert found(reader, "epsilon") == {b"one.py"}
+    assert b"two.py" not in {row.path for row in reader.files()}
+    reader.close()
+
+
+def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tree: Path, tmp_path: Path) -> None:
+    rng = random.Random(5)
+    names = [f"f{at}.txt" for at in range(40)]
+    for name in names:
+        (tree / name).write_text(" ".join(rng.choices(["spam", "eggs", "bacon", "tomato", "herring"], k=3)) + name)
+        store(writer, tree, [name.encode()])
+    for name in names[:20]:
+        (tree / name).unlink()
+        store(writer, tree, [name.encode()])
+    reader = Reader(tmp_path / "index.db")
+    questions = ["spam", "eggs bacon", "herring", "tomato spam", "f3.txt", "f33.t"]
+    before = {text: found(reader, text) for text in questions}
+    assert any(before.values())
+    writer.merge(writer.segments())
+    assert len(writer.segments()) == 1
+    assert {text: found(reader, text) for text in questions} == before
+    assert reader.size().blobs == 20
+    assert writer.connection.execute("SELECT count(*) FROM blob").fetchone() == (20,)
+    assert writer.connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+    reader.close()
+
+
+def test_words_rank_the_text_that_has_more_of_them_first(writer: Writer, tree: Path, tmp_path: Path) -> None:
+    (tree / "both.py").write_text("parseHTTPHeader(connection)\n")
+    (tree / "half.py").write_text("header\n" + "other words\n" * 20)
+    rows = store(writer, tree, [b"both.py", b"half.py"])
+    from_blob = {row.blob: row.path for row in rows}
+    writer.put_words([(row.blob, "", "parsehttpheader parse http header connection") for row in rows[:1]])
+    writer.put_words([(row.blob, "", "header other words other words") for row in rows[1:]])
+    reader = Reader(tmp_path / "index.db")
+    ranked = reader.ranked(match_any("parse the HTTP header"), 10)
+    assert [from_blob[blob] for blob, _ in ranked] == [b"both.py", b"half.py"]
+    assert ranked[0][1] > ranked[1][1]
+    reader.close()
+
+
+def damage_checksum(file: Path) -> None:
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE path SET blob = blob + 1 WHERE skip = ''")
+    connection.commit()
+    connection.close()
+
+
+def damage_segment(file: Path) -> None:
+    connection = sqlite3.connect(file)
+    connection.execute("DELETE FROM segment")
+    connection.commit()
+    connection.close()
+
+
+def damage_truncate(file: Path) -> None:
+    with file.open("r+b") as handle:
+        handle.truncate(file.stat().st_size // 2)
+
+
+def damage_empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def damage_foreign(file: Path) -> None:
+    file.unlink()
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE recipes (name)")
+    connection.commit()
+    connection.close()
+
+
+def damage_noise(file: Path) -> None:
+    file.write_bytes(hashlib.sha256(b"noise").digest() * 1000)
+
+
+def damage_format(file: Path) -> None:
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE meta SET value = -1 WHERE key = 'format'")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_checksum,
+        damage_segment,
+        damage_truncate,
+        damage_empty,
+        damage_foreign,
+        damage_noise,
+        damage_format,
+    ],
+)
+def test_a_damaged_index_is_told_from_a_good_one(tree: Path, tmp_path: Path, damage: object) -> None:
+    file = tmp_path / "index.db"
+    writer = Writer(file)
+    store(writer, tree, NAMES)
+    writer.close()
+    assert callable(damage)
+    damage(file)
+    with pytest.raises(Damaged):
+        _read_all(file)
+
+
+def _read_all(file: Path) -> None:
+    reader = Reader(file)
+    try:
+        reader.files()
+        reader.candidates(Pattern(texts=("alpha_function",), mode="literal").grams())
+    finally:
+        reader.close()
+
+
+def test_a_flipped_bit_in_postings_is_found_when_they_are_read(tree: Path, tmp_path: Path) -> None:
+    file = tmp_path / "index.db"
+    writer = Writer(file)
+    store(writer, tree, NAMES)
+    data = bytearray(writer.connection.execute("SELECT data FROM gram_block").fetchone()[0])
+    data[-1] ^= 4
+    writer.connection.execute("UPDATE gram_block SET data = ?", [bytes(data)])
+    writer.close()
+    with pytest.raises(Damaged):
+        _read_all(file)
+
+
+def test_a_set_aside_index_makes_room_and_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "index.db"
+    file.write_bytes(b"broken")
+    aside = schema.set_aside(file)
+    assert aside is not None
+    assert aside.read_bytes() == b"broken"
+    assert not file.exists()
+    Writer(file).close()
+    assert schema.set_aside(tmp_path / "nothing.db") is None
+
+
+def test_the_table_finds_places_by_few_and_by_many_texts() -> None:
+    rows = [FileRow(b"p%05d" % at, at % 700 + 1, "", 1, 1, 1, 1) for at in range(3000)]
+    table = FileTable.of(rows)
+    for blobs in (np.arange(1, 5), np.arange(1, 1500)):
+        wanted = [at for at, row in enumerate(rows) if row.blob in set(blobs.tolist())]
+        assert table.places(blobs).tolist() == wanted
+
+
+def test_the_table_takes_changes_as_a_dictionary_does() -> None:
+    rng = random.Random(7)
+    table, truth = FileTable(), dict[bytes, FileRow]()
+    for _ in range(60):
+        fresh = [
+            FileRow(
+                b"%d" % rng.randrange(50), rng.randrange(9), rng.choice(["", "", "binary"]), 1, 2, 3, rng.randrange(9)
+            )
+            for _ in range(rng.randrange(6))
+        ]
+        gone = [b"%d" % rng.randrange(50) for _ in range(rng.randrange(4))]
+        gone = [path for path in gone if path not in {row.path for row in fresh}]
+        table = table.with_changes(fresh, gone)
+        truth.update({row.path: row for row in fresh})
+        for path in gone:
+            truth.pop(path, None)
+        assert table.paths == sorted(truth)
+        assert table.columns[:, 0].tolist() == [truth[path].blob for path in table.paths]
+        assert table.columns[:, 4].tolist() == [truth[path].inode for path in table.paths]
+        assert table.skipped == {path: row.skip for path, row in truth.items() if row.skip}
