@@ -5,21 +5,21 @@ parses the arguments and renders the answer; arguments and output travel as thei
 because file names need not be UTF-8.
 """
 
-import json
 import os
 import sys
 from importlib import import_module
-from socket import socket
 
 from flashgrep.places import Places, state_folder
 from flashgrep.pump import pump
-from flashgrep.reach import StartFailed, connect
+from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder
 
 HOT = frozenset(
     {"query", "files", "glob", "symbol", "slice", "read", "stats"}
     | {"write-code", "batch-write-code", "bootstrap-skill"}
 )
 """Commands that the daemon parses and renders."""
+WRITING = frozenset({"write-code", "batch-write-code"})
+"""Those of them that are not asked twice when the daemon ends in between: the first may have been heard."""
 LOCAL = frozenset({"index", "projects", "config", "daemon", "doctor", "uninstall", "version", "--help", "--version"})
 """Commands that this process runs itself."""
 RPC = "rpc"
@@ -27,8 +27,6 @@ MCP = "mcp"
 ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-Answer = dict[str, dict[str, str]]
-"""A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
 LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.shim"
 
@@ -45,23 +43,6 @@ def main() -> int:
     except (OSError, ValueError) as error:
         os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
         return ERROR
-
-
-def ask(connection: socket, method: str, params: dict[str, object]) -> Answer:
-    """Send one request and return its response.
-
-    Raises:
-        StartFailed: the daemon ended first.
-
-    """
-    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    connection.sendall(json.dumps(request).encode() + b"\n")
-    return _answer(connection)
-
-
-def as_latin1(text: str) -> str:
-    """Return a path or an argument as JSON can carry it: its bytes, each as one character."""
-    return os.fsencode(text).decode("latin-1")
 
 
 def _run(arguments: list[str]) -> int:
@@ -112,9 +93,19 @@ def _hot(arguments: list[str]) -> int:
         "color": _wants_color(),
         "width": _width(),
     }
-    with connect(Places(state_folder(os.environ)), os.environ) as connection:
-        answer = ask(connection, "$/cli", request)
+    places = Places(state_folder(os.environ))
+    try:
+        answer = _ask(places, request)
+    except ConnectionError:  # it was ending, idle or told to, as we came: the next one answers
+        if arguments[0] in WRITING:
+            raise
+        answer = _ask(places, request)
     return _show(answer)
+
+
+def _ask(places: Places, request: dict[str, object]) -> Answer:
+    with connect(places, os.environ) as connection:
+        return ask(connection, "$/cli", request)
 
 
 def _wants_color() -> bool:
@@ -126,17 +117,6 @@ def _width() -> int:
         return os.get_terminal_size(1).columns or 80
     except OSError:
         return 80
-
-
-def _answer(connection: socket) -> Answer:
-    pieces: list[bytes] = []
-    while not pieces or not pieces[-1].endswith(b"\n"):
-        piece = connection.recv(262_144)
-        if not piece:
-            raise StartFailed("the daemon ended before it answered; its log: fgrep daemon logs")
-        pieces.append(piece)
-    answer: Answer = json.loads(b"".join(pieces))
-    return answer
 
 
 def _show(answer: Answer) -> int:
@@ -159,16 +139,7 @@ def _rpc(arguments: list[str]) -> int:
     """Carry JSON-RPC lines between stdin, stdout and the daemon, bound to the project of the folder, if it has one."""
     if len(arguments) > 1:
         raise ValueError("usage: fgrep rpc [PATH]")
-    places = Places(state_folder(os.environ))
     folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
-    with connect(places, os.environ) as control:
-        answer = ask(control, "$/open", {"folder": as_latin1(folder), "adopt": bool(arguments)})
-        if "error" in answer:
-            return _show(answer)
-        socket_path = answer["result"]["socket"]
-        if socket_path is None:
-            pump(control)
-            return 0
-    with connect(places, os.environ, socket_path.encode("latin-1").decode(errors="surrogateescape")) as connection:
+    with connect_folder(Places(state_folder(os.environ)), os.environ, folder, adopt=bool(arguments)) as connection:
         pump(connection)
     return 0

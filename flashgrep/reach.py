@@ -1,6 +1,7 @@
 """Reaching the daemon: connect to it, and start it when none answers. Standard library only, and little of that."""
 
 import fcntl
+import json
 import os
 import select
 import socket
@@ -18,6 +19,10 @@ CONNECT_SECONDS = 5.0
 DAEMON_MODULE = "flashgrep.cli.run_daemon"
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A program of its own, run by its path."""
+
+
+Answer = dict[str, dict[str, str]]
+"""A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
 
 
 class StartFailed(OSError):
@@ -51,6 +56,44 @@ def try_connect(path: str) -> socket.socket | None:
     return found
 
 
+def ask(connection: socket.socket, method: str, params: dict[str, object]) -> Answer:
+    """Send one request and return its response.
+
+    Raises:
+        ConnectionError: the daemon ended first.
+
+    """
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    connection.sendall(json.dumps(request).encode() + b"\n")
+    return _answer(connection)
+
+
+def as_latin1(text: str) -> str:
+    """Return a path or an argument as JSON can carry it: its bytes, each as one character."""
+    return os.fsencode(text).decode("latin-1")
+
+
+def connect_folder(places: Places, environ: Mapping[str, str], folder: str, *, adopt: bool) -> socket.socket:
+    """Return a connection bound to the project ``folder`` lies in; if in none, to no project.
+
+    ``adopt``: make the folder a project if it lies in none.
+
+    Raises:
+        StartFailed: the daemon could not be started, or the folder cannot be a project.
+
+    """
+    control = connect(places, environ)
+    answer = ask(control, "$/open", {"folder": as_latin1(folder), "adopt": adopt})
+    if "error" in answer:
+        control.close()
+        raise StartFailed(answer["error"]["message"])
+    path = answer["result"]["socket"]
+    if path is None:  # no project, or one in a folder that cannot hold a socket: then the daemon has bound this one
+        return control
+    control.close()
+    return connect(places, environ, os.fsdecode(path.encode("latin-1")))
+
+
 def start(places: Places, environ: Mapping[str, str]) -> None:
     """Start the daemon unless one answers by now; of many callers at once one starts it and the others wait.
 
@@ -69,6 +112,17 @@ def start(places: Places, environ: Mapping[str, str]) -> None:
             found.close()
     finally:
         os.close(lock)
+
+
+def _answer(connection: socket.socket) -> Answer:
+    pieces: list[bytes] = []
+    while not pieces or not pieces[-1].endswith(b"\n"):
+        piece = connection.recv(262_144)
+        if not piece:
+            raise ConnectionResetError("the daemon ended before it answered; its log: fgrep daemon logs")
+        pieces.append(piece)
+    answer: Answer = json.loads(b"".join(pieces))
+    return answer
 
 
 def _spawn(places: Places, environ: Mapping[str, str]) -> None:

@@ -176,7 +176,10 @@ def test_an_interrupted_command_ends_quietly(cold_daemon: DaemonAtHand) -> None:
     pid = cold_daemon.status()["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        with subprocess.Popen([FGREP, "stats"], stderr=subprocess.PIPE, env=cold_daemon.environ, cwd="/") as waiting:
+        command, nothing = [FGREP, "stats"], subprocess.DEVNULL  # so that the only socket it has is its own
+        with subprocess.Popen(
+            command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, env=cold_daemon.environ, cwd="/"
+        ) as waiting:
             until = time.monotonic() + BOUND
             while not _is_connected(waiting.pid):
                 assert time.monotonic() < until

@@ -8,9 +8,8 @@ from typing import Any, NoReturn, cast
 
 import typer
 
-from flashgrep.client import ask
 from flashgrep.places import Places, state_folder
-from flashgrep.reach import connect, try_connect
+from flashgrep.reach import ask, connect, try_connect
 
 ERROR = 2
 

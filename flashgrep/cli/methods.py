@@ -23,6 +23,7 @@ SHORT_NAMES = {"list_files": "files", "get_symbol": "symbol", "get_slice": "slic
 """Commands whose name is not the method's with dashes."""
 POSITIONAL = {
     "list_files": ("filter",),
+    "glob": ("pattern",),
     "get_slice": ("file_path", "start_line", "end_line"),
     "read_code": ("file_path",),
     "write_code": ("file_path",),

@@ -80,8 +80,9 @@ class Control:
         root = root_of(workspace)
         try:
             socket = _as_latin1(await self.wires.open_project(root))
-        except Unavailable:  # a read-only folder: the caller goes on over the control socket
+        except Unavailable:  # a read-only folder: the caller goes on over this connection
             socket = None
+            context.session.projects = (str(root),)
         return {"root": _as_latin1(str(root)), "name": workspace.name, "socket": socket}
 
     async def indexing(self, context: RequestContext, params: Any) -> dict[str, Any]:

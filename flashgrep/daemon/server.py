@@ -19,7 +19,6 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.daemon.control import Control
 from flashgrep.daemon.wires import Wires
-from flashgrep.errors import Unavailable
 from flashgrep.handlers import REGISTRY
 from flashgrep.places import PRIVATE_FILE, Places
 from flashgrep.rpc.auth import auth_extension
@@ -49,25 +48,35 @@ class Daemon:
     async def run(self, ready: Callable[[], None]) -> None:
         """Serve until told to stop; ``ready`` is called once every wire listens."""
         stopping = anyio.Event()
-        async with (
-            Catalogue(
-                state_dir=Path(self.places.state), settings=self.settings, settings_for=self.settings_for
-            ) as catalogue,
-            anyio.create_task_group() as tasks,
-        ):
-            wires = self._wires(catalogue, tasks, stopping)
-            await tasks.start(_stop_on_signals, stopping)
-            await self._open(wires, catalogue)
-            tasks.start_soon(self._stop_when_idle, wires, stopping)
-            self.log.info("started", version=__version__, pid=os.getpid(), tcp=wires.tcp)
-            ready()
-            await stopping.wait()
-            self.log.info("stopping", clients=wires.clients)
-            await wires.dispatcher.shutdown(GRACE_SECONDS)
+        async with anyio.create_task_group() as tasks:
+            wires = Wires(self.places, self.settings, tasks)
+            catalogue = self._catalogue(wires, tasks)
+            async with catalogue:
+                self._dispatch(wires, catalogue, stopping)
+                await self._serve(wires, catalogue, stopping, ready)
             tasks.cancel_scope.cancel()
 
-    def _wires(self, catalogue: Catalogue, tasks: anyio.abc.TaskGroup, stopping: anyio.Event) -> Wires:
-        wires = Wires(self.places, self.settings, tasks)
+    async def _serve(
+        self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event, ready: Callable[[], None]
+    ) -> None:
+        await wires.tasks.start(_stop_on_signals, stopping)
+        await self._open(wires, catalogue)
+        wires.tasks.start_soon(self._stop_when_idle, wires, stopping)
+        self.log.info("started", version=__version__, pid=os.getpid(), tcp=wires.tcp)
+        ready()
+        await stopping.wait()
+        self.log.info("stopping", clients=wires.clients)
+        await wires.dispatcher.shutdown(GRACE_SECONDS)
+
+    def _catalogue(self, wires: Wires, tasks: anyio.abc.TaskGroup) -> Catalogue:
+        def settings_for(root: Path) -> Settings:
+            """Return the settings of a project that is being opened, by whatever call, and open its socket."""
+            tasks.start_soon(wires.offer_project, root)
+            return self.settings_for(root)
+
+        return Catalogue(state_dir=Path(self.places.state), settings=self.settings, settings_for=settings_for)
+
+    def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> None:
         extensions = {
             "$/cli": self.cli,
             "auth": auth_extension(lambda: token(self.places), may_write=not self.settings.read_only),
@@ -75,15 +84,13 @@ class Daemon:
         }
         limits = _limits(self.settings)
         wires.dispatcher = Dispatcher(REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions)
-        return wires
 
     async def _open(self, wires: Wires, catalogue: Catalogue) -> None:
         token(self.places)
         await wires.open_control()
         await wires.open_tcp()
         for info in catalogue.projects():
-            with suppress(Unavailable):  # logged, and shown by status; the other wires serve the project
-                await wires.open_project(info.root)
+            await wires.offer_project(info.root)
 
     async def _stop_when_idle(self, wires: Wires, stopping: anyio.Event) -> None:
         limit = self.settings.idle_exit_minutes * 60

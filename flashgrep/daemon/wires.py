@@ -43,6 +43,7 @@ class Wires:
     """Roots whose socket could not be opened, and why."""
     _projects: dict[Path, anyio.CancelScope] = field(default_factory=dict)
     _listeners: int = 0
+    _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def clients(self) -> int:
@@ -73,8 +74,12 @@ class Wires:
 
         """
         path = project_socket(str(root))
-        if root in self._projects:
-            return path
+        async with self._opening:
+            if root not in self._projects:
+                await self._open_project(root, path)
+        return path
+
+    async def _open_project(self, root: Path, path: str) -> None:
         try:
             _make_folder(root)
             _refuse_live(path)
@@ -84,7 +89,11 @@ class Wires:
             self.dispatcher.log.warning("no project socket", root=str(root), problem=str(error))
             raise Unavailable(f"no socket for {root}: {error}", reason="socket_unavailable", path=path) from None
         self.problems.pop(str(root), None)
-        return path
+
+    async def offer_project(self, root: Path) -> None:
+        """Listen on a project's own socket if that can be; ``problems`` says why not."""
+        with suppress(Unavailable):
+            await self.open_project(root)
 
     def close_project(self, root: Path) -> None:
         """Close a project's socket and hang up on its clients."""
