@@ -8,6 +8,7 @@ value is kept. A project's own file comes with the repository and may be hostile
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,9 @@ from flashgrep.errors import BadSetting
 ENV_PREFIX = "FLASHGREP_"
 NOT_SETTINGS = frozenset({"FLASHGREP_STATE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON"})
 """Variables with our prefix that are no settings: where the state lives, a secret, the interpreter of scripts."""
+
+PLAIN_PREFIX = "MCP_"
+"""Variables of the section ``mcp`` are also read without our prefix, as hosts set them; FLASHGREP_MCP_… comes after."""
 
 MIB = 1024 * 1024
 PROJECT: dict[str, Any] = {"project": True}
@@ -40,6 +44,24 @@ class Tcp(_Section):
     port: int = Field(
         7777, ge=0, le=65535, description="Port to listen on; the next free one when it is taken, any free one for 0."
     )
+
+
+class Http(_Section):
+    """The HTTP wire."""
+
+    enabled: bool = Field(False, description="Listen on HTTP; `fgrep serve` does so for as long as it runs.")
+    port: int = Field(7778, ge=0, le=65535, description="Port on 127.0.0.1; any free one for 0.")
+
+
+class Mcp(_Section):
+    """The Model Context Protocol."""
+
+    enabled: bool = Field(True, description="Speak the Model Context Protocol; bare JSON-RPC is spoken in any case.")
+    transport: Literal["stdio", "http", "both"] = Field(
+        "both", description="Where it is spoken: stdio and the sockets behind it, HTTP, or both."
+    )
+    server_name: str = Field("flashgrep", min_length=1, max_length=40, description="Name the server tells clients.")
+    server_version: str = Field("", max_length=40, description="Version it tells; empty: flashgrep's own.")
 
 
 class Index(_Section):
@@ -117,6 +139,8 @@ class Settings(_Section):
         120, gt=0, le=86_400, description="Deadline of a call that names none, in seconds."
     )
     tcp: Tcp = Field(default_factory=Tcp, description="The loopback TCP wire.")
+    http: Http = Field(default_factory=Http, description="The HTTP wire.")
+    mcp: Mcp = Field(default_factory=Mcp, description="The Model Context Protocol.")
     index: Index = Field(default_factory=Index, description="What is indexed.")
     query: Query = Field(default_factory=Query, description="Answers' defaults.")
     read: Read = Field(default_factory=Read, description="Bounds on reading.")
@@ -263,12 +287,24 @@ def _confined(table: dict[str, Any], source: str, user: Mapping[str, Any]) -> di
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in declared()}
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = _from_plain(environ)
     for name, text in environ.items():
         if name in names:
             found[names[name]] = text
         elif name.startswith(ENV_PREFIX) and name not in NOT_SETTINGS:
             raise _unknown("environment", name, sorted(names))
+    return found
+
+
+def _from_plain(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what variables like MCP_ENABLED say; others use such names too, so a value we cannot use is not ours."""
+    found: dict[str, Any] = {}
+    for key in (key for key, _ in declared() if key.startswith("mcp.")):
+        text = environ.get(PLAIN_PREFIX + key.removeprefix("mcp.").upper())
+        if text is not None:
+            with suppress(BadSetting):
+                _check_alone("environment", {key: text})
+                found[key] = text
     return found
 
 

@@ -17,7 +17,8 @@
     ├── DeadlineExceeded               -32004  deadline_exceeded
     ├── Cancelled                      -32800  cancelled
     ├── Busy                           -32005  busy
-    └── Forbidden                      -32006  outside_root, read_only, auth_required
+    ├── Forbidden                      -32006  outside_root, read_only, auth_required
+    └── UnsupportedVersion             -32022  unsupported_version  (of the Model Context Protocol)
 
 Raise them anywhere; ``rpc.dispatch`` makes the JSON-RPC error of them, the command line the exit status.
 Messages are lower case, without a full stop, and name the path.
@@ -164,3 +165,10 @@ class Forbidden(FlashgrepError):
 
     code = -32006
     default_reason = "outside_root"
+
+
+class UnsupportedVersion(FlashgrepError):
+    """A revision of the Model Context Protocol we do not speak; ``data`` has ``supported`` and ``requested``."""
+
+    code = -32022
+    default_reason = "unsupported_version"

@@ -1,0 +1,114 @@
+"""What a model is told: the instructions every client gets, and the prompts a user can pick."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flashgrep.errors import InvalidParams
+
+INSTRUCTIONS = """\
+flashgrep answers questions about this project's code from a live index: exactly as a full scan of the disk would now, \
+in milliseconds. Prefer it to grep, find, ls and cat.
+
+Which tool: text or regex: query. Definition or uses of a name: get_symbol. Files by pattern: glob; by part of the \
+path: list_files. Lines of a file: get_slice. A symbol's code or a whole file within a budget: read_code. Change one \
+place: write_code; several, all or none: batch_write_code. How something works across files: code_research or \
+search_code, where listed. Index state: stats. bootstrap_skill gives a guide with worked calls.
+
+Work from small to large: query or get_symbol first, then get_slice around the hit. Paths are relative to the \
+project's root; lines and columns count from 1.
+
+Answers are bounded (about 8,000 tokens). `next`: pass it back as `cursor` with the same arguments. `truncated`: pass \
+the members of `continuation.cursor`. `coverage.complete` false: a time limit; narrow the question. Empty results with \
+`complete` true: it is not there. Pass `project` to ask another project than the connection's own.
+
+Before writing, read; pass the read's file_hash as precondition.expected_file_hash. A failed call has isError and an \
+object with code, message and data.reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a prompt asks its user for."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A message a user can send with a few words of their own in it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: tuple[Argument, ...]
+    text: Callable[..., str]
+
+    def listed(self) -> dict[str, Any]:
+        """Return the prompt as prompts/list has it."""
+        arguments = [{"name": one.name, "description": one.description, "required": True} for one in self.arguments]
+        return {"name": self.name, "title": self.title, "description": self.description, "arguments": arguments}
+
+
+def _bootstrap() -> str:
+    return (
+        "Call flashgrep's bootstrap_skill and follow what it returns for every search, read and write in this project. "
+        "Then call stats and tell in one line how far the index is."
+    )
+
+
+def _explore(question: str) -> str:
+    return (
+        f"Answer this question about the project: {question}\n\n"
+        "Find entry points with query and get_symbol (output: files first when there may be many hits), read the lines "
+        "around the best hits with get_slice, and follow the names that matter. Cite each claim as path:line. "
+        "Say what you did not look at."
+    )
+
+
+def _trace(symbol: str) -> str:
+    return (
+        f"Trace {symbol} through the project.\n\n"
+        "get_symbol gives its definition and uses; read each with read_code or get_slice. Tell who calls it, what it "
+        "calls, and what data goes in and out, as a list from callers down to callees with path:line for each step."
+    )
+
+
+PROMPTS = {
+    prompt.name: prompt
+    for prompt in (
+        Prompt("bootstrap", "Start with flashgrep", "Teach the model flashgrep's methods.", (), _bootstrap),
+        Prompt(
+            "explore",
+            "Explore the code",
+            "Answer a question about the code, with places.",
+            (Argument("question", "What you want to know."),),
+            _explore,
+        ),
+        Prompt(
+            "trace",
+            "Trace a symbol",
+            "Follow a function, type or variable to its callers and callees.",
+            (Argument("symbol", "The name to follow."),),
+            _trace,
+        ),
+    )
+}
+
+
+def prompt_message(name: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a prompt as prompts/get has it.
+
+    Raises:
+        InvalidParams: no prompt has the name, or an argument is missing.
+
+    """
+    prompt = PROMPTS.get(name) if isinstance(name, str) else None
+    if prompt is None:
+        raise InvalidParams(f"unknown prompt: {name}", allowed=list(PROMPTS))
+    given = {one.name: arguments.get(one.name) for one in prompt.arguments}
+    missing = [name for name, value in given.items() if not isinstance(value, str) or not value.strip()]
+    if missing:
+        raise InvalidParams(f"{prompt.name}: {missing[0]}: a text is required", field=missing[0])
+    content = {"type": "text", "text": prompt.text(**given)}
+    return {"description": prompt.description, "messages": [{"role": "user", "content": content}]}
