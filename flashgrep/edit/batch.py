@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from flashgrep.edit.change import LineEdit, Span, overlap
 from flashgrep.edit.commit import Change, NotCommitted, commit_all, commit_one

@@ -4,7 +4,9 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.faults import as_base64, is_shown_whole, missing, named, shown

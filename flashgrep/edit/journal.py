@@ -90,7 +90,7 @@ class Journal:
         with telling(b".flashgrep/journal"):
             self._add({"state": "commit", "entries": [_packed(each) for each in entries]})
             os.fsync(self._file)
-            _sync(self._folder)
+            os.fsync(self._folder)
 
     def abort(self) -> None:
         """Decide that nothing of it happens after all."""
@@ -122,7 +122,7 @@ def recover(root: Root) -> list[Recovered]:
     folder = root.open_state(_FOLDER)
     try:
         with telling(b".flashgrep/journal", "directory"):
-            names = [os.fsencode(name) for name in _names(folder)]
+            names = [os.fsencode(name) for name in sorted(os.listdir(folder))]
         return [done for name in names if (done := _recover(root, folder, name)) is not None]
     finally:
         os.close(folder)
@@ -253,19 +253,3 @@ def _unpacked_version(found: list[int] | None) -> Version | None:
         return None
     inode, size, modified = found
     return (inode, size, modified)
-
-
-def _names(folder: int) -> list[str]:
-    descriptor = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        return sorted(os.listdir(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def _sync(folder: int) -> None:
-    descriptor = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

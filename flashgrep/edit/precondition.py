@@ -1,7 +1,9 @@
 """What a caller believes of a file before it is written, and every point in which that is wrong."""
 
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from flashgrep.edit.change import LineEdit, Lines
 from flashgrep.edit.faults import shown

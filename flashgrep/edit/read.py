@@ -3,9 +3,10 @@
 import codecs
 import os
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.faults import as_base64, is_shown_whole, shown

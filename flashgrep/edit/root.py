@@ -148,7 +148,7 @@ class Root:
         for name in names:
             with telling(STATE_FOLDER, "directory"):
                 try:
-                    below = _make_and_open(name, descriptor)
+                    below = _make_and_open(name, descriptor, _LISTING, 0o700)
                 finally:
                     os.close(descriptor)
             descriptor = below
@@ -245,7 +245,7 @@ class _Walk:
     def _open_missing(self, name: bytes) -> int:
         with telling(self._asked):
             if self._parents:
-                return _make_and_open(name, self._folders[-1], mode=0o777)
+                return _make_and_open(name, self._folders[-1], _FOLDER, 0o777)
             return os.open(name, _FOLDER, dir_fd=self._folders[-1])
 
     def _link(self, name: bytes) -> bytes | None:
@@ -305,7 +305,7 @@ def _is_link(place: Place) -> bool:
     return status is not None and stat.S_ISLNK(status.st_mode)
 
 
-def _make_and_open(name: bytes, folder: int, mode: int = 0o700) -> int:
+def _make_and_open(name: bytes, folder: int, flags: int, mode: int) -> int:
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, mode, dir_fd=folder)
-    return os.open(name, _FOLDER, dir_fd=folder)
+    return os.open(name, flags, dir_fd=folder)

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from flashgrep.edit.change import Edit, LineEdit, Lines, Span, applied, line_count, lines_of, spans
 from flashgrep.edit.commit import Change, commit_one

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NotRequired, ParamSpec, TypedDict, TypeVar
+from typing import NotRequired, ParamSpec, TypeVar
 
 from anyio.to_thread import run_sync
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.edit import files, tree
 from flashgrep.edit.entries import FileEntry, ListAsk, list_folder, stat_entry
