@@ -4,6 +4,7 @@ from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import CharSet
 from flashgrep.pattern.cursor import Cursor, Flags
+from flashgrep.pattern.edges import beside
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.parse import parse
 
@@ -88,7 +89,7 @@ def _as_class(parts: tuple[Node, ...]) -> Chars | None:
 
 def as_word(node: Node) -> Node:
     """Wrap `node` so that no word character stands beside it (`rg -w`)."""
-    return Concat((Look("half_start"), node, Look("half_end")))
+    return beside(Look("half_end"), beside(Look("half_start"), node, first=True), first=False)
 
 
 def as_line(node: Node, *, crlf: bool) -> Node:

@@ -6,6 +6,7 @@ import re2
 from re2 import _re2
 
 from flashgrep.errors import BadPattern
+from flashgrep.pattern.charset import ASCII_WORD, LAST_ASCII
 from flashgrep.pattern.looks import word_after, word_before
 
 Span = tuple[int, int]
@@ -15,6 +16,8 @@ NONE: Span = (-1, -1)
 MAX_MEM = 8 << 20
 # For patterns whose program alone is larger than the usual allowance (`\w{50}` in Unicode).
 LARGE_MEM = 96 << 20
+_WORD = frozenset(ASCII_WORD)
+_NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
 _BOTH = re2._Anchor.ANCHOR_BOTH  # noqa: SLF001 # as above
 
@@ -56,10 +59,19 @@ class WordFinder:
         start = data.find(self._needle, pos, end)
         while start >= 0:
             stop = start + self._length
-            if word_before(data, start) is False and word_after(data, stop) is False:
+            if _apart(data, start, stop):
                 return start, stop
             start = data.find(self._needle, start + 1, end)
         return NONE
+
+
+def _apart(data: bytes, start: int, stop: int) -> bool:
+    """Tell whether no word character touches the span; bytes of ASCII are looked up, the rest decoded."""
+    before = data[start - 1] if start else _NEITHER
+    after = data[stop] if stop < len(data) else _NEITHER
+    if before <= LAST_ASCII and after <= LAST_ASCII:
+        return not (before in _WORD or after in _WORD)
+    return word_before(data, start) is False and word_after(data, stop) is False
 
 
 class Re2Finder:

@@ -7,9 +7,11 @@ So "\n" is only ever a gram's last byte, and a window of blanks is unknown, neve
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 GRAM = 4
-MAX_PARTS = 64  # More terms narrow nothing further and cost the index a posting list each.
+MAX_PARTS = 64  # More narrow nothing further and cost the index a posting list each.
+MAX_TERMS = 512  # Grams in one expression altogether.
 _BLANKS = b" \t\r\n"
 
 
@@ -51,29 +53,52 @@ NOTHING = AnyOf(())
 
 
 def all_of(parts: Iterable[GramExpr]) -> GramExpr:
-    """Return the conjunction, flattened; what a stricter part implies is left out, and so is what exceeds the bound."""
+    """Return the conjunction, flattened, without what a stricter part implies or what exceeds the bounds."""
     flat: dict[GramExpr, None] = {}
     for part in parts:
         flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
     if NOTHING in flat:
         return NOTHING
     kept = [part for part in flat if not _implied(part, flat)]
-    kept.sort(key=lambda part: not isinstance(part, Gram))  # grams first: they are worth most where we must cut
-    return kept[0] if len(kept) == 1 else AllOf(tuple(kept[:MAX_PARTS]))
+    kept.sort(key=_size)  # grams first, then short disjunctions: they are worth most where we must cut
+    sizes = accumulate(map(_size, kept))
+    kept = [part for part, size in zip(kept[:MAX_PARTS], sizes, strict=False) if size <= MAX_TERMS]
+    return kept[0] if len(kept) == 1 else AllOf(tuple(kept))
 
 
 def any_of(parts: Iterable[GramExpr]) -> GramExpr:
-    """Return the disjunction, flattened; alternatives that a weaker one covers are left out; too many are anything."""
+    """Return the disjunction of grams and of conjunctions of grams; what a weaker alternative covers is left out.
+
+    Disjunctions within an alternative are dropped in favour of its grams, so no expression is deeper than three;
+    more than `MAX_PARTS` alternatives are anything.
+    """
     flat: dict[GramExpr, None] = {}
     for part in parts:
-        flat.update(dict.fromkeys(part.parts if isinstance(part, AnyOf) else (part,)))
-    if ANYTHING in flat or len(flat) > MAX_PARTS * MAX_PARTS:
+        flat.update(dict.fromkeys(_alternatives(part)))
+    if ANYTHING in flat or len(flat) > MAX_PARTS * 2:
         return ANYTHING
     terms = {part: _terms(part) for part in flat}
-    kept = [part for part in flat if not any(other != part and terms[other] < terms[part] for other in flat)]
+    kept = [part for part in flat if not any(terms[other] < terms[part] for other in flat)]
     if len(kept) > MAX_PARTS:
         return ANYTHING
+    most = max(2, MAX_TERMS // max(1, len(kept)))
+    kept = [AllOf(_spread(part.parts, most)) if isinstance(part, AllOf) else part for part in kept]
     return kept[0] if len(kept) == 1 else AnyOf(tuple(kept))
+
+
+def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
+    if isinstance(part, AnyOf):
+        return part.parts
+    if isinstance(part, Gram) or not part.parts:
+        return (part,)
+    grams = tuple(inner for inner in part.parts if isinstance(inner, Gram))
+    if not grams:
+        return _alternatives(part.parts[0])
+    return (grams[0] if len(grams) == 1 else AllOf(grams),)
+
+
+def _size(part: GramExpr) -> int:
+    return 1 if isinstance(part, Gram) else sum(map(_size, part.parts))
 
 
 def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
@@ -81,7 +106,7 @@ def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
     pieces = text.split(b"\n")
     lines = [piece + b"\n" for piece in pieces[:-1]] + pieces[-1:]
     found = [gram for line in lines for gram in _windows(line)]
-    return all_of(found if len(found) <= most else _spread(found, most))
+    return all_of(_spread(tuple(found), most))
 
 
 def _windows(line: bytes) -> list[Gram]:
@@ -93,9 +118,11 @@ def _windows(line: bytes) -> list[Gram]:
     return [Gram(window) for window in windows if window.strip(_BLANKS)]
 
 
-def _spread(grams: list[Gram], most: int) -> list[Gram]:
-    """Choose `most` grams at even distances, the last included: they overlap least."""
-    return [grams[index * (len(grams) - 1) // (most - 1)] for index in range(most)]
+def _spread(parts: "tuple[GramExpr, ...]", most: int) -> "tuple[GramExpr, ...]":
+    """Choose at most `most` parts at even distances, the last included: the grams of a text then overlap least."""
+    if len(parts) <= most:
+        return parts
+    return tuple(parts[index * (len(parts) - 1) // (most - 1)] for index in range(most))
 
 
 def _implied(part: GramExpr, others: Iterable[GramExpr]) -> bool:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from flashgrep.pattern.build import can_match_newline, plain_bytes
+from flashgrep.pattern.expand import Expander
 from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Span, WordFinder
 from flashgrep.pattern.nodes import Concat, Look, Node
 from flashgrep.pattern.simulate import Simulation
-from flashgrep.pattern.translate import Kind, translate
+from flashgrep.pattern.translate import Kind, check_weight, translate
 
 
 class LineMatch(NamedTuple):
@@ -30,9 +31,14 @@ class Matcher:
         self._literal = _literal_finder(node)
         self._kinds: dict[Kind, tuple[Finder, bool]] = {}
         self._simulation: Simulation | None = None
-        self._capturing: Re2Finder | None = None
+        self._expander: Expander | None = None
         if self._literal is None:
-            self._finder(Kind(ascii=False, carriage=True))  # the largest program: what is too large fails here
+            check_weight(node)
+
+    @property
+    def crosses_lines(self) -> bool:
+        """Whether a match may go over a line end, so that matches are blocks of lines."""
+        return self._blocks
 
     def search(self, data: bytes) -> bool:
         """Tell whether any line matches."""
@@ -46,7 +52,7 @@ class Matcher:
         return (line for _, line in zip(range(limit), found, strict=False))
 
     def count_lines(self, data: bytes) -> int:
-        """Return how many lines match (for multi-line matches: how many lines they cover)."""
+        """Return how many lines match; where matches may cross lines, how many lines they cover."""
         if self._blocks:
             return sum(line.end_number - line.number + 1 for line in self._line_blocks(data, all_spans=False))
         finder, exact = self._finder(_kind(data))
@@ -56,7 +62,9 @@ class Matcher:
 
     def expand(self, data: bytes, span: Span, template: bytes) -> bytes:
         """Return `template` with `$1`, `${name}` and `$0` replaced by what the match at `span` captured (`rg -r`)."""
-        raise NotImplementedError
+        if self._expander is None:
+            self._expander = Expander(self._node)
+        return self._expander.expand(data, span, template)
 
     def _finder(self, kind: Kind) -> tuple[Finder, bool]:
         """Return the finder for this kind of text, and whether its matches need no confirmation."""
@@ -64,8 +72,8 @@ class Matcher:
             return self._literal, True
         found = self._kinds.get(kind)
         if found is None:
-            pattern, exact = translate(self._node, kind)
-            found = self._kinds[kind] = (Re2Finder(pattern), exact)
+            translation = translate(self._node, kind)
+            found = self._kinds[kind] = (Re2Finder(translation.pattern), translation.exact)
         return found
 
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
@@ -83,26 +91,26 @@ class Matcher:
                 if line_start == end:
                     return  # an empty match behind the last line end is on no line
             pos = line_end + 1
-            spans: tuple[Span, ...] = ((start, stop),)
+            confirming = finder if exact else self._confirming(data, line_start, line_end)
             if not exact:
-                spans = self._confirmed(data, line_start, line_end)
-                if not spans:
+                start, stop = confirming.find(data, line_start, line_end)
+                if start < 0:
                     continue
-                spans = _shown(spans, self._last(data, line_end)) if all_spans else spans[:1]
-            elif all_spans:
-                spans = _shown(_spans(finder, data, line_start, line_end), self._last(data, line_end))
+            spans = self._shown(confirming, data, line_start, line_end) if all_spans else ((start, stop),)
             number += data.count(b"\n", counted, line_start)
             counted = line_start
             yield LineMatch(number, number, line_start, line_end, spans)
 
-    def _confirmed(self, data: bytes, start: int, end: int) -> tuple[Span, ...]:
-        """Search one line by an exact finder: RE2 if the line is simpler than the file, else the simulation."""
+    def _confirming(self, data: bytes, start: int, end: int) -> Finder:
+        """Return an exact finder for one line: RE2 if the line is simpler than the file, else the simulation."""
         finder, exact = self._finder(_kind(data[start:end]))
-        return tuple(_spans(finder if exact else self._simulator(), data, start, end))
+        return finder if exact else self._simulator()
 
-    def _last(self, data: bytes, end: int) -> int:
-        """Return the last offset of a line that ripgrep reports a span at: not behind all text, nor in a CRLF."""
-        return end - 1 if end == len(data) or (self._crlf and data[end - 1 : end] == b"\r") else end
+    def _shown(self, finder: Finder, data: bytes, start: int, end: int) -> tuple[Span, ...]:
+        """Return the spans ripgrep shows for a line: none of a CRLF, no empty one behind the last byte of all."""
+        if self._crlf and data[end - 1 : end + 1] == b"\r\n":
+            end -= 1
+        return tuple(span for span in _spans(finder, data, start, end) if span[0] < len(data))
 
     def _simulator(self) -> Simulation:
         if self._simulation is None:
@@ -119,7 +127,7 @@ class Matcher:
             number += data.count(b"\n", counted, start)
             counted = start
             stop = end - 1 if data[end - 1 : end] == b"\n" else end
-            shown = _shown(_apart(spans), len(data) - 1) if all_spans else spans[:1]
+            shown = tuple(span for span in _apart(spans) if span[0] < len(data)) if all_spans else spans[:1]
             yield LineMatch(number, number + data.count(b"\n", start, stop), start, stop, shown)
 
 
@@ -130,7 +138,7 @@ def _kind(data: bytes) -> Kind:
 def _literal_finder(node: Node) -> Finder | None:
     """Return a finder by `bytes.find` if that is all the pattern needs."""
     match node:
-        case Concat((Look("half_start", False), inner, Look("half_end", False))):
+        case Concat((Concat((Look("half_start", False), inner)), Look("half_end", False))):
             needle = plain_bytes(inner)
             return WordFinder(needle) if needle else None
         case _:
@@ -159,11 +167,6 @@ def _apart(spans: Iterable[Span]) -> Iterator[Span]:
         if start < stop or stop != last:
             yield start, stop
         last = stop
-
-
-def _shown(spans: Iterable[Span], last: int) -> tuple[Span, ...]:
-    """Leave out empty matches where ripgrep reports none; the line counts all the same."""
-    return tuple(span for span in spans if span[0] <= last)
 
 
 def _blocks(finder: Finder, data: bytes) -> Iterator[tuple[int, int, tuple[Span, ...]]]:

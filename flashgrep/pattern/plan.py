@@ -66,9 +66,9 @@ def _facts(node: Node) -> _Facts:  # noqa: PLR0911 # one case for each kind of n
         case Look():
             return _EMPTY
         case Concat(parts):
-            return reduce(_joined, map(_facts, parts), _EMPTY)
+            return _in_turn([_facts(part) for part in parts])
         case Either(parts):
-            return reduce(_either, map(_facts, parts))
+            return _either([_facts(part) for part in parts])
         case Repeat():
             return _repeated(node)
         case Group(inner):
@@ -87,9 +87,20 @@ def _repeated(node: Repeat) -> _Facts:
         return _EMPTY
     inner = _facts(node.node)
     if node.low == 0:
-        return _either(inner, _EMPTY) if node.high == 1 else _NOTHING_KNOWN
+        return _either([inner, _EMPTY]) if node.high == 1 else _NOTHING_KNOWN
     facts = reduce(_joined, [inner] * min(node.low, MAX_COPIES), _EMPTY)
     return facts if node.low == node.high and node.low <= MAX_COPIES else _closed(facts)
+
+
+def _in_turn(parts: list[_Facts]) -> _Facts:
+    """Join the exact strings of neighbours first, so that long runs meet what is inexact as a whole."""
+    facts, run = _EMPTY, _EMPTY
+    for part in parts:
+        joined = _joined(run, part)
+        if joined.exact is None:
+            facts, joined = _joined(_joined(facts, run), part) if part.exact is None else _joined(facts, run), part
+        run = _EMPTY if part.exact is None else joined
+    return _joined(facts, run)
 
 
 def _joined(left: _Facts, right: _Facts) -> _Facts:
@@ -104,13 +115,14 @@ def _joined(left: _Facts, right: _Facts) -> _Facts:
     return _trimmed(_Facts(None, prefix, suffix, all_of((left.need, right.need, between))))
 
 
-def _either(left: _Facts, right: _Facts) -> _Facts:
-    if left.exact is not None and right.exact is not None and len(left.exact | right.exact) <= MAX_STRINGS:
-        return _Facts(left.exact | right.exact, need=any_of((left.need, right.need)))
-    left, right = _closed(left), _closed(right)
-    return _trimmed(
-        _Facts(None, left.prefix | right.prefix, left.suffix | right.suffix, any_of((left.need, right.need)))
-    )
+def _either(branches: list[_Facts]) -> _Facts:
+    exact: Strings = frozenset().union(*(branch.exact or () for branch in branches))
+    if len(exact) <= MAX_STRINGS and all(branch.exact is not None for branch in branches):
+        return _Facts(exact, need=any_of(branch.need for branch in branches))
+    closed = [_closed(branch) for branch in branches]
+    prefix: Strings = frozenset().union(*(branch.prefix for branch in closed))
+    suffix: Strings = frozenset().union(*(branch.suffix for branch in closed))
+    return _trimmed(_Facts(None, prefix, suffix, any_of(branch.need for branch in closed)))
 
 
 def _starts(facts: _Facts) -> Strings:
@@ -156,7 +168,7 @@ def _cross(left: Strings, right: Strings) -> Strings:
 
 
 def _needed(texts: Strings) -> GramExpr:
-    if not all(len(text) >= _EDGE for text in texts):
+    if not all(len(text) >= _EDGE for text in sorted(texts)):
         return ANYTHING
     most = max(2, MAX_PARTS // max(1, len(texts)))
-    return any_of(grams_in(text, most) for text in texts)
+    return any_of(grams_in(text, most) for text in sorted(texts))

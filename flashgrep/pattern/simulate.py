@@ -7,6 +7,7 @@ Time is linear in the text; about 0.4 µs a byte, so it only confirms lines that
 
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from typing import NamedTuple
 
 from flashgrep.pattern.looks import holds
@@ -35,6 +36,7 @@ class _Check(NamedTuple):
 
 class _Move(NamedTuple):
     state: "_State"
+    fresh: "_State"
     sources: tuple[int, ...]
     matched: int | None
 
@@ -53,27 +55,28 @@ class Simulation:
         self._program: list[_Byte | _Split | _Check | None] = [None]
         self._start = self._compile(node, _MATCH)
         self._states: dict[tuple[int, ...], _State] = {}
+        self._flag_cache: dict[int, int] = {}
 
     def find(self, data: bytes, pos: int, end: int) -> tuple[int, int]:
         """Return the span of the leftmost match between two offsets, or (-1, -1)."""
         best = (-1, -1)
         state = self._state((self._start,))
         starts = [pos]
-        for at in range(pos, end + 1):
-            byte = data[at] if at < end else _END
-            key = self._flags(data, at) << 9 | byte
-            move = state.moves.get(key)
-            if move is None:
-                move = state.moves[key] = self._step(state, key)
+        before = data[pos - 1] if pos else _END
+        for at, byte in enumerate(chain(data[pos:end], (_END,)), pos):
+            key = (self._flags(data, at, before) if self._looks else 0) | byte
+            move = state.moves.get(key) or self._step(state, key)
             if move.matched is not None:
                 best = (starts[move.matched], at)
             starts = [starts[source] for source in move.sources]
-            state = move.state
             if best[0] < 0:
                 starts.append(at + 1)
-                state = self._state((*state.threads, self._start))
-            elif not starts:
+                state = move.fresh
+            elif starts:
+                state = move.state
+            else:
                 break
+            before = byte
         return best
 
     def _state(self, threads: tuple[int, ...]) -> _State:
@@ -84,15 +87,30 @@ class Simulation:
             state = self._states[threads] = _State(threads)
         return state
 
-    def _flags(self, text: bytes, at: int) -> int:
-        return sum(holds(look, text, at) << bit for bit, look in enumerate(self._looks))
+    def _flags(self, data: bytes, at: int, before: int) -> int:
+        """Return which conditions hold at `at`, as bits above the byte's; ASCII neighbours decide them alone."""
+        after = data[at] if at < len(data) else _END
+        key = before << 9 | after
+        flags = self._flag_cache.get(key)
+        if flags is None:
+            flags = sum(holds(look, data, at) << bit for bit, look in enumerate(self._looks, 9))
+            if not (before | after) & 0x80:
+                self._flag_cache[key] = flags
+        return flags
 
     def _step(self, state: _State, key: int) -> _Move:
-        """Follow every thread to its byte instructions, in order of priority, and over `key`'s byte."""
-        byte, flags = key & 0x1FF, key >> 9
+        """Work out and keep the move under `key`: conditions that hold, and the byte."""
+        threads, matched = self._followed(state.threads, key & 0x1FF, key >> 9)
+        live = tuple(threads)
+        move = _Move(self._state(live), self._state((*live, self._start)), tuple(threads.values()), matched)
+        state.moves[key] = move
+        return move
+
+    def _followed(self, heads: tuple[int, ...], byte: int, flags: int) -> tuple[dict[int, int], int | None]:
+        """Return each thread behind the byte with its source, and the source that matched before the byte."""
         seen: set[int] = set()
         threads: dict[int, int] = {}
-        for source, thread in enumerate(state.threads):
+        for source, thread in enumerate(heads):
             stack = [thread]
             while stack:
                 at = stack.pop()
@@ -100,7 +118,7 @@ class Simulation:
                     continue
                 seen.add(at)
                 if at == _MATCH:
-                    return _Move(self._state(tuple(threads)), tuple(threads.values()), source)
+                    return threads, source
                 match self._program[at]:
                     case _Byte(wanted, then):
                         if byte in wanted:
@@ -109,7 +127,7 @@ class Simulation:
                         stack += (second, first)
                     case _Check(look, then) if flags >> look & 1:
                         stack.append(then)
-        return _Move(self._state(tuple(threads)), tuple(threads.values()), None)
+        return threads, None
 
     def _add(self, instruction: _Byte | _Split | _Check | None) -> int:
         self._program.append(instruction)

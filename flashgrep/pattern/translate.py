@@ -10,12 +10,17 @@ from typing import Literal, NamedTuple
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ANY_BYTE, ASCII, ASCII_WORD, CharSet
+from flashgrep.pattern.edges import Edge, edge_of
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.utf8 import octets
 
 RE2_MAX_REPEAT = 1000  # RE2 refuses counts, and products of nested counts, above it.
-MAX_WEIGHT = 1_000_000  # Byte classes after unrolling; more would cost RE2 hundreds of MB.
+MAX_WEIGHT = 200_000  # Byte classes after unrolling; more would hold the interpreter for 0.5 s and take 50 MB.
+# Byte classes that unrolling may add for ASCII text: RE2's worst case is text times pattern, at about 5 ns a step,
+# and cannot be interrupted, so this is 0.1 ms a byte.
+MAX_UNROLLED = 20_000
 _NEVER = rb"[^\x00-\xff]"
+_UNKNOWN = Edge(CharSet(), empty=True)
 _PLAIN = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _ANCHORS: dict[LookKind, bytes] = {
     "text_start": rb"\A",
@@ -38,67 +43,49 @@ class Kind(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """RE2's pattern, and whether it matches exactly or a superset."""
+    """RE2's pattern; whether it matches exactly or a superset; which of our groups each of RE2's is, in order."""
 
     pattern: bytes
     exact: bool
+    groups: tuple[int, ...]
 
 
 def translate(node: Node, kind: Kind, *, captures: bool = False) -> Translation:
-    """Write `node` for RE2; groups capture only on request, for RE2 is slower with them.
+    """Write `node` for RE2; groups capture only on request, for RE2 is slower with them."""
+    writer = _Writer(kind, captures)
+    pattern = writer.write(node)
+    return Translation(pattern, writer.exact, tuple(writer.groups))
+
+
+def check_weight(node: Node) -> None:
+    """Refuse what is too large for RE2.
 
     Raises:
-        BadPattern: the pattern unrolls to more than `MAX_WEIGHT` byte classes.
+        BadPattern: the pattern unrolls to more byte classes than the bounds allow.
     """
-    if weight(node, kind) > MAX_WEIGHT:
+    added = _weight(node, plain=True, unrolled=True) - _weight(node, plain=True, unrolled=False)
+    if added > MAX_UNROLLED or _weight(node, plain=False, unrolled=True) > MAX_WEIGHT:
         raise BadPattern("pattern is too large once its repetitions are unrolled", at=0, construct="")
-    writer = _Writer(kind, captures)
-    return Translation(writer.write(node), writer.exact)
 
 
-def weight(node: Node, kind: Kind) -> int:
-    """Return how many byte classes `node` needs, repetitions unrolled."""
+def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
+    """Return how many byte classes `node` needs, for ASCII text if `plain`, repetitions multiplied if `unrolled`."""
     match node:
         case Chars(found):
-            return 1 if kind.ascii or found <= ASCII else _octet_count(octets(found))
+            return 1 if plain or found.inside_ascii() else _octet_count(octets(found))
         case Octet() | Look():
             return 1
         case Concat(parts) | Either(parts):
-            return 1 + sum(weight(part, kind) for part in parts)
+            return 1 + sum(_weight(part, plain=plain, unrolled=unrolled) for part in parts)
         case Repeat(inner, low, high):
-            return 1 + max(low, high or 1, 1) * weight(inner, kind)
+            times = max(low, high or 1, 1) if unrolled else 1
+            return 1 + times * _weight(inner, plain=plain, unrolled=unrolled)
         case Group(inner):
-            return weight(inner, kind)
+            return _weight(inner, plain=plain, unrolled=unrolled)
 
 
 def _octet_count(node: Node) -> int:
     return sum(map(_octet_count, node.parts)) if isinstance(node, Concat | Either) else 1
-
-
-def edge(node: Node, *, first: bool) -> CharSet | None:
-    """Return the characters (bytes above 127 included) a match must begin or end with; None if it may be empty."""
-    match node:
-        case Chars(found) | Octet(found):
-            return found
-        case Look():
-            return None
-        case Either(parts):
-            edges = [edge(part, first=first) for part in parts]
-            known = [found for found in edges if found is not None]
-            return CharSet.of(*(item for found in known for item in found.ranges)) if len(known) == len(edges) else None
-        case Concat(parts):
-            return _edge_of_parts(parts if first else parts[::-1], first=first)
-        case Repeat(inner, low):
-            return edge(inner, first=first) if low else None
-        case Group(inner):
-            return edge(inner, first=first)
-
-
-def _edge_of_parts(parts: tuple[Node, ...], *, first: bool) -> CharSet | None:
-    for part in parts:
-        if not isinstance(part, Look):
-            return edge(part, first=first)
-    return None
 
 
 def _repeat_product(node: Node) -> int:
@@ -118,6 +105,7 @@ class _Writer:
     kind: Kind
     captures: bool
     exact: bool = field(default=True, init=False)
+    groups: list[int] = field(default_factory=list, init=False)
 
     def write(self, node: Node) -> bytes:  # noqa: PLR0911 # one case for each kind of node
         match node:
@@ -126,14 +114,15 @@ class _Writer:
             case Octet(found):
                 return _byte_class(found)
             case Look():
-                return self._look(node, None, None)
+                return self._look(node, _UNKNOWN, _UNKNOWN)
             case Concat(parts):
                 return self._concat(parts)
             case Either(parts):
                 return b"(?:" + b"|".join(map(self.write, parts)) + b")"
             case Repeat():
                 return self._repeat(node)
-            case Group(inner):
+            case Group(inner, index):
+                self.groups.append(index)
                 return (b"(" if self.captures else b"(?:") + self.write(inner) + b")"
 
     def _chars(self, found: CharSet) -> bytes:
@@ -143,8 +132,8 @@ class _Writer:
         written = []
         for at, part in enumerate(parts):
             if isinstance(part, Look):
-                before = _edge_of_parts(parts[:at][::-1], first=False)
-                written.append(self._look(part, before, _edge_of_parts(parts[at + 1 :], first=True)))
+                before = edge_of(parts[:at][::-1], first=False)
+                written.append(self._look(part, before, edge_of(parts[at + 1 :], first=True)))
             else:
                 written.append(self.write(part))
         return b"(?:" + b"".join(written) + b")"
@@ -157,18 +146,23 @@ class _Writer:
 
     def _unrolled(self, node: Repeat) -> bytes:
         """Write the copies out: what must occur, then what may, each within the one before it."""
-        one = b"(?:" + self.write(node.node) + b")"
         lazy = b"" if node.greedy else b"?"
         if node.high is None:
-            return one * node.low + one + b"*" + lazy
+            return self._copies(node, node.low) + self._copies(node, 1) + b"*" + lazy
         optional = node.high - node.low
         if optional > RE2_MAX_REPEAT:
             raise BadPattern(
                 "counted repetition of more than 1000 optional parts", at=0, construct=f"{{{node.low},{node.high}}}"
             )
-        return one * node.low + (b"(?:" + one) * optional + (b")?" + lazy) * optional
+        return self._copies(node, node.low) + self._copies(node, optional, b"(?:") + (b")?" + lazy) * optional
 
-    def _look(self, look: Look, before: CharSet | None, after: CharSet | None) -> bytes:
+    def _copies(self, node: Repeat, times: int, opening: bytes = b"") -> bytes:
+        """Write the repeated node `times` times; each copy of a group is a group of its own to RE2."""
+        if not self.captures:
+            return (opening + b"(?:" + self.write(node.node) + b")") * times
+        return b"".join(opening + b"(?:" + self.write(node.node) + b")" for _ in range(times))
+
+    def _look(self, look: Look, before: Edge, after: Edge) -> bytes:
         if look.kind in _ANCHORS:
             self.exact = self.exact and not (look.kind.endswith("crlf") and self.kind.carriage)
             return b"" if look.kind.endswith("crlf") and self.kind.carriage else _ANCHORS[look.kind]
@@ -182,15 +176,15 @@ class _Writer:
             rb"\b" if written == rb"\b" and look.kind != "not_word" and self._known(look.kind, before, after) else b""
         )
 
-    def _wordness(self, found: CharSet | None) -> _Wordness:
-        if found is None:
+    def _wordness(self, found: Edge) -> _Wordness:
+        if found.empty:
             return "unknown"
-        seen = found & ASCII if self.kind.ascii else found
+        seen = found.chars & ASCII if self.kind.ascii else found.chars
         return "word" if seen <= ASCII_WORD else "unknown" if (seen & ASCII_WORD).ranges else "other"
 
-    def _known(self, kind: LookKind, before: CharSet | None, after: CharSet | None) -> bool:
+    def _known(self, kind: LookKind, before: Edge, after: Edge) -> bool:
         sides = (before, after) if kind == "word" else (after,) if kind.endswith("start") else (before,)
-        return any(side is not None and side <= ASCII_WORD for side in sides)
+        return any(not side.empty and side.chars <= ASCII_WORD for side in sides)
 
 
 def _word_look(kind: LookKind, before: _Wordness, after: _Wordness) -> bytes | None:
