@@ -77,22 +77,19 @@ class Index(_Section):
         json_schema_extra=REBUILDS,
     )
     workers: int = Field(
-        0, ge=0, le=64, description="Processes that read files while an index is built; 0: one for two cores."
+        0, ge=0, le=64, description="Processes that read files while an index is built; 0: one for each core."
     )
 
 
 class Query(_Section):
     """What an answer holds when the call does not say."""
 
-    default_limit: int = Field(
-        10, ge=1, le=10_000, description="Hits in an answer when the call names no limit.", json_schema_extra=PROJECT
-    )
+    default_limit: int = Field(10, ge=1, le=10_000, description="Hits in an answer when the call names no limit.")
     max_tokens: int = Field(
         8000,
         ge=100,
         le=1_000_000,
         description="Size of an answer, in tokens of about 4 bytes, when the call names no budget.",
-        json_schema_extra=PROJECT,
     )
 
 

@@ -20,23 +20,31 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path) -> None:
-    user = write(tmp_path / "config.toml", "read_only = true\n[tcp]\nport = 7001\n[query]\nmax_tokens = 500\n")
-    project = write(tmp_path / "p" / ".flashgrep" / "config.toml", "[query]\nmax_tokens = 600\ndefault_limit = 7\n")
+    user = write(tmp_path / "config.toml", "read_only = true\n[tcp]\nport = 7001\n[read]\nmax_bytes = 5000\n")
+    project = write(
+        tmp_path / "p" / ".flashgrep" / "config.toml", "[read]\nmax_bytes = 6000\n[write]\nmax_bytes = 7000\n"
+    )
     loaded = load(
         user_file=user,
         project_root=tmp_path / "p",
-        environ={"FLASHGREP_QUERY_DEFAULT_LIMIT": "8", "PATH": "/bin"},
+        environ={"FLASHGREP_WRITE_MAX_BYTES": "8000", "PATH": "/bin"},
         flags={"tcp.enabled": False},
     )
     expected = {
         "read_only": (True, str(user)),
         "tcp.port": (7001, str(user)),
         "tcp.enabled": (False, "flag"),
-        "query.max_tokens": (600, str(project)),
-        "query.default_limit": (8, "environment"),
+        "read.max_bytes": (6000, str(project)),
+        "write.max_bytes": (8000, "environment"),
         "log.level": ("info", "default"),
     }
     assert {key: (config.value(loaded.settings, key), loaded.origins[key]) for key in expected} == expected
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    package = Path(config.__file__).parent
+    code = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "config.py")
+    assert not [key for key, _ in config.declared() if f"settings.{key}" not in code]
 
 
 def test_no_source_gives_the_defaults() -> None:
@@ -89,6 +97,7 @@ def test_an_unknown_variable_of_ours_is_an_error_and_others_are_not_looked_at() 
         "idle_exit_minutes = 0",
         '[log]\nlevel = "debug"',
         "[index]\nworkers = 64",
+        "[query]\nmax_tokens = 1000000",
         'token = "x"',
         'state_dir = "/tmp"',
     ],
