@@ -1,22 +1,14 @@
 """Exact search against ripgrep: on drawn trees, before, during and after indexing, and while the tree changes."""
 
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.model import given_path
-from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question
-from flashgrep.workspace import Workspace, WorkspaceOptions
-from tests.truth import Found, ripgrep
+from flashgrep.workspace import Workspace
+from tests.truth import ripgrep
+from tests.workspace_harness import ask, opened, put, repository
 
 WORDS = ["alpha", "Beta", "gamma_delta", "getHTTP", "x", "été", "\u017f", "Kelvin", "12", "foo(bar)", "a.b", "\t"]
 NAMES = ["a.py", "b.txt", "sub/c.py", "sub/deep/d.rs", "sub/.hidden", "ign/e.py", "name with space.py", "new\nline.c"]
@@ -39,51 +31,6 @@ contents = st.one_of(
 )
 trees = st.dictionaries(st.sampled_from(NAMES), contents, max_size=6)
 rules = st.sampled_from(["", "ign/\n", "*.py\n!a.py\n", "sub/*\n!sub/deep/\n", ".hidden\n"])
-
-
-@contextmanager
-def repository() -> Iterator[Path]:
-    """Make a folder that git and ripgrep take for a repository."""
-    folder = Path(tempfile.mkdtemp(prefix="fg"))
-    try:
-        subprocess.run(["git", "init", "-q", folder], check=True)
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-@asynccontextmanager
-async def opened(root: Path) -> AsyncIterator[Workspace]:
-    """Open a project at a folder, as the daemon does."""
-    options = WorkspaceOptions(fallback_state=root.parent / "state", workers=1)
-    async with anyio.create_task_group() as tasks:
-        workspace = Workspace("test", os.fsencode(root), options)
-        await workspace.open(tasks)
-        try:
-            yield workspace
-        finally:
-            await workspace.close()
-            tasks.cancel_scope.cancel()
-
-
-def put(root: Path, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-
-async def ask(workspace: Workspace, mode: str, text: str, *, use_index: bool = True) -> Found:
-    pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
-    assert await workspace.refresh()
-    found: Found = set()
-    answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9, use_index=use_index))
-    assert answer.complete
-    for hit in answer.results:
-        path = given_path(hit["file_path"], hit.get("file_path_bytes"))
-        found.add((path, hit["start_line"]))
-    assert answer.total == len(answer.results) == len(found)
-    return found
 
 
 async def compare(workspace: Workspace, root: Path, patterns: list[tuple[str, str]]) -> None:

@@ -1,5 +1,7 @@
 """What the daemon knows of one project's files, and which of them the index does not have as they are now."""
 
+import os
+import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -44,8 +46,10 @@ class Tree:
 
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
-        known = sum(1 for path, mark in self.pending.items() if mark.ours and self.table.find(path) is None)
-        return len(self.table) + known
+        more = 0
+        for path, mark in self.pending.items():
+            more += mark.ours - (self.table.find(path) is not None)
+        return len(self.table) + more
 
     def skipped(self) -> dict[str, int]:
         """Return how many files are declined, by reason."""
@@ -58,9 +62,15 @@ class Tree:
             self.pending[path] = Mark(ours, self._sequence, size)
 
     def mark_changed(self, paths: Iterable[bytes]) -> None:
-        """Note that paths were written by ourselves; rules decide whether they are ours."""
+        """Look at paths that may have changed: a regular file that the rules accept is ours."""
         for path in paths:
-            self.mark(path, ours=self._walker.accepts(path))
+            try:
+                found = os.lstat(self.root + b"/" + path)
+            except OSError:
+                self.mark(path, ours=False)
+            else:
+                ours = stat.S_ISREG(found.st_mode) and self._walker.accepts(path)
+                self.mark(path, ours=ours, size=found.st_size)
 
     def rules_changed(self) -> bool:
         """Return whether ignore rules outside the watched folders changed since the last call."""
@@ -75,7 +85,7 @@ class Tree:
         for change in dict.fromkeys(changes):
             if change.kind == "file":
                 sweep |= self._walker.is_rules_file(change.path.rpartition(b"/")[2])
-                self.mark(change.path, ours=self._walker.accepts(change.path))
+                self.mark_changed([change.path])
             elif change.kind == "folder":
                 folders.append(change.path)
             elif change.kind == "folder_gone":
@@ -90,7 +100,7 @@ class Tree:
     def _mark_below(self, folder: bytes) -> None:
         below = folder + b"/"
         for path in [*self.table.below(folder), *(path for path in self.pending if path.startswith(below))]:
-            self.mark(path, ours=True)
+            self.mark(path, ours=False)
 
     def sweep(self) -> Swept:
         """Walk the whole tree, placing watches, and compare it with the table."""
@@ -102,8 +112,7 @@ class Tree:
     def take_sweep(self, swept: Swept) -> None:
         """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more."""
         found = {entry.path for entry in swept.changed}
-        for path in [path for path in self.pending if path not in found]:
-            self.mark(path, ours=self._walker.accepts(path))
+        self.mark_changed([path for path in self.pending if path not in found])
         for path in swept.missing:
             self.mark(path, ours=False)
         for entry in swept.changed:

@@ -1,0 +1,83 @@
+"""A project opened as the daemon opens it, in a repository of its own."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+
+from flashgrep.model import given_path
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import Question
+from flashgrep.workspace import Workspace, WorkspaceOptions
+from tests.truth import Found
+
+BOUND = 30.0
+"""Seconds until a test gives up; what it waits for takes milliseconds."""
+
+
+@contextmanager
+def repository() -> Iterator[Path]:
+    """Make a folder that git and ripgrep take for a repository."""
+    folder = Path(tempfile.mkdtemp(prefix="fg"))
+    try:
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def opened(root: Path, *, native_watch: bool = True) -> AsyncIterator[Workspace]:
+    """Open a project at a folder, as the daemon does."""
+    options = WorkspaceOptions(fallback_state=root.parent / f"{root.name}-state", workers=1, native_watch=native_watch)
+    async with anyio.create_task_group() as tasks:
+        workspace = Workspace("test", os.fsencode(root), options)
+        await workspace.open(tasks)
+        try:
+            yield workspace
+        finally:
+            await workspace.close()
+            tasks.cancel_scope.cancel()
+
+
+def run(body: Callable[[Path], Awaitable[None]]) -> None:
+    """Run a test's body over a repository, within the bound."""
+
+    async def bounded(root: Path) -> None:
+        with anyio.fail_after(BOUND):
+            await body(root)
+
+    with repository() as root:
+        anyio.run(bounded, root)
+
+
+def put(root: Path, files: dict[str, bytes]) -> None:
+    """Write files, making folders as needed."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+async def ask(workspace: Workspace, mode: str, text: str, *, use_index: bool = True) -> Found:
+    """Return (path, line number) of every hit, from a fresh and complete answer."""
+    pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
+    assert await workspace.refresh()
+    found: Found = set()
+    answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9, use_index=use_index))
+    assert answer.complete
+    for hit in answer.results:
+        path = given_path(hit["file_path"], hit.get("file_path_bytes"))
+        found.add((path, hit["start_line"]))
+    assert answer.total == len(answer.results) == len(found)
+    return found
+
+
+async def files_with(workspace: Workspace, text: str) -> set[bytes]:
+    """Return the files that have a literal text."""
+    return {path for path, _ in await ask(workspace, "literal", text)}
