@@ -124,8 +124,8 @@ def _show(answer: Answer) -> int:
         os.write(2, f"fgrep: {answer['error']['message']}\n".encode(errors="replace"))
         return ERROR
     result = answer["result"]
-    _write(2, result["stderr"].encode("latin-1"))
     _write(1, result["stdout"].encode("latin-1"))
+    _write(2, result["stderr"].encode("latin-1"))
     return int(result["status"])
 
 
