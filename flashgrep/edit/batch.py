@@ -96,7 +96,7 @@ class _File:
             return None
         data = self.loaded.data_after([span for case in cases for span in case.spans])
         for case in cases:
-            case.before, case.after = self.loaded.original.hash, digest(data)
+            case.before, case.after = self.loaded.hash, digest(data)
         return data
 
     def change(self) -> Change | None:
@@ -198,7 +198,7 @@ def _load(editor: Editor, file: _File) -> None:
         try:
             if file.loaded is None:
                 file.loaded = load(editor, file.place)
-            case.before = file.loaded.original.hash
+            case.before = file.loaded.hash
             case.spans = changes_of(file.loaded, case.operation.order)
         except FlashgrepError as error:
             case.refuse(error)

@@ -80,7 +80,7 @@ def _begin(editor: Editor, folder: int, order: Order, edit: LineEdit, chunk: Chu
     with editor.root.place(order.path, write=True) as place:
         loaded = load(editor, place)
         changes_of(loaded, order)  # a range or a belief that is wrong is told before more is sent
-        belief = replace(order.belief, staged_hash=loaded.original.hash)
+        belief = replace(order.belief, staged_hash=loaded.hash)
     os.mkdir(chunk.session, 0o700, dir_fd=folder)
     header = _Header(order.path.decode("latin-1"), edit.start, edit.end, belief)
     with _opened(folder, chunk.session) as session:

@@ -76,6 +76,7 @@ class Loaded:
     original: Original
     text: Text
     lines: Lines
+    hash: str | None
 
     @property
     def exists(self) -> bool:
@@ -117,14 +118,14 @@ def load(editor: Editor, place: Place) -> Loaded:
     """Read the file a place names; a missing one is empty, and says so."""
     original = read_original(place, editor.limits.edit_bytes)
     text = decode(original.data or b"")
-    return Loaded(place, original, text, lines_of(text.text))
+    return Loaded(place, original, text, lines_of(text.text), original.hash)
 
 
 def changes_of(loaded: Loaded, order: Order) -> tuple[Span, ...]:
     """Return what an order replaces in a file, once all that is believed of it holds; a new file is taken as given."""
     if not loaded.exists and not order.belief.absent:
         raise missing(order.path)
-    wrong = mismatches(order.belief, loaded.lines if loaded.exists else None, loaded.original.hash, order.edit)
+    wrong = mismatches(order.belief, loaded.lines if loaded.exists else None, loaded.hash, order.edit)
     if wrong:
         raise conflict(order.path, wrong)
     if not loaded.exists:
@@ -173,7 +174,7 @@ def _result(loaded: Loaded, order: Order, changes: Sequence[Span], data: bytes) 
         end_line=changes[-1].lines[1],
         replaced_line_count=sum(span.lines[1] - span.lines[0] + 1 for span in changes),
         new_line_count=sum(_lines_after(loaded, order, span) for span in changes),
-        file_hash_before=loaded.original.hash,
+        file_hash_before=loaded.hash,
         file_hash_after=digest(data),
         created=not loaded.exists,
     )
