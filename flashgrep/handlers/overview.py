@@ -5,7 +5,6 @@ from typing import Any, NotRequired, TypedDict
 
 import anyio
 from pydantic import Field
-from rapidfuzz import fuzz, process
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams
@@ -14,10 +13,8 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
+from flashgrep.search.near import near_paths
 from flashgrep.workspace import Workspace
-
-NEAR_ENOUGH = 55
-"""Of 100; below it a fuzzy match of a path is noise."""
 
 
 class ListFilesParams(Params):
@@ -99,14 +96,7 @@ def _listed(workspace: Workspace, params: ListFilesParams) -> tuple[list[bytes],
     wanted = params.filter.encode()
     folded = wanted.lower()
     found = [path for path in paths if folded in path.lower()]
-    return (found, False) if found else (_near(params.filter, paths), True)
-
-
-def _near(wanted: str, paths: list[bytes]) -> list[bytes]:
-    """Return paths near to what was typed, nearest first; ties by path."""
-    names = [path.decode("utf-8", "replace") for path in paths]
-    scored = process.extract(wanted, names, scorer=fuzz.WRatio, limit=50, score_cutoff=NEAR_ENOUGH)
-    return [paths[at] for _, _, at in sorted(scored, key=lambda item: (-item[1], paths[item[2]]))]
+    return (found, False) if found else (near_paths(params.filter, paths), True)
 
 
 class StatsParams(Params):

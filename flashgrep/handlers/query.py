@@ -5,6 +5,7 @@ import hashlib
 import time
 from typing import Literal, NotRequired, TypedDict
 
+import anyio
 import orjson
 from pydantic import Field
 
@@ -12,14 +13,17 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
+from flashgrep.model import show_path
 from flashgrep.pattern import Pattern
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer, Position, Question
+from flashgrep.search.near import near_paths
 from flashgrep.search.smart import SmartMode, smart_modes
 from flashgrep.workspace import Workspace
 
 CHARS_PER_TOKEN = 4
 MOST_CONTEXT = 100
+SUGGESTIONS = 3
 
 
 class QueryParams(Params):
@@ -94,7 +98,10 @@ class QueryHit(TypedDict, total=False):
 
 
 class QueryResult(TypedDict):
-    """Hits in order, how many there are in all where that is known, and what was covered."""
+    """Hits in order, how many there are in all where that is known, and what was covered.
+
+    `suggestions`: where nothing was found, files of a similar name.
+    """
 
     results: list[QueryHit]
     total: int | None
@@ -133,6 +140,9 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
         "mode": mode,
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=_keep(params)),
     }
+    if not answer.results and params.mode == "smart" and position is None:
+        near = await anyio.to_thread.run_sync(near_paths, params.text, workspace.paths(), SUGGESTIONS)
+        result["suggestions"] = [show_path(path)["file_path"] for path in near]
     if params.explain and pattern is not None:
         result["explained"] = _explained(pattern, answer)
     return result

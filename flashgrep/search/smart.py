@@ -9,7 +9,6 @@ from flashgrep.pattern import Pattern
 SmartMode = Literal["literal", "regex", "words"]
 
 _LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
-_WORD = re.compile(r"\w+")
 
 
 def smart_modes(text: str) -> list[SmartMode]:
@@ -17,7 +16,7 @@ def smart_modes(text: str) -> list[SmartMode]:
     modes: list[SmartMode] = ["literal"]
     if _LOOKS_LIKE_REGEX.search(text) and _compiles(text):
         modes.append("regex")
-    if len(_WORD.findall(text)) > 1:
+    if len(text.split()) > 1:
         modes.append("words")
     return modes
 

@@ -1,0 +1,232 @@
+"""The query method on a running daemon, over every wire: modes, order, pages, budgets, coverage, errors."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DaemonAtHand, Wire
+
+FILES: dict[str, str | bytes] = {
+    "src/engine.py": "import os\n\nclass Engine:\n    def start(self):\n        return ignite(self)\n",
+    "src/ignite.py": "def ignite(engine):\n    return engine.spark\n\n\ndef reignite(engine):\n"
+    "    return ignite(engine)\n",
+    "tests/test_engine.py": "from src.engine import Engine\n\ndef test_ignite():\n    assert ignite(Engine())\n",
+    "vendor/lib/ignite.py": "def ignite():\n    pass\n",
+    "docs/guide.md": "# Guide\r\nThe engine must ignite.\r\n\u00e9t\u00e9 ignite\r\n",
+    "big/many.txt": "".join(f"line {at} has a needle\n" for at in range(300)),
+    "wide.js": "var a=1;" * 4000 + "HAYSTACK" + ";var b=2" * 4000 + "\n",
+    "logo.bin": b"\0ignite",
+    "build.log": "ignite\n",
+    ".gitignore": "*.log\n",
+}
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="fg", dir="/tmp") as base:
+        folder = Path(base) / "car"
+        folder.mkdir()
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        for name, content in FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        yield folder
+
+
+@pytest.fixture(scope="module", params=["unix", "tcp", "stdio"])
+def wire(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[Wire]:
+    assert daemon.run("projects", "add", str(root)).returncode == 0
+    connection = daemon.wire(request.param, root)
+    yield connection
+    connection.close()
+
+
+SPARK = "    return engine.spark"
+
+
+def places(result: Any) -> list[tuple[str, int]]:
+    return [(hit["file_path"], hit["start_line"]) for hit in result["results"]]
+
+
+def test_a_literal_is_found_with_its_place_and_text(wire: Wire) -> None:
+    result = wire.call("query", text="engine.spark", mode="literal")
+    assert result["results"] == [
+        {"file_path": "src/ignite.py", "start_line": 2, "end_line": 2, "column": 12, "text": SPARK}
+    ]
+    assert result["total"] == 1
+    assert result["next"] is None
+    coverage = result["coverage"]
+    assert coverage["complete"]
+    assert coverage["fresh"]
+    assert coverage["files_searched"] == 7
+    assert coverage["files_skipped"] in ({}, {"binary": 1})  # known once it was read
+
+
+def test_characters_and_bytes_are_counted_apart_and_crlf_is_no_text(wire: Wire) -> None:
+    (hit,) = wire.call("query", text="t\u00e9 ignite", mode="literal")["results"]
+    assert (hit["column"], hit["byte_column"]) == (2, 3)
+    assert hit["text"] == "\u00e9t\u00e9 ignite"
+
+
+def test_smart_puts_definitions_first_then_sources_tests_and_vendored_code(wire: Wire) -> None:
+    found = places(wire.call("query", text="ignite", limit=50))
+    assert found[0] == ("src/ignite.py", 1)
+    assert found.index(("src/engine.py", 5)) < found.index(("tests/test_engine.py", 3))
+    assert found.index(("tests/test_engine.py", 4)) < len(found)
+    again = places(wire.call("query", text="ignite", limit=50))
+    assert again == found
+
+
+def test_smart_falls_back_to_a_regex_then_to_words_and_says_so(wire: Wire) -> None:
+    regex = wire.call("query", text=r"def \w*ignite\(")
+    assert regex["mode"] == "regex"
+    assert ("src/ignite.py", 5) in places(regex)
+    nothing = wire.call("query", text="engin.py")
+    assert nothing["results"] == []
+    assert nothing["suggestions"][0] == "src/engine.py"
+
+
+def test_pages_neither_repeat_nor_lose(wire: Wire) -> None:
+    for order in ("path", "relevance"):
+        whole = places(wire.call("query", text="e", mode="literal", order=order, limit=1000, max_tokens=100_000))
+        assert len(whole) == len(set(whole)) > 300
+        pages: list[tuple[str, int]] = []
+        cursor = None
+        while True:
+            more: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+            page = wire.call("query", text="e", mode="literal", order=order, limit=37, **more)
+            pages += places(page)
+            cursor = page["next"]
+            if cursor is None:
+                break
+        assert pages == whole
+
+
+def test_a_budget_cuts_between_hits_and_leaves_a_way_on(wire: Wire) -> None:
+    first = wire.call("query", text="needle", mode="literal", limit=300, max_tokens=500)
+    assert 5 < len(first["results"]) < 30
+    assert first["total"] == 300
+    then = wire.call("query", text="needle", mode="literal", limit=300, max_tokens=500, cursor=first["next"])
+    assert then["results"][0]["start_line"] == first["results"][-1]["start_line"] + 1
+    assert then["total"] == 300
+
+
+def test_a_very_long_line_comes_as_a_window_with_its_column(wire: Wire) -> None:
+    (hit,) = wire.call("query", text="HAYSTACK", mode="literal")["results"]
+    assert hit["column"] == 32_001
+    assert hit["cut"]
+    assert len(hit["text"]) < 1000
+    assert hit["text"][hit["column"] - hit["text_column"] :].startswith("HAYSTACK")
+
+
+def test_context_lines_stand_around_the_hit(wire: Wire) -> None:
+    (hit,) = wire.call("query", text="def start", mode="literal", context=2, after=1)["results"]
+    assert hit["before"] == ["", "class Engine:"]
+    assert hit["after"] == ["        return ignite(self)"]
+
+
+def test_files_and_counts_can_be_asked_for(wire: Wire) -> None:
+    files = wire.call("query", text="needle", mode="literal", output="files")
+    assert files["results"] == [{"file_path": "big/many.txt"}]
+    counts = wire.call("query", text="ignite", mode="literal", output="count")
+    assert {hit["file_path"]: hit["count"] for hit in counts["results"]}["src/ignite.py"] == 3
+    assert counts["total"] == sum(hit["count"] for hit in counts["results"])
+
+
+def test_globs_and_languages_narrow(wire: Wire) -> None:
+    def files(**narrow: Any) -> set[str]:
+        result = wire.call("query", text="ignite", mode="literal", output="files", limit=100, **narrow)
+        return {hit["file_path"] for hit in result["results"]}
+
+    assert files(include=["src/**"]) == {"src/engine.py", "src/ignite.py"}
+    assert files(include=["*.md"]) == {"docs/guide.md"}
+    assert files(exclude=["vendor/**", "tests/**"]) == {"src/engine.py", "src/ignite.py", "docs/guide.md"}
+    assert files(language=["markdown"]) == {"docs/guide.md"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"),
+    [
+        ({"text": "ignite", "word": True}, {1, 6}),
+        ({"text": "Ignite", "case": "insensitive"}, {1, 5, 6}),
+        ({"text": "Ignite"}, set()),
+        ({"text": "    return ignite(engine)", "line": True}, {6}),
+        ({"text": "spark", "any_of": ["reignite"]}, {2, 5}),
+        ({"text": r"spark\n\n\ndef", "mode": "regex", "multiline": True}, {2}),
+        ({"text": "ignite", "use_index": False}, {1, 5, 6}),
+    ],
+)
+def test_how_a_text_is_matched_can_be_chosen(wire: Wire, asked: dict[str, Any], lines: set[int]) -> None:
+    result = wire.call("query", **{"mode": "literal", "include": ["src/ignite.py"], **asked})
+    assert {line for _, line in places(result)} == lines
+
+
+def test_a_plan_is_explained(wire: Wire) -> None:
+    explained = wire.call("query", text=r"engine\.sp\w+", mode="regex", explain=True)["explained"]
+    assert explained["pattern"] == r"regex smart 'engine\\.sp\\w+'"
+    assert "'engi'" in explained["grams"]
+    assert explained["candidates"] >= explained["files_read"] >= 1
+
+
+def test_a_deadline_gives_what_was_found_and_says_that_it_is_not_all(wire: Wire) -> None:
+    result = wire.call("query", text=r"[a-z]", mode="regex", limit=10_000, deadline_ms=1, max_tokens=1_000_000)
+    assert result["coverage"]["complete"] is False or result["total"] == len(result["results"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": "a", "limit": 0}, "limit"),
+        ({"text": "a", "limit": 10_001}, "limit"),
+        ({"text": "a", "mode": "fuzzy"}, "mode"),
+        ({"text": "a", "nonsense": 1}, "nonsense"),
+        ({"text": "a", "cursor": "???"}, "cursor"),
+        ({}, "text"),
+    ],
+)
+def test_bad_parameters_name_the_field(wire: Wire, asked: dict[str, Any], field: str) -> None:
+    error = wire.fail("query", **asked)
+    assert error["code"] == -32602
+    assert error["data"]["field"] == field
+
+
+def test_a_cursor_of_another_question_is_refused(wire: Wire) -> None:
+    cursor = wire.call("query", text="needle", mode="literal", limit=1)["next"]
+    error = wire.fail("query", text="ignite", mode="literal", limit=1, cursor=cursor)
+    assert error["data"]["field"] == "cursor"
+
+
+def test_a_bad_pattern_is_named_with_its_place(wire: Wire) -> None:
+    error = wire.fail("query", text="(unclosed", mode="regex")
+    assert error["code"] == -32602
+    assert error["data"]["reason"] == "invalid_pattern"
+    look = wire.fail("query", text="a(?=b)", mode="regex")
+    assert look["data"]["construct"].startswith("(?=")
+    assert look["data"]["at"] == 1
+
+
+def test_a_file_saved_a_moment_ago_counts(wire: Wire, root: Path) -> None:
+    fresh = root / "src" / f"fresh_{wire.name}.py"
+    fresh.write_text(f"brand_new_{wire.name} = 1\n")
+    assert places(wire.call("query", text=f"brand_new_{wire.name}", mode="literal")) == [(f"src/{fresh.name}", 1)]
+    fresh.unlink()
+    assert wire.call("query", text=f"brand_new_{wire.name}", mode="literal")["total"] == 0
+
+
+def test_stats_and_listing_are_live(wire: Wire) -> None:
+    listed = wire.call("list_files")
+    assert listed["total"] == len(listed["files"]) == wire.call("stats")["total_files"]
+    assert "build.log" not in listed["files"]
+    assert wire.call("list_files", filter="IGNITE")["files"] == ["src/ignite.py", "vendor/lib/ignite.py"]
+    near = wire.call("list_files", filter="ignit3.py")
+    assert near["fuzzy"]
+    assert near["files"][0] == "src/ignite.py"
+    page = wire.call("list_files", limit=2)
+    rest = wire.call("list_files", cursor=page["next"])
+    assert page["files"] + rest["files"] == listed["files"]
+    assert wire.fail("stats", project="nowhere")["data"]["reason"] in {"project_not_found", "outside_root"}
