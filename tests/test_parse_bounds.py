@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.parse import ParsedFile, is_test, language_of, pack, parse_symbols, unpack
+from flashgrep.ingest.parse import ParsedFile, language_of, pack, parse_symbols, unpack
 from flashgrep.ingest.parse.grammar import _QUERIES
 from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
 from flashgrep.ingest.parse.lookup import FileSymbols
@@ -123,9 +123,3 @@ def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: li
 )
 def test_the_language_is_told_by_name_then_by_first_line(path: str, data: bytes, language: str | None) -> None:
     assert language_of(path, data) == language
-
-
-@pytest.mark.parametrize("path", ["tests/a.py", "pkg/test_a.py", "a/b_test.go", "src/x.spec.ts", "a/FooTest.java"])
-def test_a_tests_path_is_told(path: str) -> None:
-    assert is_test(path)
-    assert not is_test(path.replace("est", "ext").replace("spec", "spic"))

@@ -5,12 +5,12 @@
 
 from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.grammar import ParseTimeout, grammar_of, has_grammar
-from flashgrep.ingest.parse.languages import is_test, language_of
+from flashgrep.ingest.parse.languages import language_of
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.tags import tags
 from flashgrep.model import Skipped
 
-__all__ = ["ParsedFile", "is_test", "language_of", "pack", "parse_symbols", "unpack"]
+__all__ = ["ParsedFile", "language_of", "pack", "parse_symbols", "unpack"]
 
 MAX_BYTES = 4_000_000
 """Larger files are data or bundles; a tree takes about 15 times its text."""

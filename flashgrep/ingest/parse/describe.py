@@ -17,7 +17,8 @@ _PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\
 _ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
 _MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
-_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])\s*(?:\?\.|!!\.|\.|->|::|:)\s*$")
+_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])\s*(?:\?\.|!!\.|\.|->|::)\s*$")
+_LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
     return next((text for text in said if text), "")[:SIGNATURE_CHARS]
 
 
-def receiver(data: bytes, name: int) -> str | None:
+def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None for none."""
-    found = _RECEIVER.search(data, max(0, name - 80), name)
+    found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(data, max(0, name - 80), name)
     return None if found is None else (found[1] or b"").decode("utf-8", "replace")

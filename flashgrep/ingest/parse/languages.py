@@ -125,14 +125,3 @@ def language_of(path: str, data: bytes = b"") -> str | None:
 def text_of(language: str) -> Text:
     """Return how a language writes names and comments."""
     return TEXTS.get(language, _DEFAULT)
-
-
-def is_test(path: str) -> bool:
-    """Whether a path looks like a test's: such answers come after the sources."""
-    return _TEST.search(path) is not None
-
-
-_TEST: Final = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures?|benches|selftests)/"
-    r"|(?:^|/)test_[^/]*$|(?:^|/)conftest\.py$|[._-](?:test|tests|spec)\.[^/]+$|Tests?\.(?:java|kt|cs|swift|scala|php)$"
-)

@@ -134,29 +134,43 @@ class FileSymbols:
     def defined(self, index: int) -> Occurrence:
         """Return a definition as an occurrence."""
         row = self.rows[index]
-        role: Role = "declaration" if row[DECLARES] else "definition"
-        if self.kind(index) == "extension":
-            role = "implementation"  # it adds to a type that is defined elsewhere
         first, last = self.lines.line(row[START]), self.lines.line(max(row[START], row[END] - 1))
-        return self._occurrence(row[NAME], self.name(index), role, index, (first, last))
+        return self._occurrence(row[NAME], self.name(index), self.defined_role(index), index, (first, last))
+
+    def defined_role(self, index: int) -> Role:
+        """Return whether a row defines, declares, or (an extension) adds to what is defined elsewhere."""
+        if self.kind(index) == "extension":
+            return "implementation"
+        return "declaration" if self.rows[index][DECLARES] else "definition"
 
     def index_at(self, offset: int) -> int:
         """Return the definition whose name begins at an offset, or -1."""
         return self._by_name_start.get(offset, -1)
 
-    def occurrences(self, name: str, *, fold: bool = False) -> Iterator[Occurrence]:
-        """Yield every place the name stands as code, in order of place; ``fold`` ignores ASCII case."""
+    def places(self, name: str, *, fold: bool = False) -> Iterator[tuple[int, Role]]:
+        """Yield where the name stands as code and as what, in order of place; ``fold`` ignores ASCII case."""
         wanted = name.encode()
         for offset in self.words(wanted, fold=fold):
             index = self.index_at(offset)
-            if index >= 0:
-                if self.rows[index][NAME_END] == offset + len(wanted):
-                    yield self.defined(index)
-                continue
-            role = self.role(offset)
-            if role is not None:
-                text = self.data[offset : offset + len(wanted)].decode("utf-8", "replace")
-                yield self._occurrence(offset, text, role, -1, None)
+            if index < 0:
+                role = self.role(offset)
+                if role is not None:
+                    yield offset, role
+            elif self.rows[index][NAME_END] == offset + len(wanted):
+                yield offset, self.defined_role(index)
+
+    def occurrence(self, offset: int, role: Role, size: int) -> Occurrence:
+        """Return a place of ``places`` in full; ``size``: bytes of the name."""
+        index = self.index_at(offset)
+        if index >= 0:
+            return self.defined(index)
+        text = self.data[offset : offset + size].decode("utf-8", "replace")
+        return self._occurrence(offset, text, role, -1, None)
+
+    def occurrences(self, name: str, *, fold: bool = False) -> Iterator[Occurrence]:
+        """Yield every place the name stands as code, in full."""
+        for offset, role in self.places(name, fold=fold):
+            yield self.occurrence(offset, role, len(name.encode()))
 
     def role(self, offset: int) -> Role | None:
         """Return what a word that defines nothing is; None inside comments and strings."""
@@ -206,7 +220,7 @@ class FileSymbols:
             line=line,
             column=self.lines.column(offset),
             offset=offset,
-            receiver=receiver(self.data, offset) if index < 0 else None,
+            receiver=receiver(self.data, offset, self.parsed.language) if index < 0 else None,
         )
 
     @staticmethod

@@ -1,0 +1,208 @@
+"""Research questions about code, answered with a graph."""
+
+import time
+from typing import NotRequired, TypedDict
+
+from pydantic import Field
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.handlers.covering import Coverage, coverage_of
+from flashgrep.model import show_path
+from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.exact import Answer
+from flashgrep.search.research import Research
+from flashgrep.search.research_graph import Edge, Node
+from flashgrep.search.symbol_source import ViewSource
+
+CHARS_PER_TOKEN = 4
+
+
+class CodeResearchParams(Params):
+    """The question, and how far to follow it."""
+
+    query: str = Field(
+        min_length=1,
+        max_length=2000,
+        description="As `who calls X`, `what implements P`, `what does X call`, `subclasses of C`, `where is X used`, "
+        "`path from A to B`, `what imports M`, or a free question.",
+    )
+    depth: int = Field(2, ge=1, le=3, description="Hops followed from what is asked about.")
+    max_tokens: int = Field(8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
+    deadline_ms: int = Field(20_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
+    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+
+
+class NodeShown(TypedDict):
+    """A symbol, and how many hops it is from what was asked about (0: that itself)."""
+
+    id: int
+    name: str
+    kind: str
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    start_line: int
+    end_line: int
+    hop: int
+    signature: NotRequired[str]
+
+
+class EdgeShown(TypedDict):
+    """`source` uses `target`: the line that shows it, how sure it is (0 to 1) and by what."""
+
+    source: int
+    target: int
+    kind: str
+    file_path: str
+    line: int
+    text: str
+    confidence: float
+    resolved: str
+
+
+class ConformanceShown(TypedDict):
+    """`type` implements or extends `base`; `extension`: an extension of it says so."""
+
+    type: str
+    base: str
+    file_path: str
+    line: int
+    extension: bool
+
+
+# `from` is a keyword of the language, hence the functional form.
+DependencyShown = TypedDict("DependencyShown", {"from": str, "to": str, "edges": int})
+
+
+class CodeResearchResult(TypedDict):
+    """The answer as a graph; `chains` in words, `left_out` what did not fit, `unsure` uses too vague to show."""
+
+    query: str
+    understood_as: str
+    names: list[str]
+    summary: str
+    results: list[NodeShown]
+    edges: list[EdgeShown]
+    chains: list[str]
+    conformances: list[ConformanceShown]
+    dependencies: list[DependencyShown]
+    hops: int
+    left_out: int
+    unsure: int
+    coverage: Coverage
+
+
+@handler("code_research", title="Research code", toolset="research")
+async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> CodeResearchResult:
+    """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains."""
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh() if params.fresh else False
+    research = Research(params.query, params.depth, time.monotonic() + params.deadline_ms / 1000)
+    more = True
+    while more:
+        more = await workspace.in_thread(lambda view: research.advance(ViewSource(view)))
+        call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
+    answer = Answer(complete=research.complete, files_read=research.files_read)
+    coverage = coverage_of(workspace, answer, fresh=fresh, started=started)
+    return shown(research, coverage, params.max_tokens * CHARS_PER_TOKEN)
+
+
+def shown(research: Research, coverage: Coverage, max_chars: int) -> CodeResearchResult:
+    """Return the research as an answer within a budget: nearest symbols and surest edges first."""
+    graph = research.graph
+    numbers: dict[tuple[bytes, int], int] = {}
+    nodes: list[NodeShown] = []
+    for node in sorted(graph.nodes.values(), key=lambda node: node.hop):
+        one = _node(node, len(nodes))
+        max_chars -= 150 + len(one["name"]) + len(one["file_path"]) + len(one.get("signature", ""))
+        if max_chars < 0 and nodes:
+            break
+        numbers[node.definition.key] = one["id"]
+        nodes.append(one)
+    edges = []
+    for edge in sorted(graph.edges, key=lambda edge: (graph.nodes[edge.source].hop, -edge.resolution.confidence)):
+        max_chars -= 130 + len(edge.text) + len(edge.path)
+        if max_chars >= 0 and edge.source in numbers and edge.target in numbers:
+            edges.append(_edge(edge, numbers))
+    left = len(graph.nodes) - len(nodes) + len(graph.edges) - len(edges)
+    return {
+        "query": research.query,
+        "understood_as": research.asked.kind,
+        "names": list(research.asked.names),
+        "summary": _summary(research),
+        "results": nodes,
+        "edges": edges,
+        "chains": _chains(research),
+        "conformances": [
+            {
+                "type": one.type,
+                "base": one.base,
+                "file_path": show_path(one.path)["file_path"],
+                "line": one.line,
+                "extension": one.extension,
+            }
+            for one in research.conformances
+        ],
+        "dependencies": [
+            {"from": show_path(here)["file_path"], "to": show_path(there)["file_path"], "edges": count}
+            for (here, there), count in graph.dependencies().most_common(100)
+        ],
+        "hops": research.hop,
+        "left_out": research.left_out + left,
+        "unsure": research.unsure,
+        "coverage": coverage,
+    }
+
+
+def _node(node: Node, number: int) -> NodeShown:
+    definition = node.definition
+    one: NodeShown = {
+        "id": number,
+        "name": definition.qualified,
+        "kind": definition.kind,
+        **show_path(definition.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "start_line": 1,
+        "end_line": 1,
+        "hop": node.hop,
+    }
+    if definition.index >= 0:
+        place = definition.symbols.defined(definition.index)
+        one["start_line"], one["end_line"] = place.start_line, place.end_line
+        one["signature"] = definition.symbols.signature(definition.index)
+    return one
+
+
+def _edge(edge: Edge, numbers: dict[tuple[bytes, int], int]) -> EdgeShown:
+    return {
+        "source": numbers[edge.source],
+        "target": numbers[edge.target],
+        "kind": edge.kind,
+        "file_path": show_path(edge.path)["file_path"],
+        "line": edge.line,
+        "text": edge.text,
+        "confidence": round(edge.resolution.confidence, 2),
+        "resolved": edge.resolution.how,
+    }
+
+
+def _chains(research: Research) -> list[str]:
+    nodes = research.graph.nodes
+    arrow = " ← " if research.inward else " → "
+    chains = research.graph.chains([root.key for root in research.roots], inward=research.inward)
+    return [arrow.join(nodes[key].definition.qualified for key in chain) for chain in chains]
+
+
+def _summary(research: Research) -> str:
+    named = " to ".join(research.asked.names) or research.query
+    found = len(research.graph.nodes) - len(research.roots)
+    what = f"{research.asked.kind} of {named}" if research.asked.kind != "free" else research.query
+    if research.goals:
+        reached = any(goal.key in research.graph.nodes for goal in research.goals)
+        return f"{what}: {'a path was found' if reached else f'no path within {research.hop} hops'}"
+    if not research.graph.nodes:
+        return f"{what}: nothing found"
+    return f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
+
+
+HANDLERS: tuple[Handler, ...] = (code_research,)

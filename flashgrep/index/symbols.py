@@ -1,0 +1,110 @@
+"""Tables of symbols, by content: one packed row a text, and the names each text defines for look-ups by name.
+
+Where a name is *used* is not stored: grams propose the files, their packed rows say what each place is.
+A text without symbols has an empty row, one that could not be parsed a row that begins with ``!`` and the reason.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS symbol (blob INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS symbol_name USING fts5(
+    names, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_'"
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS symbol_term USING fts5vocab('symbol_name', 'row');
+"""
+# symbol_name: rowid = blob; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over, as for words.
+
+LONGEST_NAME: Final = 200
+"""Bytes; headings and generated names beyond it are found by their text alone."""
+_PRIVATE: Final = 0xE000
+_ENCODE: Final = {
+    code: _PRIVATE + code for code in range(128) if not (chr(code).isalnum() or chr(code) == "_") and code
+} | {0: _PRIVATE}
+_DECODE: Final = {private: code for code, private in _ENCODE.items()}
+"""Punctuation in names (``operator+=``, ``empty?``) as private characters, so that FTS5 keeps a name whole."""
+_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+class StoredSymbols(NamedTuple):
+    """A text's symbols as the parser gives them."""
+
+    blob: int
+    packed: bytes
+    names: Sequence[bytes]
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables where they are missing; needs no transaction and may run inside one."""
+    for statement in TABLES.strip().rstrip(";").split(";\n"):
+        connection.execute(statement)
+
+
+def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
+    """Store symbols of texts not stored yet; call it inside a transaction."""
+    for row in rows:
+        done = connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.blob, row.packed])
+        if done.rowcount and row.names:
+            terms = " ".join(_term(name.decode("utf-8", "replace")) for name in row.names if len(name) <= LONGEST_NAME)
+            connection.execute("INSERT INTO symbol_name (rowid, names) VALUES (?, ?)", [row.blob, terms])
+
+
+def put_declined(connection: sqlite3.Connection, blob: int, reason: str) -> None:
+    """Note that a text has no symbols and why (empty: its language has none)."""
+    connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [blob, f"!{reason}".encode() if reason else b""])
+
+
+def drop_dead(connection: sqlite3.Connection) -> int:
+    """Delete rows whose text is no longer known, and return how many there were."""
+    return connection.execute("DELETE FROM symbol WHERE blob NOT IN (SELECT id FROM blob)").rowcount
+
+
+def unparsed(connection: sqlite3.Connection, limit: int, after: int = 0) -> list[tuple[int, bytes, bytes]]:
+    """Return (blob, hash, one path) of live texts without a row, numbered past ``after``, ascending."""
+    return connection.execute(
+        "SELECT blob.id, blob.hash, min(path.path) FROM blob JOIN path ON path.blob = blob.id WHERE blob.id > ? "
+        "AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.blob = blob.id) GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+        [after, limit],
+    ).fetchall()
+
+
+def unparsed_count(connection: sqlite3.Connection) -> int:
+    """Return how many texts of files have no row yet."""
+    query = "SELECT count(*) FROM blob WHERE id NOT IN (SELECT blob FROM symbol) AND id IN (SELECT blob FROM path)"
+    return int(connection.execute(query).fetchone()[0])
+
+
+def packed(connection: sqlite3.Connection, blob: int) -> bytes | None:
+    """Return a text's packed symbols; empty where it has none; None: it has not been parsed yet."""
+    found = connection.execute("SELECT packed FROM symbol WHERE blob = ?", [blob]).fetchone()
+    if found is None:
+        return None
+    return b"" if found[0][:1] == b"!" else bytes(found[0])
+
+
+def declined(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many texts were not parsed, by reason."""
+    query = "SELECT substr(packed, 2), count(*) FROM symbol WHERE substr(packed, 1, 1) = x'21' GROUP BY 1"
+    return {bytes(reason).decode(): count for reason, count in connection.execute(query)}
+
+
+def defining(connection: sqlite3.Connection, name: str, *, prefix: bool = False) -> list[int]:
+    """Return the texts that define a name, or one that begins with it, ASCII case aside, ascending."""
+    match = f'"{_term(name)}"' + (" *" if prefix else "")
+    rows = connection.execute("SELECT rowid FROM symbol_name WHERE symbol_name MATCH ?", [match])
+    return [int(row[0]) for row in rows]
+
+
+def defined_names(connection: sqlite3.Connection, start: str, limit: int) -> list[tuple[str, int]]:
+    """Return names that are defined and begin so, in lower case, with the number of texts that define them."""
+    low = _term(start).translate(_LOWER)  # as the ascii tokenizer folds
+    rows = connection.execute(
+        "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ? LIMIT ?", [low, low + "\U0010ffff", limit]
+    )
+    return [(str(term).translate(_DECODE), int(texts)) for term, texts in rows]
+
+
+def _term(name: str) -> str:
+    return name.translate(_ENCODE)

@@ -1,0 +1,143 @@
+"""What research finds: symbols, the edges between them with their evidence, and the chains they make."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from flashgrep.ingest.parse.lookup import FileSymbols
+
+EdgeKind = Literal["calls", "uses", "implements", "imports"]
+CHAINS: Final = 50
+"""Chains shown; a busy function has thousands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """A symbol in its file; ``index`` -1: the file's top level."""
+
+    path: bytes
+    symbols: FileSymbols
+    index: int
+
+    @property
+    def key(self) -> tuple[bytes, int]:
+        """What tells a symbol from every other: its file and where its name stands."""
+        return self.path, self.symbols.rows[self.index][0] if self.index >= 0 else -1
+
+    @property
+    def name(self) -> str:
+        """The symbol's own name; the file's for its top level."""
+        if self.index < 0:
+            return self.path.rpartition(b"/")[2].decode("utf-8", "replace")
+        return self.symbols.name(self.index)
+
+    @property
+    def qualified(self) -> str:
+        """The symbol's name with what it is in."""
+        return self.symbols.qualified(self.index) if self.index >= 0 else self.name
+
+    @property
+    def kind(self) -> str:
+        """The symbol's kind; ``file`` for a top level."""
+        return self.symbols.kind(self.index) if self.index >= 0 else "file"
+
+    @property
+    def owner(self) -> str:
+        """The name of the type or scope right around it, or nothing."""
+        return self.symbols.container(self.index).rpartition(".")[2] if self.index >= 0 else ""
+
+    @property
+    def language(self) -> str:
+        """The file's language."""
+        return self.symbols.parsed.language
+
+    @property
+    def stem(self) -> str:
+        """The file's module name: its name without endings, its folder's for a package's own file."""
+        folder, _, name = self.path.decode("utf-8", "replace").rpartition("/")
+        stem = name.partition(".")[0]
+        return folder.rpartition("/")[2] if stem in {"__init__", "index", "mod", "lib"} and folder else stem
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How sure it is that a use means a definition (0 to 1), and by what it was told."""
+
+    confidence: float
+    how: str
+
+
+@dataclass(slots=True)
+class Node:
+    """A symbol of the answer and how many hops it is from what was asked about."""
+
+    definition: Definition
+    hop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One symbol using another: the line that shows it, and how sure it is."""
+
+    source: tuple[bytes, int]
+    target: tuple[bytes, int]
+    kind: EdgeKind
+    path: bytes
+    line: int
+    text: str
+    resolution: Resolution
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes by key and edges, each once."""
+
+    nodes: dict[tuple[bytes, int], Node] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    _seen: set[tuple[object, ...]] = field(default_factory=set)
+
+    def add_node(self, definition: Definition, hop: int) -> bool:
+        """Add a symbol unless it is there; return whether it is new."""
+        if definition.key in self.nodes:
+            return False
+        self.nodes[definition.key] = Node(definition, hop)
+        return True
+
+    def add_edge(self, edge: Edge) -> bool:
+        """Add an edge unless the same line showed it already."""
+        key = (edge.source, edge.target, edge.kind, edge.path, edge.line)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.edges.append(edge)
+        return True
+
+    def chains(self, roots: list[tuple[bytes, int]], *, inward: bool) -> list[list[tuple[bytes, int]]]:
+        """Return paths from each root along its edges to where they end, surest and shortest first."""
+        steps: dict[tuple[bytes, int], list[tuple[bytes, int]]] = {}
+        for edge in sorted(self.edges, key=lambda edge: -edge.resolution.confidence):
+            here, there = (edge.target, edge.source) if inward else (edge.source, edge.target)
+            if there not in steps.setdefault(here, []):
+                steps[here].append(there)
+        found = []
+        for root in roots:
+            for chain in _walk(steps, [root]):
+                found.append(chain)
+                if len(found) >= CHAINS:
+                    return found
+        return found
+
+    def dependencies(self) -> Counter[tuple[bytes, bytes]]:
+        """Return how many edges lead from one file to another."""
+        return Counter((edge.source[0], edge.target[0]) for edge in self.edges if edge.source[0] != edge.target[0])
+
+
+def _walk(
+    steps: dict[tuple[bytes, int], list[tuple[bytes, int]]], so_far: list[tuple[bytes, int]]
+) -> Iterator[list[tuple[bytes, int]]]:
+    following = [key for key in steps.get(so_far[-1], []) if key not in so_far]
+    if not following and len(so_far) > 1:
+        yield so_far
+    for key in following:
+        yield from _walk(steps, [*so_far, key])

@@ -1,0 +1,269 @@
+"""Whether a use of a name means a certain definition: by scope, import, class or receiver type, else by name alone."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from flashgrep.ingest.parse.describe import receiver
+from flashgrep.ingest.parse.lookup import OWN, FileSymbols
+from flashgrep.ingest.parse.model import TYPE_KINDS
+from flashgrep.search.research_graph import Definition, Resolution
+
+_FAMILIES: Final = (
+    {"javascript", "typescript", "tsx", "vue", "svelte"},
+    {"c", "cpp", "objc"},
+    {"java", "kotlin", "scala", "groovy"},
+    {"ocaml", "ocaml_interface"},
+)
+_EXPLICIT: Final = frozenset({"python", "javascript", "typescript", "tsx", "go", "rust", "php", "lua", "zig"})
+"""Languages in which a method is never called by its bare name."""
+_IMPORTING: Final = frozenset({"python", "javascript", "typescript", "tsx", "rust"})
+"""Languages in which a name of another file must be imported by name (or by a wildcard)."""
+_PACKAGED: Final = frozenset({"go", "java", "kotlin", "scala", "csharp", "swift", "php"})
+"""Languages in which files of one folder see each other's names."""
+_METHODS: Final = frozenset({"method", "constructor", "field", "property"})
+_EVERYDAY: Final = frozenset({
+    "add", "all", "any", "append", "apply", "call", "clear", "close", "copy", "count", "create", "delete", "exists",
+    "extend", "filter", "find", "first", "flush", "format", "get", "index", "init", "insert", "items", "join",
+    "keys", "last", "length", "list", "load", "map", "match", "name", "new", "next", "open", "parse", "pop", "push",
+    "put", "read", "remove", "render", "replace", "reset", "run", "save", "send", "set", "size", "sort", "split",
+    "start", "stop", "strip", "update", "value", "values", "write",
+})  # fmt: skip
+"""Method names half the world has: by name alone they mean little."""
+_GUESS: Final = 0.6
+_TYPE: Final = (
+    rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
+)
+_BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
+_CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
+_SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where a name is used."""
+
+    path: bytes
+    symbols: FileSymbols
+    offset: int
+
+    @property
+    def receiver(self) -> str | None:
+        """What the name is used on."""
+        if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
+            return "super"
+        return receiver(self.symbols.data, self.offset, self.symbols.parsed.language)
+
+    def types_around(self) -> list[int]:
+        """Return the types the place is in, innermost first."""
+        found = []
+        at = self.symbols.enclosing(self.offset)
+        while at >= 0:
+            if self.symbols.kind(at) in TYPE_KINDS:
+                found.append(at)
+            at = self.symbols.parent(at)
+        return found
+
+    def owners(self) -> list[str]:
+        """Return the names of the types the place belongs to, a receiver's type (Go) among them."""
+        around = self.symbols.enclosing(self.offset)
+        names = [self.symbols.name(index) for index in self.types_around()]
+        while around >= 0 and not names:
+            names = [part for part in self.symbols.container(around).split(".") if part][::-1]
+            around = self.symbols.parent(around)
+        return names
+
+
+def resolve(use: Use, target: Definition, rivals: Sequence[Definition]) -> Resolution | None:
+    """Return how sure it is that the use means the target; None: it means something else.
+
+    ``rivals``: all definitions of the name, the target among them.
+    """
+    if not _same_family(use.symbols.parsed.language, target.language):
+        return None
+    on = use.receiver
+    if on is None:
+        return _bare(use, target, rivals)
+    if on in OWN:
+        return _own(use, target, rivals)
+    return _on_something(use, target, rivals, on)
+
+
+def _same_family(one: str, other: str) -> bool:
+    return one == other or any(one in family and other in family for family in _FAMILIES)
+
+
+def _bare(use: Use, target: Definition, rivals: Sequence[Definition]) -> Resolution | None:
+    if target.kind in _METHODS and target.owner:
+        return _bare_method(use, target, rivals)
+    if use.path == target.path:
+        return Resolution(0.95, "same file")
+    if any(rival.path == use.path and rival.kind not in _METHODS for rival in rivals):
+        return None
+    return _imported(use, target) or _unimported(use, target, rivals)
+
+
+def _unimported(use: Use, target: Definition, rivals: Sequence[Definition]) -> Resolution | None:
+    language = use.symbols.parsed.language
+    if language in _PACKAGED and target.path.rpartition(b"/")[0] == use.path.rpartition(b"/")[0]:
+        return Resolution(0.9, "same package")
+    return None if language in _IMPORTING else _by_name(target, rivals)
+
+
+def _bare_method(use: Use, target: Definition, rivals: Sequence[Definition]) -> Resolution | None:
+    if use.symbols.parsed.language in _EXPLICIT:
+        return None
+    if target.owner in use.owners():
+        return Resolution(0.95, "same class")
+    if target.owner in _bases(use):
+        return Resolution(0.9, "inherited")
+    if any(rival.kind not in _METHODS for rival in rivals):
+        return None
+    return Resolution(0.4, "name only") if use.owners() else None
+
+
+def _own(use: Use, target: Definition, rivals: Sequence[Definition]) -> Resolution | None:
+    owners = use.owners()
+    if target.owner and target.owner in owners[:1]:
+        return Resolution(0.95, "same class")
+    if use.receiver != "super" and any(rival.owner in owners[:1] and rival.path == use.path for rival in rivals):
+        return None
+    bases = _bases(use)
+    if target.owner and target.owner in bases:
+        return Resolution(0.9, "inherited")
+    if target.kind not in _METHODS or not bases:
+        return None
+    return Resolution(_share(target, rivals) * 0.8, "inherited, by name")
+
+
+def _on_something(use: Use, target: Definition, rivals: Sequence[Definition], on: str) -> Resolution | None:
+    if on and on == target.owner:
+        return Resolution(0.95, "qualified")
+    module = _is_module(use, on)
+    if target.kind not in _METHODS:
+        return _of_module(use, target, on, module)
+    return None if module else _of_type(use, target, rivals, on)
+
+
+def _of_module(use: Use, target: Definition, on: str, module: str) -> Resolution | None:
+    if on and (on == target.stem or module) and (module or on) in _modules_of(target):
+        return Resolution(0.95, "module")
+    explicit = use.symbols.parsed.language in _EXPLICIT
+    return Resolution(0.3, "name only") if on and not target.owner and not explicit else None
+
+
+def _of_type(use: Use, target: Definition, rivals: Sequence[Definition], on: str) -> Resolution | None:
+    known = infer_type(use, on) if on else _constructed(use)
+    if known is not None and known == target.owner:
+        return Resolution(0.9, "receiver type")
+    if known is not None and (known in _BUILTIN_TYPES or any(rival.owner == known for rival in rivals)):
+        return None
+    return Resolution(0.3, "name only") if known and known[:1].isupper() else _by_name(target, rivals)
+
+
+def _by_name(target: Definition, rivals: Sequence[Definition]) -> Resolution:
+    if target.name in _EVERYDAY and target.kind in _METHODS:
+        return Resolution(0.2, "name only")
+    share = _share(target, rivals)
+    return Resolution(0.85 if share == 1 and target.kind not in _METHODS else _GUESS * share, "name only")
+
+
+def _share(target: Definition, rivals: Sequence[Definition]) -> float:
+    alike = [rival for rival in rivals if _same_family(rival.language, target.language)]
+    return 1 / max(1, len({(rival.owner, rival.path) for rival in alike}))
+
+
+# Imports
+
+
+def _imported(use: Use, target: Definition) -> Resolution | None:
+    """Return how an import brings the name into the file, if one does."""
+    word = re.compile(rb"(?<![\w$])" + re.escape(target.name.encode()) + rb"(?![\w$])")
+    for statement in _statements(use.symbols):
+        module = _module_words(statement)
+        if word.search(statement):
+            if module & _modules_of(target):
+                return Resolution(0.95, "import")
+            if statement.lstrip().startswith(b"from .") or b"'." in statement or b'".' in statement:
+                return Resolution(0.8, "import of the same package")
+        elif (b"*" in statement or (b"::" not in statement and b"#include" in statement)) and target.stem in module:
+            return Resolution(0.85, "import")
+    return None
+
+
+def _statements(symbols: FileSymbols) -> Iterator[bytes]:
+    return (symbols.data[start:end] for start, end in symbols.parsed.statements.tolist())
+
+
+def _module_words(statement: bytes) -> set[str]:
+    return set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
+
+
+def _modules_of(target: Definition) -> set[str]:
+    """Return names the target's module may be imported by: its file's and its folders'."""
+    folders = target.path.decode("utf-8", "replace").split("/")[:-1]
+    return {target.stem, *folders}
+
+
+def _is_module(use: Use, on: str) -> str:
+    """Return the module a word stands for by an import, or nothing."""
+    if not on:
+        return ""
+    word = re.compile(rb"(?<![\w$.])" + re.escape(on.encode()) + rb"(?![\w$])")
+    for statement in _statements(use.symbols):
+        if not word.search(statement):
+            continue
+        alias = re.search(rb"([\w$.:/-]+)[\"']?\s+as\s+" + re.escape(on.encode()) + rb"\b", statement)
+        if alias:
+            return re.split(r"[.:/]+", alias[1].decode("utf-8", "replace"))[-1]
+        if not on[:1].isupper():
+            return on
+    return ""
+
+
+# Types
+
+
+def _bases(use: Use) -> set[str]:
+    """Return the names the innermost type around builds upon, as its own file says."""
+    around = use.types_around()
+    if not around:
+        return set()
+    row = use.symbols.rows[around[0]]
+    offsets = use.symbols.parsed.marked("base")
+    return {use.symbols.word_at(at) for at in offsets[(offsets >= row[2]) & (offsets < row[3])].tolist()}
+
+
+def _constructed(use: Use) -> str | None:
+    """Return the type in ``Type(…).name``."""
+    found = _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+    return found[1].decode("utf-8", "replace") if found else None
+
+
+def infer_type(use: Use, on: str) -> str | None:
+    """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
+    around = use.symbols.enclosing(use.offset)
+    start, end = (use.symbols.rows[around][2], use.offset) if around >= 0 else (0, use.offset)
+    found = _declared(use.symbols.data[start:end], on.encode())
+    if found is None:
+        for index in use.types_around()[:1]:
+            row = use.symbols.rows[index]
+            found = _declared(use.symbols.data[row[2] : row[3]], on.encode())
+    return found
+
+
+def _declared(text: bytes, word: bytes) -> str | None:
+    name = rb"(?<![\w$.])(?:self\.|this\.|@)?" + re.escape(word)
+    patterns = (
+        name + rb"\s*:(?!=)\s*" + _TYPE,
+        name + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*((?:[A-Za-z_]\w*(?:\.|::))*(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
+        rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&\s]+" + re.escape(word) + rb"\b(?=\s*[=;,)])",
+        name + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
+    )
+    for pattern in patterns:
+        found = re.findall(pattern, text)
+        if found:
+            last: bytes = found[-1]
+            return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
+    return None

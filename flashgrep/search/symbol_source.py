@@ -1,0 +1,149 @@
+"""Where symbol look-ups get their files: a project's view, its index where that helps, the disk for everything else."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import Final, Protocol
+
+import numpy as np
+
+from flashgrep.index import symbols as table
+from flashgrep.index.reader import Reader
+from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols, unpack
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.model import Skipped
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import View
+
+ReadResult = FileSymbols | Skipped | None
+_STAT: Final = slice(1, 3)
+"""Columns of a file's size and time in the table of files."""
+_PARSED_KEPT: Final = 256
+"""Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
+
+
+class SymbolSource(Protocol):
+    """Files with their symbols, as a look-up needs them."""
+
+    def paths(self) -> list[bytes]:
+        """Return all files, by path."""
+
+    def candidates(self, name: str, *, fold: bool) -> list[bytes]:
+        """Return the files that may hold the text, by path: a superset of those that do."""
+
+    def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
+        """Return the files that may define the name; None where not all files have been parsed."""
+
+    def names(self, start: str, limit: int) -> list[str]:
+        """Return defined names that begin so, folded, as far as they are known without parsing."""
+
+    def open(self, path: bytes) -> ReadResult:
+        """Return a file's text and symbols, why it has none, or None where it is gone or in no language."""
+
+
+class ViewSource:
+    """A project as known now: the index proposes and remembers, each file answered about is read from disk."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def paths(self) -> list[bytes]:
+        """Return all files, by path."""
+        pending = self._view.pending
+        settled = [path for path in self._view.table.paths if path not in pending]
+        return sorted([*settled, *self._changed()]) if pending else settled
+
+    def candidates(self, name: str, *, fold: bool) -> list[bytes]:
+        """Return the files that may hold the text, by path."""
+        pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
+        view = self._view
+        blobs = view.reader.candidates(pattern.grams()) if view.reader else None
+        if blobs is None:
+            return self.paths()
+        return self._of_places(view.table.places(blobs))
+
+    def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
+        """Return the files that may define the name; None where not all files have been parsed."""
+        if not self._complete or self._view.reader is None:
+            return None
+        with self._view.reader.snapshot() as connection:
+            blobs = table.defining(connection, name, prefix=prefix)
+        return self._of_places(self._view.table.places(np.array(blobs, np.int64)))
+
+    def names(self, start: str, limit: int) -> list[str]:
+        """Return defined names that begin so, folded, as far as they are known without parsing."""
+        if not self._has_table or self._view.reader is None:
+            return []
+        with self._view.reader.snapshot() as connection:
+            return [name for name, _ in table.defined_names(connection, start, limit)]
+
+    def open(self, path: bytes) -> ReadResult:
+        """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
+        try:
+            stat, document = read_file(self._view.root, path, self._view.max_size)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if isinstance(document, Skipped):
+            return document
+        stored = None if stat is None else self._stored(path, (stat.size, stat.mtime_ns))
+        if stored is not None:
+            return FileSymbols(stored, document.data)
+        return parsed_file(path, document.data)
+
+    def _of_places(self, places: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[bytes]:
+        paths, pending = self._view.table.paths, self._view.pending
+        settled = [path for path in (paths[at] for at in places) if path not in pending]
+        return sorted([*settled, *self._changed()]) if pending else settled
+
+    def _changed(self) -> Iterator[bytes]:
+        return (path for path, mark in self._view.pending.items() if mark.ours)
+
+    def _stored(self, path: bytes, stat: tuple[int, int]) -> ParsedFile | None:
+        at = self._view.table.find(path)
+        if at is None or path in self._view.pending or not self._has_table or self._view.reader is None:
+            return None
+        row = self._view.table.columns[at]
+        if (int(row[1]), int(row[2])) != stat:
+            return None
+        packed = _packed(self._view.reader, int(row[0]))
+        return unpack(packed) if packed else None
+
+    @cached_property
+    def _has_table(self) -> bool:
+        return self._ask(lambda connection: table.packed(connection, 0) is None, missing=False)
+
+    @cached_property
+    def _complete(self) -> bool:
+        return self._has_table and self._ask(lambda connection: not table.unparsed(connection, 1), missing=False)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], bool], *, missing: bool) -> bool:
+        """Ask the tables; ``missing``: the answer where an index has none yet."""
+        if self._view.reader is None:
+            return missing
+        with self._view.reader.snapshot() as connection:
+            try:
+                return question(connection)
+            except sqlite3.OperationalError as error:
+                if "no such table" in str(error):
+                    return missing
+                raise
+
+
+def _packed(reader: Reader, blob: int) -> bytes | None:
+    with reader.snapshot() as connection:
+        return table.packed(connection, blob)
+
+
+def parsed_file(path: bytes, data: bytes) -> ReadResult:
+    """Parse a file now; one seen lately with the same text is remembered."""
+    language = language_of(path.decode("utf-8", "replace"), data)
+    if language is None:
+        return None
+    parsed = _parsed(language, data)
+    return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
+
+
+@lru_cache(maxsize=_PARSED_KEPT)
+def _parsed(language: str, data: bytes) -> ParsedFile | Skipped:
+    return parse_symbols(language, data)

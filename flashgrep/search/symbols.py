@@ -1,0 +1,211 @@
+"""Finding symbols by name: definitions first, sources before tests, each place told by what it is.
+
+Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from rapidfuzz import fuzz, process
+
+from flashgrep.index.tiers import tier_of
+from flashgrep.ingest.parse.lookup import (
+    ROLES,
+    FileSymbols,
+    Occurrence,
+    Role,
+    matches_qualifiers,
+    split_name,
+)
+from flashgrep.ingest.parse.model import KIND, KINDS
+from flashgrep.model import Skipped
+from flashgrep.search.symbol_source import SymbolSource
+
+Match = Literal["exact", "prefix", "fuzzy"]
+RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
+FUZZY_CUTOFF: Final = 70.0
+"""A name one letter off in five still counts."""
+FUZZY_NAMES: Final = 200_000
+"""Names compared at most (about 60 ms)."""
+SUGGESTED: Final = 5
+_DEFINES: Final = frozenset({"definition", "declaration"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolQuestion:
+    """Which occurrences are wanted."""
+
+    name: str
+    match: Match = "exact"
+    fold: bool = False
+    kinds: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+    keep: Callable[[bytes], bool] | None = None
+    limit: int = 50
+    after: int = 0
+    """Occurrences passed over: those of the pages before."""
+    deadline: float | None = None
+    """On the clock of time.monotonic()."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One occurrence with its file, and what the file says about it."""
+
+    path: bytes
+    language: str
+    occurrence: Occurrence
+    signature: str
+    doc: str
+
+
+@dataclass(slots=True)
+class SymbolAnswer:
+    """One page of occurrences, how many there are, and what was looked at."""
+
+    results: list[Found] = field(default_factory=list)
+    total: int = 0
+    complete: bool = True
+    files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    suggestions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Where an occurrence stands in the answer; the rest is read when its page is shown."""
+
+    rank: int
+    tier: int
+    unlike: float
+    path: bytes
+    offset: int
+    size: int
+
+
+class SymbolSearch:
+    """One question being answered; runs in a thread."""
+
+    def __init__(self, source: SymbolSource, question: SymbolQuestion) -> None:
+        self._source = source
+        self._question = question
+        self._qualifiers, self._name = split_name(question.name)
+        if not self._name:
+            self._qualifiers, self._name = [], question.name
+        self.answer = SymbolAnswer()
+
+    def run(self) -> SymbolAnswer:
+        """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
+        question = self._question
+        places = sorted(set(self._places()))
+        self.answer.total = len(places)
+        for place in places[question.after : question.after + question.limit]:
+            found = self._found(place)
+            if found is not None:
+                self.answer.results.append(found)
+        if not places and self.answer.complete:
+            self.answer.suggestions = suggestions(self._source, self._name)
+        return self.answer
+
+    def _places(self) -> Iterator[_Place]:
+        match self._question.match:
+            case "exact":
+                yield from self._named(self._name, 0.0)
+            case "prefix":
+                yield from self._prefixed()
+            case "fuzzy":
+                for name, unlike in self._alike():
+                    yield from self._named(name, unlike)
+
+    def _named(self, name: str, unlike: float) -> Iterator[_Place]:
+        fold = self._question.fold or self._question.match == "fuzzy"
+        size = len(name.encode())
+        for path, symbols in self._files(self._paths(name, fold=fold)):
+            for offset, role in symbols.places(name, fold=fold):
+                if self._wanted(symbols, offset, role, size):
+                    yield _Place(RANK[role], tier_of(path), unlike, path, offset, size)
+
+    def _prefixed(self) -> Iterator[_Place]:
+        """Yield definitions whose name begins so."""
+        fold = self._question.fold
+        wanted = self._name.lower() if fold else self._name
+        paths = self._source.defining(self._name, prefix=True)
+        for path, symbols in self._files(self._source.candidates(self._name, fold=fold) if paths is None else paths):
+            for index, row in enumerate(symbols.rows):
+                name = symbols.name(index)
+                if (name.lower() if fold else name).startswith(wanted):
+                    role, size = symbols.defined_role(index), len(name.encode())
+                    if self._wanted(symbols, row[0], role, size):
+                        yield _Place(RANK[role], tier_of(path), float(len(name)), path, row[0], size)
+
+    def _alike(self) -> list[tuple[str, float]]:
+        """Return the defined names most like the one asked for, with how unlike they are."""
+        stored = self._source.defining(self._name, prefix=False) is not None
+        known = self._source.names("", FUZZY_NAMES) if stored else self._names_now()
+        found = process.extract(
+            self._name.lower(), known, scorer=fuzz.ratio, processor=str.lower, limit=20, score_cutoff=FUZZY_CUTOFF
+        )
+        return [(name, 100.0 - score) for name, score, _ in found]
+
+    def _names_now(self) -> list[str]:
+        """Return the names defined in all files, as far as the deadline lets them be parsed."""
+        names: set[str] = set()
+        for _, symbols in self._files(self._source.paths()):
+            names.update(symbols.name(index).lower() for index in range(len(symbols.rows)))
+        return sorted(names)
+
+    def _paths(self, name: str, *, fold: bool) -> list[bytes]:
+        """Return the files to look at: those that define the name where only definitions are asked for."""
+        if self._question.roles and self._question.roles <= _DEFINES:
+            defining = self._source.defining(name, prefix=False)
+            if defining is not None:
+                return defining
+        return self._source.candidates(name, fold=fold)
+
+    def _files(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+        question = self._question
+        for path in paths:
+            if question.keep is not None and not question.keep(path):
+                continue
+            if question.deadline is not None and time.monotonic() > question.deadline:
+                self.answer.complete = False
+                return
+            opened = self._source.open(path)
+            if isinstance(opened, Skipped):
+                self.answer.skipped[opened.reason] = self.answer.skipped.get(opened.reason, 0) + 1
+            elif opened is not None:
+                self.answer.files_read += 1
+                yield path, opened
+
+    def _wanted(self, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
+        question = self._question
+        if question.roles and role not in question.roles:
+            return False
+        if question.kinds:
+            index = symbols.index_at(offset)
+            if index < 0 or KINDS[symbols.rows[index][KIND]] not in question.kinds:
+                return False
+        return not self._qualifiers or matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
+
+    def _found(self, place: _Place) -> Found | None:
+        symbols = self._source.open(place.path)
+        if symbols is None or isinstance(symbols, Skipped):
+            return None
+        return found_at(place.path, symbols, symbols.occurrence(place.offset, ROLES[place.rank], place.size))
+
+
+def found_at(path: bytes, symbols: FileSymbols, occurrence: Occurrence) -> Found:
+    """Return an occurrence with its file: a definition's signature, or the line that uses the name."""
+    index = symbols.index_at(occurrence.offset)
+    if index < 0:
+        return Found(path, symbols.parsed.language, occurrence, symbols.lines.text(occurrence.line).strip()[:200], "")
+    return Found(path, symbols.parsed.language, occurrence, symbols.signature(index), symbols.documentation(index))
+
+
+def suggestions(source: SymbolSource, name: str) -> list[str]:
+    """Return names that are defined and nearly this one."""
+    known = source.names(name[:1], FUZZY_NAMES)
+    found = process.extract(name.lower(), known, scorer=fuzz.ratio, limit=SUGGESTED, score_cutoff=FUZZY_CUTOFF)
+    return [known_name for known_name, _, _ in found]

@@ -1,0 +1,30 @@
+"""A plain folder as a source of symbols: no index, everything parsed; what the index must agree with."""
+
+from pathlib import Path
+
+from flashgrep.search.symbol_source import ReadResult, parsed_file
+
+
+class FolderSource:
+    """Reads every file of a folder for every question."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def paths(self) -> list[bytes]:
+        return sorted(bytes(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file())
+
+    def candidates(self, name: str, *, fold: bool) -> list[bytes]:
+        wanted = name.encode().lower() if fold else name.encode()
+        texts = ((path, (self.root / path.decode()).read_bytes()) for path in self.paths())
+        return [path for path, text in texts if wanted in (text.lower() if fold else text)]
+
+    def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:  # noqa: ARG002 - a source's signature
+        return None
+
+    def names(self, start: str, limit: int) -> list[str]:  # noqa: ARG002 - a source's signature
+        return []
+
+    def open(self, path: bytes) -> ReadResult:
+        file = self.root / path.decode()
+        return parsed_file(path, file.read_bytes()) if file.is_file() else None

@@ -1,0 +1,37 @@
+"""What a question is understood to ask."""
+
+import pytest
+
+from flashgrep.search.research_question import understand
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "names"),
+    [
+        ("what calls authenticate()", "callers", ("authenticate",)),
+        ("who calls `Store.read`?", "callers", ("Store.read",)),
+        ("callers of the function parse_args", "callers", ("parse_args",)),
+        ("where is foo::bar called", "callers", ("foo::bar",)),
+        ("call graph of run", "callers", ("run",)),
+        ("what does main() call", "callees", ("main",)),
+        ("functions called by main", "callees", ("main",)),
+        ("all implementations of Authenticatable", "implementations", ("Authenticatable",)),
+        ("which types conform to Codable", "implementations", ("Codable",)),
+        ("subclasses of the class Base", "implementations", ("Base",)),
+        ("what implements the Reader interface", "implementations", ("Reader",)),
+        ("what does Store inherit from", "supertypes", ("Store",)),
+        ("base classes of Store", "supertypes", ("Store",)),
+        ("where is LIMIT used", "usages", ("LIMIT",)),
+        ("references to LIMIT", "usages", ("LIMIT",)),
+        ("who uses Config", "usages", ("Config",)),
+        ("path from main to flush", "path", ("main", "flush")),
+        ("how does main reach flush", "path", ("main", "flush")),
+        ("what imports utils", "imports", ("utils",)),
+        ("where is Store defined", "definition", ("Store",)),
+        ("Store", "usages", ("Store",)),
+        ("how is authentication of a user handled", "free", ("authentication", "user")),
+    ],
+)
+def test_a_question_is_understood(query: str, kind: str, names: tuple[str, ...]) -> None:
+    asked = understand(query)
+    assert (asked.kind, asked.names) == (kind, names)

@@ -1,0 +1,73 @@
+"""The symbol tables against a dictionary, with any names."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flashgrep.index import schema, symbols
+from flashgrep.index.symbols import StoredSymbols
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0xDFFF), min_size=1, max_size=12)
+
+
+def connected() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for statement in schema._TABLES.strip().rstrip(";").split(";\n"):
+        connection.execute(statement)
+    symbols.create(connection)
+    return connection
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    made = connected()
+    yield made
+    made.close()
+
+
+def folded(name: str) -> str:
+    return "".join(character.lower() if character.isascii() else character for character in name)
+
+
+@given(st.lists(st.sets(NAMES, max_size=5), max_size=5), NAMES)
+@settings(max_examples=60, deadline=None)
+def test_names_are_found_whole_and_by_their_beginning(texts: list[set[str]], other: str) -> None:
+    connection = connected()
+    rows = [StoredSymbols(blob, b"x", [name.encode() for name in names]) for blob, names in enumerate(texts, 1)]
+    symbols.put(connection, rows)
+    for name in {other, *(name for names in texts for name in names)}:
+        truth = [blob for blob, names in enumerate(texts, 1) if folded(name) in {folded(one) for one in names}]
+        assert symbols.defining(connection, name) == truth
+        begins = [
+            blob for blob, names in enumerate(texts, 1) if any(folded(one).startswith(folded(name)) for one in names)
+        ]
+        assert symbols.defining(connection, name, prefix=True) == begins
+        found = dict(symbols.defined_names(connection, name, 1000))
+        assert set(found) == {folded(one) for names in texts for one in names if folded(one).startswith(folded(name))}
+    connection.close()
+
+
+def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -> None:
+    for blob in (1, 2, 3):
+        connection.execute("INSERT INTO blob (id, hash, size, lines) VALUES (?, ?, 1, 1)", [blob, bytes([blob])])
+    for name, blob in ((b"a", 1), (b"b", 2), (b"c", 2)):
+        connection.execute("INSERT INTO path VALUES (?, ?, '', 0, 0, 0, 0, 0)", [name, blob])
+    assert symbols.unparsed(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
+    symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
+    symbols.put_declined(connection, 2, "too_large: symbols: minified")
+    assert symbols.unparsed_count(connection) == 0
+    assert symbols.packed(connection, 1) == b"packed"
+    assert symbols.packed(connection, 2) == b""
+    assert symbols.packed(connection, 3) is None
+    assert symbols.declined(connection) == {"too_large: symbols: minified": 1}
+
+
+def test_rows_of_vanished_texts_are_dropped(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO blob (id, hash, size, lines) VALUES (1, x'01', 1, 1)")
+    symbols.put(connection, [StoredSymbols(1, b"x", [b"a"]), StoredSymbols(2, b"y", [b"b"])])
+    assert symbols.drop_dead(connection) == 1
+    assert symbols.packed(connection, 2) is None
+    assert symbols.packed(connection, 1) == b"x"
