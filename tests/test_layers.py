@@ -20,12 +20,13 @@ LADDER = [
     "workspace",
     "catalogue",
     "handlers",
-    "mcp daemon client",
+    "mcp",
+    "daemon client",
     "cli",
     "__init__ __main__",
 ]
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
-LIGHT = ["places", "pump", "reach", "client", "rpc.longpath", "daemon.detach"]
+LIGHT = ["places", "pump", "reach", "client", "rpc.longpath", "daemon.detach", "mcp.shim"]
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 
 

@@ -18,8 +18,14 @@ from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.daemon.control import Control
+from flashgrep.daemon.projects import enclosing_root
+from flashgrep.daemon.web import Web
 from flashgrep.daemon.wires import Wires
+from flashgrep.errors import FlashgrepError
 from flashgrep.handlers import REGISTRY
+from flashgrep.mcp.adapter import Adapter
+from flashgrep.mcp.binding import Binder
+from flashgrep.mcp.service import Service
 from flashgrep.places import PRIVATE_FILE, Places
 from flashgrep.rpc.auth import auth_extension
 from flashgrep.rpc.context import Extension
@@ -52,21 +58,31 @@ class Daemon:
             wires = Wires(self.places, self.settings, tasks)
             catalogue = self._catalogue(wires, tasks)
             async with catalogue:
-                self._dispatch(wires, catalogue, stopping)
-                await self._serve(wires, catalogue, stopping, ready)
+                web = self._dispatch(wires, catalogue, stopping)
+                await self._serve(wires, catalogue, stopping, ready, web)
             tasks.cancel_scope.cancel()
 
     async def _serve(
-        self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event, ready: Callable[[], None]
+        self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event, ready: Callable[[], None], web: Web
     ) -> None:
         await wires.tasks.start(_stop_on_signals, stopping)
         await self._open(wires, catalogue)
+        if self.settings.http.enabled:
+            await self._open_web(web)
         wires.tasks.start_soon(self._stop_when_idle, wires, stopping)
         self.log.info("started", version=__version__, pid=os.getpid(), tcp=wires.tcp)
         ready()
         await stopping.wait()
         self.log.info("stopping", clients=wires.clients)
-        await wires.dispatcher.shutdown(GRACE_SECONDS)
+        async with anyio.create_task_group() as ending:
+            ending.start_soon(web.close)
+            await wires.dispatcher.shutdown(GRACE_SECONDS)
+
+    async def _open_web(self, web: Web) -> None:
+        try:
+            self.log.info("http", port=await web.open(self.settings.http.port))
+        except FlashgrepError as error:  # the other wires serve
+            self.log.warning("no HTTP", problem=error.message)
 
     def _catalogue(self, wires: Wires, tasks: anyio.abc.TaskGroup) -> Catalogue:
         def settings_for(root: Path) -> Settings:
@@ -76,14 +92,23 @@ class Daemon:
 
         return Catalogue(state_dir=Path(self.places.state), settings=self.settings, settings_for=settings_for)
 
-    def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> None:
+    def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> Web:
+        mcp = self.settings.mcp
+        server = {"name": mcp.server_name, "version": mcp.server_version or __version__}
+        service = Service(catalogue, server)
+        web = Web(service, self.settings, wires.tasks, token=lambda: token(self.places), seen=wires.seen)
         extensions = {
             "$/cli": self.cli,
             "auth": auth_extension(lambda: token(self.places), may_write=not self.settings.read_only),
             **Control(wires, catalogue, stopping, self.started).extensions(),
+            "$/serve": web.serve,
         }
+        if mcp.enabled and mcp.transport in {"stdio", "both"}:
+            extensions |= Adapter(service, Binder(catalogue, enclosing_root)).extensions()
         limits = _limits(self.settings)
         wires.dispatcher = Dispatcher(REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions)
+        service.dispatcher = wires.dispatcher
+        return web
 
     async def _open(self, wires: Wires, catalogue: Catalogue) -> None:
         token(self.places)

@@ -50,6 +50,10 @@ class Wires:
         """Connections open now."""
         return len(self.dispatcher.openings) - self._listeners
 
+    def seen(self) -> None:
+        """Note that a client was here just now."""
+        self.last_client = time.monotonic()
+
     async def open_control(self) -> None:
         """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
         await self.tasks.start(self._unix, Path(self.places.socket), ())
@@ -102,7 +106,7 @@ class Wires:
             scope.cancel()
 
     def _session(self, projects: tuple[str, ...]) -> Session:
-        self.last_client = time.monotonic()
+        self.seen()
         return Session(projects=projects, may_write=not self.settings.read_only, wire="unix")
 
     async def _unix(self, path: Path, projects: tuple[str, ...], *, task_status: Any) -> None:

@@ -62,9 +62,8 @@ class Binder:
             session.projects = session.collections
         elif given.get("project"):
             session.projects = session.collections = (await self._name(_native(given["project"])),)
-        elif given.get("folder"):
-            root = self._root(Path(_native(given["folder"])))
-            session.projects = (str(root),) if root else ()
+        elif given.get("folder") and (root := self._root(Path(_native(given["folder"])))):
+            session.projects = (str(root),)
         elif not session.projects:
             state.fallback = given.get("fallback")
             state.unchosen = True

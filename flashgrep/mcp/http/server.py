@@ -1,0 +1,149 @@
+"""The application and the server that runs it inside the daemon's own event loop."""
+
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from flashgrep.mcp.http.guard import Guard
+from flashgrep.mcp.http.protocol import Answers
+from flashgrep.mcp.http.routes import Routes
+from flashgrep.mcp.http.sessions import Sessions
+from flashgrep.mcp.service import Service
+
+MOST_CONNECTIONS: Final = 1024
+HEAD_SECONDS: Final = 15.0
+"""A connection that has not sent a whole head by then is closed; a browser or an agent needs milliseconds."""
+GRACE_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the daemon decides about its HTTP wire."""
+
+    port: int
+    token: Callable[[], str] | None
+    max_body: int
+    may_write: bool
+    speaks_mcp: bool
+    seen: Callable[[], None]
+
+
+def application(service: Service, options: Options) -> Guard:
+    """Return the guarded application."""
+    sessions = Sessions(service.catalogue, options.may_write)
+    routes: list[Any] = Routes(service.dispatcher, sessions).all()
+    manager = None
+    if options.speaks_mcp:
+        # Stateless for every revision: a daemon that restarts loses no session, and none can be left behind.
+        manager = StreamableHTTPSessionManager(
+            Answers(service, sessions).server(), stateless=True, max_request_body_size=options.max_body
+        )
+        routes.append(Route("/mcp", _Endpoint(manager), methods=["POST", "GET", "DELETE"]))
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        if manager is None:
+            yield
+            return
+        async with manager.run():
+            yield
+
+    app = Starlette(routes=routes, lifespan=lifespan)
+    return Guard(app, options.port, options.token, options.max_body, options.seen)
+
+
+class _Endpoint:
+    """The SDK's manager as an application of its own, which a route then leaves alone."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] != "POST":  # no stream to listen on and no session to end: there is no state
+            await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"POST")]})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await self._manager.handle_request(scope, receive, send)
+
+
+class Server(uvicorn.Server):
+    """uvicorn as a guest: signals stay the daemon's, and ``stop`` finishes what is in flight."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = anyio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self.ready.set()
+
+    def stop(self) -> None:
+        """Take no further request; ``serve`` returns when those in flight are answered, or after the grace."""
+        self.should_exit = True
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 that does not wait for a head for ever."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Give the client its time."""
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._hang_up_unless_heard)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client."""
+        self._head_timer.cancel()
+        super().connection_lost(exc)
+
+    def _hang_up_unless_heard(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+def server(app: Guard) -> Server:
+    """Return a server for the application; run it with ``serve(sockets=[…])``."""
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    return Server(config)
+
+
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on the loopback port.
+
+    Raises:
+        OSError: the port is taken.
+
+    """
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
