@@ -1,6 +1,7 @@
 """Every method, in the order in which they are listed."""
 
-from flashgrep.handlers import bootstrap, overview, query, reading, writing
+from flashgrep.handlers import bootstrap, files, glob, overview, query, reading, research, symbols, writing
 from flashgrep.registry import Registry
 
-REGISTRY = Registry([*query.HANDLERS, *reading.HANDLERS, *overview.HANDLERS, *writing.HANDLERS, *bootstrap.HANDLERS])
+MODULES = (query, reading, symbols, overview, glob, writing, bootstrap, research, files)
+REGISTRY = Registry(handler for module in MODULES for handler in module.HANDLERS)
