@@ -13,13 +13,13 @@ from flashgrep.places import Places, state_folder
 from flashgrep.pump import pump
 from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder
 
-HOT = frozenset(
-    {"query", "files", "glob", "symbol", "slice", "read", "stats"}
-    | {"write-code", "batch-write-code", "bootstrap-skill"}
+WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
+"""Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
+HOT = WRITING | frozenset(
+    {"query", "files", "glob", "symbol", "outline", "slice", "read", "stats", "bootstrap-skill"}
+    | {"search-code", "code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
 )
-"""Commands that the daemon parses and renders."""
-WRITING = frozenset({"write-code", "batch-write-code"})
-"""Those of them that are not asked twice when the daemon ends in between: the first may have been heard."""
+"""Commands that the daemon parses and renders: one for each method."""
 LOCAL = frozenset({"index", "projects", "config", "daemon", "doctor", "uninstall", "version", "--help", "--version"})
 """Commands that this process runs itself."""
 RPC = "rpc"

@@ -125,6 +125,8 @@ def _notes(result: Any) -> bytes:
         skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
         searched = f"nothing found in {coverage.get('files_searched', 0)} files"
         notes.append(searched + (f" (skipped: {skipped})" if skipped else ""))
+    elif results and result.get("mode") == "words":
+        notes.append("the text itself is nowhere; these lines have most of its words")
     if coverage.get("complete") is False and not result.get("next"):
         notes.append(f"incomplete: {coverage.get('detail') or 'the deadline came first'}")
     if result.get("next"):

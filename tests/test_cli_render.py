@@ -1,0 +1,97 @@
+"""Answers as text: what stands on stdout, what is noted on stderr, and with which status."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from flashgrep.cli.render import Style, render
+
+HIT: dict[str, Any] = {"file_path": "a/b.py", "start_line": 3, "end_line": 3, "column": 5, "text": "x = 1"}
+
+
+def shown(result: Any, **style: Any) -> tuple[bytes, bytes, int]:
+    found = render(result, Style(**style), as_json=False)
+    return found.stdout, found.stderr, found.status
+
+
+def test_a_terminal_gets_one_coloured_heading_for_each_file() -> None:
+    other = HIT | {"file_path": "c.py"}
+    stdout, _, _ = shown({"results": [HIT, HIT | {"start_line": 9, "end_line": 9}, other]}, color=True, headings=True)
+    assert stdout.decode() == (
+        "\x1b[35ma/b.py\x1b[0m\n\x1b[32m3\x1b[0m:5:x = 1\n\x1b[32m9\x1b[0m:5:x = 1\n"
+        "\n\x1b[35mc.py\x1b[0m\n\x1b[32m3\x1b[0m:5:x = 1\n"
+    )
+
+
+def test_lines_of_a_hit_that_spans_several_are_numbered() -> None:
+    stdout, _, _ = shown({"results": [HIT | {"text": "one\ntwo", "end_line": 4}]})
+    assert stdout == b"a/b.py:3:5:one\na/b.py:4:two\n"
+
+
+def test_context_is_set_apart_by_dashes() -> None:
+    hit = HIT | {"before": ["b1", "b2"], "after": ["a1"]}
+    stdout, _, _ = shown({"results": [hit, hit | {"start_line": 8, "end_line": 8}]})
+    assert stdout.splitlines() == [
+        b"a/b.py-1-b1",
+        b"a/b.py-2-b2",
+        b"a/b.py:3:5:x = 1",
+        b"a/b.py-4-a1",
+        b"--",
+        b"a/b.py-6-b1",
+        b"a/b.py-7-b2",
+        b"a/b.py:8:5:x = 1",
+        b"a/b.py-9-a1",
+    ]
+
+
+def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands() -> None:
+    raw = base64.b64encode(b"a/\xff.py").decode()
+    stdout, _, _ = shown({"results": [HIT | {"file_path_bytes": raw}]}, root="/r", cwd="/r/a/deep")
+    assert stdout == b"../\xff.py:3:5:x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        ({"file_path": "a.py"}, b"a.py"),
+        ({"file_path": "a.py", "count": 3}, b"a.py:3"),
+        ({"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function f"),
+        ("plain", b"plain"),
+        ({"other": 1}, b'{"other":1}'),
+    ],
+)
+def test_items_of_a_list_are_lines(item: Any, line: bytes) -> None:
+    assert shown({"results": [item]})[0] == line + b"\n"
+
+
+def test_a_read_is_its_text_with_an_end_of_line() -> None:
+    assert shown({"content": "a\nb"})[0] == b"a\nb\n"
+    assert shown({"content": "a\n"})[0] == b"a\n"
+    assert shown({"content": ""})[0] == b""
+
+
+def test_any_other_answer_is_json() -> None:
+    assert json.loads(shown({"total_files": 3})[0]) == {"total_files": 3}
+
+
+def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None:
+    coverage = {"complete": True, "files_searched": 7, "files_skipped": {"binary": 2, "too_large": 0}}
+    stdout, stderr, status = shown({"results": [], "coverage": coverage, "suggestions": ["needle"]})
+    assert (stdout, status) == (b"", 1)
+    assert stderr == b"fgrep: nothing found in 7 files (skipped: 2 binary)\nfgrep: did you mean needle?\n"
+
+
+def test_an_answer_cut_by_its_deadline_says_so() -> None:
+    _, stderr, status = shown({"results": [HIT], "coverage": {"complete": False, "detail": "after 30 s"}})
+    assert (stderr, status) == (b"fgrep: incomplete: after 30 s\n", 0)
+
+
+def test_more_than_is_shown_is_announced_with_the_way_to_it() -> None:
+    assert shown({"results": [HIT], "next": "abc", "total": 9})[1] == b"fgrep: 1 of 9 shown; go on with --cursor abc\n"
+    assert shown({"results": [HIT], "next": "abc", "total": None})[1].startswith(b"fgrep: there is more;")
+
+
+def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
+    assert b"the text itself is nowhere" in shown({"results": [HIT], "mode": "words"})[1]
