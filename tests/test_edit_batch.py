@@ -237,6 +237,42 @@ def test_a_batch_killed_anywhere_leaves_all_or_nothing(tmp_path: Path, point: st
         assert recover(root) == []
 
 
+SINGLE = """
+import os, signal, sys
+from flashgrep.edit.change import LineEdit
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.root import Root
+from flashgrep.edit.write import Order, write_file
+
+fatal = sys.argv[2]
+step = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == fatal else None
+write_file(Editor(Root(os.fsencode(sys.argv[1])), step=step), Order(b"a", LineEdit(1, 1, "new")))
+"""
+
+
+@pytest.mark.parametrize("point", ["write", "check", "rename", "sync"])
+def test_a_single_write_killed_anywhere_leaves_the_old_or_the_new_and_no_debris(tmp_path: Path, point: str) -> None:
+    (tmp_path / "a").write_bytes(b"old\n")
+    victim = subprocess.run([sys.executable, "-c", SINGLE, str(tmp_path), point], check=False, timeout=60)
+    assert victim.returncode == -signal.SIGKILL
+    with Root(os.fsencode(tmp_path)) as root:
+        recover(root)
+    assert content(tmp_path) == {"a": b"new\n" if point == "sync" else b"old\n"}
+
+
+def test_recovery_opens_a_project_whatever_its_journal_holds(tmp_path: Path) -> None:
+    with Root(os.fsencode(tmp_path)) as root:
+        assert recover(root) == []
+        assert list(tmp_path.iterdir()) == []
+        journal = tmp_path / ".flashgrep/journal"
+        journal.mkdir(parents=True)
+        os.mkfifo(journal / "pipe")
+        (journal / "folder").mkdir()
+        (journal / "link").symlink_to("/etc/passwd")
+        recover(root)
+        assert Path("/etc/passwd").exists()
+
+
 def test_recovery_undoes_when_somebody_changed_a_file_meanwhile(tmp_path: Path) -> None:
     kill_at(tmp_path, "rename", 1)
     (tmp_path / "c").write_bytes(b"an editor's\n")

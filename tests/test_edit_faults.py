@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 CHILD = """
-import json, os, resource, sys
+import codecs, json, os, resource, sys
 from flashgrep.edit import files, tree
 from flashgrep.edit.batch import Operation, write_batch
 from flashgrep.edit.change import LineEdit
@@ -28,6 +28,7 @@ root = Root(os.fsencode(folder))
 editor = Editor(root)
 user = os.environ.get("AS_USER")
 if user:
+    codecs.lookup("utf-32-le")  # loaded now: the user may not read where Python lives
     os.setgid(int(user)); os.setuid(int(user))
 
 def edit(path, size=10):

@@ -1,7 +1,10 @@
 """Files and folders made, copied, moved and removed: whole or not at all, and a dry run changes nothing."""
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from flashgrep.edit import files, tree
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.entries import ListAsk, list_folder, stat_entry
 from flashgrep.edit.files import How
+from flashgrep.edit.journal import recover
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.root import Root
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
@@ -261,3 +265,48 @@ def test_a_tree_over_the_limit_is_refused_before_anything_is_done(tmp_path: Path
     with Root(os.fsencode(tmp_path)) as root, pytest.raises(TooLarge):
         tree.remove(Editor(root, Limits(tree_entries=4)), b"many", recursive=True, force=False, dry_run=False)
     assert len(list((tmp_path / "many").iterdir())) == 5
+
+
+def test_a_file_moved_onto_a_hard_link_of_itself_is_there_once(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "same").hardlink_to(tmp_path / "file")
+    tree.move(editor, b"file", b"same", ANY)
+    assert not (tmp_path / "file").exists()
+    assert (tmp_path / "same").read_bytes() == b"text\n"
+
+
+VICTIM = """
+import os, signal, sys
+from flashgrep.edit import tree
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.files import How
+from flashgrep.edit.root import Root
+
+folder, what, fatal = sys.argv[1:]
+
+def step(name):
+    if name == fatal:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+editor, how = Editor(Root(os.fsencode(folder)), step=step), How(overwrite=True)
+if what == "copy":
+    tree.copy(editor, b"folder", b"other", how, recursive=True)
+else:
+    tree.move(editor, b"folder", b"other", how)
+"""
+
+
+@pytest.mark.parametrize("what", ["copy", "move"])
+@pytest.mark.parametrize("point", ["aside", "rename", "clean"])
+def test_a_folder_replaced_by_a_process_that_is_killed_is_the_old_or_the_new(
+    editor: Editor, tmp_path: Path, what: str, point: str
+) -> None:
+    before = snapshot(tmp_path)
+    victim = subprocess.run([sys.executable, "-c", VICTIM, str(tmp_path), what, point], check=False, timeout=60)
+    assert victim.returncode == -signal.SIGKILL
+    recover(editor.root)
+    after = snapshot(tmp_path)
+    expected = copied(before, "folder" if point == "clean" else "other")
+    assert copied(after, "other") == expected
+    moved_away = what == "move" and point == "clean"
+    assert copied(after, "folder") == ({} if moved_away else copied(before, "folder"))
+    assert not [name for name in after if ".flashgrep-tmp-" in name]

@@ -346,6 +346,37 @@ def test_git_apply_takes_the_preview_and_gets_what_the_write_gives(
             assert file.read_bytes() == after
 
 
+def test_an_old_text_that_is_only_spaced_otherwise_is_pointed_to(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_bytes(b"if x:\n        return  # deep\n")
+    with pytest.raises(Conflict) as caught:
+        write_file(editor, Order(b"file.txt", TextEdit("\treturn  # deep\n", "pass\n")))
+    write_file(editor, Order(b"file.txt", TextEdit("return  # deep", "pass")))
+    assert (tmp_path / "file.txt").read_bytes() == b"if x:\n        pass\n"
+    assert caught.value.data["conflict"]["mismatches"][0]["lines"] == [2]
+
+
+def test_a_text_of_many_places_is_replaced_at_once(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_bytes(b"x x\n" * 100_000)
+    result, _ = write_file(editor, Order(b"file.txt", TextEdit("x", "y", everywhere=True)))
+    assert (result["occurrences"], result["end_line"]) == (200_000, 100_000)
+    with pytest.raises(Conflict, match="at least 20 times"):
+        write_file(editor, Order(b"file.txt", TextEdit("y", "x")))
+
+
+def test_a_root_whose_folder_was_replaced_is_opened_anew(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with Root(os.fsencode(tmp_path / "sub")) as root:
+        (tmp_path / "sub").rename(tmp_path / "former")
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub/file.txt").write_bytes(b"old\n")
+        replace_lines(Editor(root), 1, 1, "new")
+        assert (tmp_path / "sub/file.txt").read_bytes() == b"new\n"
+        (tmp_path / "sub").rename(tmp_path / "gone")
+        with pytest.raises(NotFound) as caught:
+            replace_lines(Editor(root), 1, 1, "new")
+        assert caught.value.reason == "directory_not_found"
+
+
 def test_a_file_over_the_limit_is_not_edited(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(b"x\n" * 100)
     with Root(os.fsencode(tmp_path)) as root, pytest.raises(TooLarge) as caught:

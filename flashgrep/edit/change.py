@@ -4,8 +4,10 @@ Nothing here touches a file. Line numbers are those of the original text in ever
 shifting.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from flashgrep.edit.text import usual_ending, with_ending
 from flashgrep.errors import Conflict, InvalidRange
 
 _LF = 10
+_MOST_TOLD = 20  # places of a text that should have been at one
+_MOST_SHOWN = 1_000  # characters of a text in a conflict
 _BLOCK = 1 << 20  # characters looked at together, at four bytes each
 
 
@@ -70,7 +74,7 @@ class Lines:
 
     def number_at(self, offset: int) -> int:
         """Return the number of the line an offset is in."""
-        return self.text.count("\n", 0, offset) + 1
+        return bisect_right(self.starts, offset)
 
 
 def lines_of(text: str) -> Lines:
@@ -170,15 +174,13 @@ def _ending(lines: Lines, number: int) -> str:
 def _text_spans(lines: Lines, edit: TextEdit) -> list[Span]:
     text = lines.text if lines.ended else lines.text[: -len(lines.ending)]
     old = edit.old
-    found = _occurrences(text, old)
+    found = _occurrences(text, old, everywhere=edit.everywhere)
     if not found and "\n" in old:  # an agent writes LF, whatever the file has
         old = with_ending(edit.old, lines.ending)
-        found = _occurrences(text, old)
+        found = _occurrences(text, old, everywhere=edit.everywhere)
     if not found or (len(found) > 1 and not edit.everywhere):
         raise _not_once(lines, edit, found)
     new = with_ending(edit.new, _ending_within(lines, old, found[0]))
-    if edit.everywhere:
-        found = _apart(found, len(old))
     return [_text_span(lines, at, len(old), new) for at in found]
 
 
@@ -188,21 +190,14 @@ def _ending_within(lines: Lines, old: str, at: int) -> str:
     return _ending(lines, lines.number_at(at))
 
 
-def _occurrences(text: str, old: str) -> list[int]:
-    """Return every place the text is at, overlapping ones too: two readings are two."""
-    found, at = [], text.find(old)
-    while at >= 0 and old:
+def _occurrences(text: str, old: str, *, everywhere: bool) -> list[int]:
+    """Return the places a text is at: all, one after the other; or the first few, overlapping: two readings are two."""
+    found: list[int] = []
+    at = text.find(old)
+    while at >= 0 and (everywhere or len(found) < _MOST_TOLD):
         found.append(at)
-        at = text.find(old, at + 1)
+        at = text.find(old, at + (len(old) if everywhere else 1))
     return found
-
-
-def _apart(found: Sequence[int], length: int) -> list[int]:
-    kept: list[int] = []
-    for at in found:
-        if not kept or at >= kept[-1] + length:
-            kept.append(at)
-    return kept
 
 
 def _text_span(lines: Lines, at: int, length: int, new: str) -> Span:
@@ -211,8 +206,29 @@ def _text_span(lines: Lines, at: int, length: int, new: str) -> Span:
 
 
 def _not_once(lines: Lines, edit: TextEdit, found: Sequence[int]) -> Conflict:
-    where = [lines.number_at(at) for at in found[:20]]
-    problem = "old_text does not occur" if not found else f"old_text occurs {len(found)} times"
-    guidance = "read the file again" if not found else "give more of the text around it, or set replace_all"
-    mismatch = {"field": "old_text", "expected": edit.old, "actual": None, "occurrences": len(found), "lines": where}
+    mismatch: dict[str, object] = {"field": "old_text", "expected": edit.old[:_MOST_SHOWN], "actual": None}
+    if found:
+        where = [lines.number_at(at) for at in found]
+        many = f"at least {len(found)}" if len(found) == _MOST_TOLD else f"{len(found)}"
+        problem, guidance = f"old_text occurs {many} times", "give more of the text around it, or set replace_all"
+    else:
+        where = _alike(lines, edit.old)
+        problem, guidance = "old_text does not occur", "read the file again"
+        if where:
+            mismatch["actual"] = _region(lines, where[0], line_count(edit.old))
+            guidance = "lines and actual show where its first line stands, spaced otherwise or continued otherwise"
+    mismatch |= {"occurrences": len(found), "lines": where}
     return Conflict(problem, conflict={"mismatches": [mismatch]}, guidance=guidance)
+
+
+def _alike(lines: Lines, old: str) -> list[int]:
+    """Return the lines that are the first line of a text but for the space around it."""
+    first = next((line.strip() for line in old.split("\n") if line.strip()), None)
+    if first is None or first not in lines.text:
+        return []
+    alike = (number for number in range(1, lines.count + 1) if lines.line(number).strip() == first)
+    return list(islice(alike, _MOST_TOLD))
+
+
+def _region(lines: Lines, start: int, count: int) -> str:
+    return lines.text[lines.starts[start - 1] : lines.starts[min(start - 1 + count, lines.count)]][:_MOST_SHOWN]

@@ -31,7 +31,7 @@ _MOST_JOURNAL = 4 << 20  # bytes; a batch of 500 operations needs a tenth
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-Outcome = Literal["nothing", "completed", "undone", "kept"]
+Outcome = Literal["nothing", "completed", "undone", "kept", "failed"]
 Version = tuple[int, int, int]
 """Inode, size and time of modification."""
 
@@ -49,7 +49,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was found and done: "kept" where others' later changes stand in the way of both directions."""
+    """What was found and done.
+
+    "kept": others' later changes stand in the way both ways; "failed": the system did.
+    """
 
     outcome: Outcome
     paths: tuple[bytes, ...]
@@ -119,7 +122,10 @@ def undo(root: Root, entries: Iterable[Entry]) -> None:
 
 def recover(root: Root) -> list[Recovered]:
     """Finish or undo every write whose process died; call it when a project is opened."""
-    folder = root.open_state(_FOLDER)
+    try:
+        folder = root.open_state(_FOLDER, make=False)
+    except FlashgrepError:  # nothing was ever written here, or nothing can be
+        return []
     try:
         with telling(b".flashgrep/journal", "directory"):
             names = [os.fsencode(name) for name in sorted(os.listdir(folder))]
@@ -134,13 +140,18 @@ def _recover(root: Root, folder: int, name: bytes) -> Recovered | None:
         descriptor = os.open(name, _OPEN, dir_fd=folder)
     except OSError:  # gone, or no file: none of ours
         return None
+    paths: tuple[bytes, ...] = ()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         state, entries = _read(descriptor)
-        recovered = _settle(root, state, [each for each in entries if _is_there(root, each)])
+        entries = [each for each in entries if _is_there(root, each)]
+        paths = tuple(entry.path for entry in entries)
+        recovered = _settle(root, state, entries)
         discard(folder, name)
     except BlockingIOError:
         return None
+    except (OSError, FlashgrepError):  # not possible now: the journal stays for the next time
+        return Recovered("failed", paths)
     finally:
         os.close(descriptor)
     return recovered

@@ -24,8 +24,10 @@ class Limits:
     """A staged write left alone this long is dropped."""
     edit_bytes: int = 64 * MIB
     """Largest file that is edited: an edit holds its file in memory."""
-    whole_bytes: int = 4 * MIB
+    whole_bytes: int = 1 * MIB
     """Files up to this size are read at once; larger ones block by block."""
+    count_bytes: int = 16 * MIB
+    """The lines of files up to this size are counted where their number is told; of larger ones once it is known."""
     hash_bytes: int = 1 * MIB
     """Files up to this size are hashed unasked: a megabyte takes about a millisecond."""
     batch_operations: int = 500

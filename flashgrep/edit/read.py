@@ -277,7 +277,8 @@ def _result(
         result["cut"] = True
         result["start_byte_column"], result["end_byte_column"] = offset - line_start + 1, stop - line_start
     if ask.with_total:
-        result["total_lines_available"] = source.total()
+        counted = source.size <= editor.limits.count_bytes
+        result["total_lines_available"] = source.count() if counted else source.total()
     return result
 
 

@@ -79,6 +79,7 @@ class Root:
         self._state_dir = None if state_dir == os.path.join(self.path, STATE_FOLDER) else state_dir
         with telling(self.path, "directory"):
             self.descriptor = os.open(self.path, _LISTING & ~os.O_NOFOLLOW)
+        self._former: list[int] = []
         self._prefixes = tuple({_as_folder(self.path), _as_folder(os.path.realpath(path))})
 
     def __enter__(self) -> Self:
@@ -89,7 +90,21 @@ class Root:
 
     def close(self) -> None:
         """Let go of the root."""
-        os.close(self.descriptor)
+        for descriptor in (self.descriptor, *self._former):
+            os.close(descriptor)
+        self._former.clear()
+
+    def current(self) -> int:
+        """Return a new descriptor of the root; if another folder took its path, as a checkout does, of that one."""
+        with telling(self.path, "directory"):
+            try:
+                same = os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
+            except PermissionError:  # a folder above was closed to us meanwhile; ours is open
+                same = True
+            if not same:
+                self._former.append(self.descriptor)  # another thread may be about to use it
+                self.descriptor = os.open(self.path, _LISTING & ~os.O_NOFOLLOW)
+            return os.dup(self.descriptor)
 
     def place(self, path: bytes, *, follow: bool = True, write: bool = False, parents: bool = False) -> Place:
         """Walk to a path and return where it ends; the last name need not exist.
@@ -137,10 +152,10 @@ class Root:
                 raise InvalidParams(message, reason="not_a_directory", target_path=shown(path))
             return os.open(place.name, _LISTING, dir_fd=place.folder), place.path
 
-    def open_state(self, *names: bytes) -> int:
+    def open_state(self, *names: bytes, make: bool = True) -> int:
         """Open (and make) a folder of the project's state; a link below the root is refused, it could lead anywhere."""
         if self._state_dir is None:
-            descriptor = os.dup(self.descriptor)
+            descriptor = self.current()
             names = (STATE_FOLDER, *names)
         else:
             with telling(self._state_dir, "directory"):
@@ -148,7 +163,10 @@ class Root:
         for name in names:
             with telling(STATE_FOLDER, "directory"):
                 try:
-                    below = _make_and_open(name, descriptor, _LISTING, 0o700)
+                    if make:
+                        below = _make_and_open(name, descriptor, _LISTING, 0o700)
+                    else:
+                        below = os.open(name, _LISTING, dir_fd=descriptor)
                 finally:
                     os.close(descriptor)
             descriptor = below
@@ -181,7 +199,7 @@ class _Walk:
         self._ahead = list(reversed(parts))
         self._write = write
         self._parents = parents
-        self._folders = [os.dup(root.descriptor)]
+        self._folders = [root.current()]
         self._names: list[bytes] = []
         self._links = 0
 

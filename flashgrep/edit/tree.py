@@ -150,7 +150,7 @@ def _plan(editor: Editor, old: Place, new: Place, how: How) -> list[bytes]:
     if not old.path or (new.path + b"/").startswith(old.path + b"/"):
         problem = "a folder cannot be put into itself"
         raise InvalidParams(f"{problem}: {shown(new.path)}", field="dst", target_path=shown(new.path))
-    _check_free(new, how)
+    _check_free(old, new, how)
     if (old.path + b"/").startswith(new.path + b"/"):
         problem = "the destination holds the source"
         raise InvalidParams(f"{problem}: {shown(new.path)}", field="dst", target_path=shown(new.path))
@@ -159,8 +159,12 @@ def _plan(editor: Editor, old: Place, new: Place, how: How) -> list[bytes]:
     return _below(editor, old)
 
 
-def _check_free(new: Place, how: How) -> None:
-    if new.lstat() is not None and not how.overwrite:
+def _check_free(old: Place, new: Place, how: How) -> None:
+    there, moved = new.lstat(), old.lstat()
+    if there is None or how.overwrite:
+        return
+    respelled = moved is not None and os.path.samestat(there, moved) and old.name.lower() == new.name.lower()
+    if not respelled:  # where case does not count, a file's own name is no other file
         raise destination_exists(new.path)
 
 
@@ -202,7 +206,7 @@ def _copy_file(editor: Editor, old: Place, new: Place, how: How) -> None:
         if reason == "destination_exists":
             raise destination_exists(new.path)
         raise InvalidParams(f"is a directory: {shown(new.path)}", reason=reason, target_path=shown(new.path))
-    _check_free(new, how)
+    _check_free(old, new, how)
     if old.key() == new.key():
         return
     with telling(old.path):
@@ -246,21 +250,23 @@ def _replacing(editor: Editor, new: Place) -> Iterator[bytes]:
     with Journal(editor.root, [entry]):
         try:
             yield entry.temporary
-            _swap(new, entry, new.folder, entry.temporary)
+            _swap(editor, new, entry, new.folder, entry.temporary)
         except BaseException:
             discard(new.folder, entry.temporary)
             raise
 
 
-def _swap(new: Place, entry: Entry, folder: int, name: bytes) -> None:
+def _swap(editor: Editor, new: Place, entry: Entry, folder: int, name: bytes) -> None:
     """Rename something to a place; what is there steps aside first: a full folder cannot be renamed over.
 
     A process killed in between leaves the old under its backup name, and recovery gives it its own again.
     """
     backup = entry.backup or b""
     with telling(new.path):
+        editor.step("aside")
         with suppress(FileNotFoundError):
             os.rename(new.name, backup, src_dir_fd=new.folder, dst_dir_fd=new.folder)
+        editor.step("rename")
         try:
             os.rename(name, new.name, src_dir_fd=folder, dst_dir_fd=new.folder)
         except OSError:
@@ -268,6 +274,7 @@ def _swap(new: Place, entry: Entry, folder: int, name: bytes) -> None:
                 os.rename(backup, new.name, src_dir_fd=new.folder, dst_dir_fd=new.folder)
             raise
         new.sync()
+    editor.step("clean")
     discard(new.folder, backup)
 
 
@@ -287,8 +294,11 @@ def _move(editor: Editor, old: Place, new: Place) -> None:
 
 
 def _rename(editor: Editor, old: Place, new: Place) -> None:
-    there = new.lstat()
-    if there is None or not (_is_folder(there) or _is_folder(old.lstat())):
+    there, moved = new.lstat(), old.lstat()
+    if there is not None and moved is not None and os.path.samestat(there, moved):
+        _unite(old, new)
+        return
+    if there is None or not (_is_folder(there) or _is_folder(moved)):
         os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
         new.sync()
         return
@@ -296,7 +306,16 @@ def _rename(editor: Editor, old: Place, new: Place) -> None:
         raise OSError(errno.EXDEV, "another file system")  # told before the old steps aside
     entry = Entry(new.path, temporary_name(), temporary_name())
     with Journal(editor.root, [entry]):
-        _swap(new, entry, old.folder, old.name)
+        _swap(editor, new, entry, old.folder, old.name)
+
+
+def _unite(old: Place, new: Place) -> None:
+    """Move a file onto another name of itself: a rename would do nothing, unless only the case differs."""
+    if old.name.lower() == new.name.lower():
+        os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
+    else:
+        os.unlink(old.name, dir_fd=old.folder)
+    new.sync()
 
 
 def _is_folder(status: os.stat_result | None) -> bool:
