@@ -3,10 +3,11 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
 
 from anyio.to_thread import run_sync
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.edit.project import Project, Projects
 from flashgrep.edit.read import read_all

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
-from typing import NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from flashgrep.search.exact import Answer
 from flashgrep.workspace import Workspace

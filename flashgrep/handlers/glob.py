@@ -4,11 +4,12 @@ import base64
 import hashlib
 import time
 from functools import partial
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
 
 import anyio
 import orjson
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams

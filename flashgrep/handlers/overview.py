@@ -1,10 +1,11 @@
 """`list_files` and `stats`: what a project has."""
 
 import time
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
 import anyio
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams

@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import time
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
 
 import anyio
 import orjson
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams

@@ -1,9 +1,10 @@
 """Research questions about code, answered with a graph."""
 
 import time
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.handlers.covering import Coverage, coverage_of

@@ -3,10 +3,11 @@
 import base64
 import hashlib
 import time
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
 
 import orjson
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams, NotFound

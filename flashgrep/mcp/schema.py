@@ -1,61 +1,96 @@
-"""JSON Schemas as a model's context can afford them: what repeats a field's name or its default of null is left out."""
+"""JSON Schemas as a model's context can afford them; what is left out here is taken all the same.
+
+Every client sends all schemas to its model with every conversation, so they say what a model needs to choose and call a
+tool: fields that agents hardly ever need, bounds (a call that breaks one is told), and what repeats a name are not
+listed. Of results the schema tells the fields, and those of the items of lists. `skills/reference.md` has it all.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from flashgrep.registry import Handler
 
+RARE = frozenset(
+    {"file_path_bytes", "fresh", "deadline_ms", "max_bytes", "max_file_size", "max_lines", "use_index", "explain"}
+    | {"dotall", "line", "before", "after", "metadata_level", "include_hash", "follow_symlinks", "order", "sort_order"}
+    | {"recursive", "offset", "case_sensitive", "everything", "expected_start_line_text", "expected_end_line_text"}
+    | {"allow_repo_override", "repo_override_path", "trigger"}
+    | {"continuation_id", "is_final_chunk", "chunk_index", "progress_token"}
+)
+SHORT = {
+    "project": "Another project, by name or root.",
+    "max_tokens": "Size of the answer.",
+    "cursor": "`next` of the answer before.",
+    "file_path": "Path from the project's root.",
+}
+"""What stands in many tools, in fewer words."""
+LEFT_OUT = frozenset({"title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"})
+BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 NULL = {"type": "null"}
-MAPS = frozenset({"properties", "$defs"})
-"""Keywords whose members are named by us: a ``title`` among them is a field, not a heading."""
-ERROR = {"required": ["code", "message", "data"]}
-"""The other form of every result: that of a failed call."""
+ERROR = frozenset({"code", "message", "data"})
+"""The members of the error object, which is the other form of every result."""
+Schema = dict[str, Any]
 
 
-def input_schema(handler: Handler) -> dict[str, Any]:
+def input_schema(handler: Handler) -> Schema:
     """Return the schema of a tool's arguments; leaving an optional field out stands for null."""
-    schema: dict[str, Any] = _slim(handler.params_schema(), nullable=False)
-    schema.pop("description", None)  # the tool's own says it
-    schema.setdefault("properties", {})
+    whole = handler.params_schema()
+    schema = {**_object(whole), "type": "object"}
+    used = {name: _object(inner) for name, inner in whole.get("$defs", {}).items()}
+    return schema | ({"$defs": used} if used else {})
+
+
+def output_schema(handler: Handler) -> Schema:
+    """Return the schema of a tool's structured content: the fields every result has.
+
+    None is called required, because some clients hold the error object of a failed call against the schema too.
+    """
+    whole = handler.result_schema()
+    found = _resolved(whole, whole)
+    always = [name for name in found["properties"] if name in found.get("required", ()) and name not in ERROR]
+    return {"type": "object", "properties": {name: _type(found["properties"][name], whole) for name in always}}
+
+
+def _object(node: Mapping[str, Any]) -> Schema:
+    """Return an object's schema with the fields that are listed."""
+    fields = {name: _field(name, field) for name, field in node.get("properties", {}).items() if name not in RARE}
+    required = [name for name in node.get("required", ()) if name in fields]
+    return {"properties": fields, **({"required": required} if required else {})}
+
+
+def _field(name: str, node: Mapping[str, Any]) -> Schema:
+    schema: Schema = _input(node)
+    if name in SHORT:
+        schema["description"] = SHORT[name]
     return schema
 
 
-def output_schema(handler: Handler) -> dict[str, Any]:
-    """Return the schema of a tool's structured content: its result, or the error object of a failed call.
-
-    Some clients hold failed results against the schema too, so it allows for them.
-    """
-    schema: dict[str, Any] = _slim(handler.result_schema(), nullable=True)
-    if "$ref" in schema:
-        schema |= schema["$defs"][schema.pop("$ref").rpartition("/")[2]]
-    schema.pop("description", None)
-    form = {key: schema.pop(key) for key in ("properties", "required", "additionalProperties") if key in schema}
-    return {"type": "object", "anyOf": [form, ERROR], **{key: schema[key] for key in schema if key == "$defs"}}
-
-
-def _slim(node: Any, *, nullable: bool) -> Any:
+def _input(node: Any) -> Any:
     if isinstance(node, list):
-        return [_slim(item, nullable=nullable) for item in node]
+        return [_input(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {
-        key: {name: _slim(inner, nullable=nullable) for name, inner in value.items()}
-        if key in MAPS
-        else _slim(value, nullable=nullable)
-        for key, value in node.items()
-        if not (key == "title" or (key == "default" and value in (None, [], {})))
-    }
-    return _joined(kept, nullable=nullable) if NULL in kept.get("anyOf", ()) else kept
+    kept: Schema = {key: _input(value) for key, value in node.items() if not _tells_nothing(key, value)}
+    forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != NULL]
+    if len(forms) == 1:
+        return {**forms[0], **kept}
+    return {**kept, "anyOf": forms} if forms else kept
 
 
-def _joined(node: Mapping[str, Any], *, nullable: bool) -> dict[str, Any]:
-    """Say "this or null" in fewer words."""
-    rest = {key: value for key, value in node.items() if key != "anyOf"}
-    forms = [form for form in node["anyOf"] if form != NULL]
-    if len(forms) != 1:
-        return {**rest, "anyOf": node["anyOf"] if nullable else forms}
-    if not nullable:
-        return {**forms[0], **rest}
-    if isinstance(forms[0].get("type"), str) and "enum" not in forms[0]:
-        return {**forms[0], **rest, "type": [forms[0]["type"], "null"]}
-    return dict(node)
+def _tells_nothing(key: str, value: Any) -> bool:
+    return key in LEFT_OUT or key in BOUNDS or (key == "default" and not value)
+
+
+def _resolved(node: Schema, whole: Schema) -> Schema:
+    while "$ref" in node:
+        found: Schema = whole["$defs"][node["$ref"].rpartition("/")[2]]
+        node = found
+    return node
+
+
+def _type(node: Schema, whole: Schema) -> Schema:
+    node = _resolved(node, whole)
+    if "anyOf" in node:
+        kinds = [_type(form, whole).get("type") for form in node["anyOf"]]
+        return {"type": kinds} if all(isinstance(kind, str) for kind in kinds) else {}
+    return {"type": node["type"]} if "type" in node else {}

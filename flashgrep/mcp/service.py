@@ -130,24 +130,25 @@ class Service:
 
 
 def _descriptor(handler: Handler) -> dict[str, Any]:
-    meta: dict[str, Any] = {"anthropic/maxResultSizeChars": MOST_RESULT_CHARS}
+    meta: dict[str, Any] = {}
+    if "max_tokens" in handler.params.model_fields:
+        meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
     if handler.aliases:
         meta["flashgrep/aliases"] = list(handler.aliases)
-    return {
+    listed: dict[str, Any] = {
         "name": handler.name,
         "title": handler.title,
         "description": handler.doc,
         "inputSchema": input_schema(handler),
         "outputSchema": output_schema(handler),
         "annotations": {
-            "title": handler.title,
             "readOnlyHint": not handler.writes,
             "destructiveHint": handler.safety == "destructive",
             "idempotentHint": handler.idempotent,
             "openWorldHint": False,
         },
-        "_meta": meta,
     }
+    return {**listed, "_meta": meta} if meta else listed
 
 
 def _told(result: Any, *, is_error: bool) -> dict[str, Any]:
