@@ -37,9 +37,9 @@ def plant(root: Path, paths: list[str]) -> list[str]:
 
 
 def slow_truth(paths: list[str], pattern: str) -> list[str]:
-    parts = re.findall(r"\*\*/|\*+|\?|\[!?\w+\]|\{a,b\}|.", pattern)
+    parts = re.findall(r"\*{2,}/|\*+|\?|\[!?\w+\]|\{a,b\}|.", pattern)
     bounded = [
-        "(?:.*/)?" if part == "**/" and (not at or "".join(parts[:at]).endswith("/")) else _piece(part)
+        "(?:.*/)?" if part.endswith("**/") and (not at or "".join(parts[:at]).endswith("/")) else _piece(part)
         for at, part in enumerate(parts)
     ]
     wanted = re.compile("".join(bounded))
@@ -48,7 +48,7 @@ def slow_truth(paths: list[str], pattern: str) -> list[str]:
 
 
 def _piece(part: str) -> str:
-    if part == "**/":
+    if part.endswith("**/"):
         return ".*/"
     return ".*" if set(part) == {"*"} else PIECES.get(part, re.escape(part))
 
@@ -131,6 +131,7 @@ def test_files_are_ordered_by_what_is_asked_and_then_by_path(tmp_path: Path) -> 
         ({"include": ("*.py",)}, ["src/a.py"]),
         ({"include": ("*.py",), "case_sensitive": False}, ["src/a.py", "src/deep/b.PY"]),
         ({"include": ("src/*.rs",)}, ["src/deep/c.rs"]),
+        ({"include": ("[!a-z]*e",)}, ["Makefile"]),
         ({"include": ("src\\deep\\*",)}, ["src/deep/b.PY", "src/deep/c.rs"]),
         ({"include": ("./src/a*",)}, ["src/a.py"]),
         ({"include": ("Make*", "*.{rs,go}")}, ["Makefile", "src/deep/c.rs"]),
@@ -197,6 +198,15 @@ def test_a_deadline_in_the_past_gives_what_there_is_and_says_so(tmp_path: Path) 
     result = find(os.fsencode(tmp_path), GlobOptions(), deadline=0.0)
     assert not result.complete
     assert result.total < 200
+
+
+def test_a_wildcard_stands_for_a_character_and_not_for_a_byte(tmp_path: Path) -> None:
+    plant(tmp_path, ["\u00e9.py", "e.py", "\u20ac\u00e9.py"])
+    assert found(tmp_path, include=("?.py",)) == ["e.py", "\u00e9.py"]
+    assert found(tmp_path, include=("[\u00e9\u20ac]*.py",)) == ["\u00e9.py", "\u20ac\u00e9.py"]
+    assert found(tmp_path, include=("[!e].py",)) == ["\u00e9.py"]
+    with pytest.raises(InvalidParams, match="ASCII"):
+        found(tmp_path, include=("[!\u00e9].py",))
 
 
 def test_a_name_of_any_bytes_is_found(tmp_path: Path) -> None:

@@ -269,6 +269,23 @@ def test_rules_above_the_root_hold_up_to_the_top_of_the_repository(root: bytes) 
     assert walked(inner) == by_ripgrep(inner) == {b"outermost", b"deep/y"}
 
 
+def test_a_jujutsu_folder_makes_a_repository_too(root: bytes) -> None:
+    write(root, b".gitignore", b"x")
+    write(root, b"x")
+    assert walked(root) == by_ripgrep(root) == {b"x"}
+    write(root, b".jj/repo")
+    assert walked(root) == by_ripgrep(root) == set()
+
+
+def test_a_root_reached_by_a_link_obeys_the_rules_above_its_target(root: bytes) -> None:
+    write(root, b"real/repo/.git/HEAD")
+    write(root, b"real/repo/.gitignore", b"/sub/x")
+    write(root, b"real/repo/sub/x")
+    write(root, b"real/repo/sub/y")
+    at(root, b"link").symlink_to("real/repo/sub")
+    assert walked(root + b"/link") == by_ripgrep(root + b"/link") == {b"y"}
+
+
 def test_the_global_excludes_file_holds_inside_repositories(root: bytes) -> None:
     config = Path(os.environ["XDG_CONFIG_HOME"], "git")
     config.mkdir(parents=True)

@@ -40,7 +40,7 @@ def _configured(folder: bytes) -> bytes:
 
 def _config_home() -> bytes:
     # The one setting read from the environment below the daemon: it is git's, and git reads it just so.
-    return os.environb.get(b"XDG_CONFIG_HOME") or os.path.expanduser(b"~/.config")
+    return os.fsencode(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
 
 
 def _first_line(path: bytes) -> bytes:

@@ -33,7 +33,7 @@ class Walker:
     """Walks one root and answers, path by path, whether the walk would come by; safe to use from several threads."""
 
     def __init__(self, root: bytes, options: WalkOptions = WalkOptions()) -> None:  # noqa: B008 - frozen
-        self.root = os.path.abspath(root)
+        self.root = os.path.realpath(root)
         self.unreadable: dict[bytes, str] = {}
         self._base = self.root.rstrip(b"/") + b"/"
         self._scopes = Scopes(self.root, options)

@@ -22,7 +22,9 @@ MAX_SOURCE = 1 << 16
 """Bytes of regular expression compiled as one; a larger list becomes several, each within RE2's memory."""
 _ONE = rb"[^/\x00]"
 _ANY = rb"[^\x00]"
-_CHARACTER = rb"(?:[\x01-\x7f]|[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff])"
+_ASCII = 128
+_WIDE = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff]"
+_CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
 _MEMORY = 32 << 20
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
@@ -54,7 +56,7 @@ class Dialect:
     free_star: bool = False
     """ "*" and "?" cross "/" too."""
     characters: bool = False
-    """ "?" is a character of UTF-8, or a byte that is part of none; else one byte, as for git and ripgrep."""
+    """ "?" and sets stand for a character of UTF-8, or a byte that is part of none; else for one byte, as in git."""
 
 
 GIT = Dialect()
@@ -145,7 +147,7 @@ class _Translation:
         if byte == b"?":
             return self.one
         if byte == b"[":
-            return _byte_set(self._bracket())
+            return self._bracket()
         if byte == b"\\":
             return self._literal(self._escaped())
         return self._brace(byte) if self.dialect.braces and byte in b"{,}" else self._literal(byte[0])
@@ -201,13 +203,14 @@ class _Translation:
     def _closes(self) -> tuple[bytes, ...]:
         return (b"/", b"", b"}", b",") if self.depth else (b"/", b"")
 
-    def _bracket(self) -> frozenset[int]:
+    def _bracket(self) -> bytes:
         negated = self.glob[self.at : self.at + 1] in (b"!", b"^")
         self.at += negated
-        members = set(self._members())
-        if self.dialect.fold:
-            members |= {*bytes(members).swapcase()}
-        return (SET - members) if negated else (SET & members)
+        listed = bytes(self._members())
+        members = {*listed, *listed.swapcase()} if self.dialect.fold else {*listed}
+        if self.dialect.characters:
+            return _character_set(members, _wide_of(listed), negated=negated)
+        return _byte_set(SET - members if negated else SET & members)
 
     def _members(self) -> Iterator[int]:
         previous: int | None = None
@@ -248,6 +251,18 @@ class _Translation:
             raise BadGlob("unknown named set")
         self.at = end + 1
         return _CLASSES[name].encode()
+
+
+def _wide_of(listed: bytes) -> str:
+    return bytes(value for value in listed if value >= _ASCII).decode("utf-8", "ignore")
+
+
+def _character_set(members: set[int], wide: str, *, negated: bool) -> bytes:
+    narrow = {value for value in SET if value < _ASCII and (value in members) is not negated}
+    if negated and wide:
+        raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot say "any sequence but this"
+    others = [_WIDE] if negated else [re2.escape(character.encode()) for character in wide]
+    return b"(?:" + b"|".join([_byte_set(narrow), *others]) + b")"
 
 
 def _byte_set(members: Iterable[int]) -> bytes:
