@@ -2,7 +2,8 @@ r"""Which 4-byte grams a text has: the contract between the index and the patter
 
 A document's grams are taken from its bytes with ASCII A-Z folded to a-z, line by line, each line with its ``\n``
 appended (the last line too): every 4-byte window, so that ``\n`` occurs only as the last byte of a gram. Windows made
-of nothing but space, tab, ``\r`` and ``\n`` are left out. A gram is kept as its big-endian number, so that all grams
+of nothing but space, tab, ``\r`` and ``\n`` are left out. A document with U+017F or U+212A, which fold to s and k, has
+the gram ``\n\n\n\n`` beside them. A gram is kept as its big-endian number, so that all grams
 with a common prefix are neighbours.
 """
 
@@ -17,6 +18,9 @@ GRAM = 4
 SLICE = 4 << 20
 """Bytes looked at in one go: numpy needs about 12 bytes of memory for each."""
 
+FOLDS = b"\n\n\n\n"
+_FOLDING = ("\u017f".encode(), "\u212a".encode())
+
 _FOLD = np.arange(256, dtype=np.uint8)
 _FOLD[65:91] += 32
 _SPACE = np.zeros(256, dtype=bool)
@@ -25,13 +29,11 @@ _SPACE[[9, 10, 13, 32]] = True
 
 def grams_of(text: bytes) -> Grams:
     """Return the distinct grams of ``text``, ascending."""
-    if len(text) <= SLICE:
-        return _distinct(_windows(text, last=True))
-    parts = [
-        _distinct(_windows(text[start : start + SLICE + GRAM - 1], last=start + SLICE >= len(text)))
-        for start in range(0, len(text), SLICE)
-    ]
-    return _distinct(np.concatenate(parts))
+    starts = range(0, max(1, len(text)), SLICE)
+    parts = [_distinct(_windows(text[at : at + SLICE + GRAM - 1], last=at + SLICE >= len(text))) for at in starts]
+    if any(letter in text for letter in _FOLDING):
+        parts.append(np.array([number(FOLDS)], np.uint32))
+    return parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
 
 
 def number(gram: bytes) -> int:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-FORMAT = 1  # 1: first
+FORMAT = 2  # 2: a gram for letters that fold to ASCII; 1: first
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
 

@@ -3,6 +3,7 @@ r"""Which grams a text must hold: AND/OR expressions over four-byte windows, and
 The index computes a document's grams on its bytes with ASCII A-Z folded to a-z, line by line with the line end "\n"
 appended (to a last line without one also): every window of four bytes, save those made of blanks alone.
 So "\n" is only ever a gram's last byte, and a window of blanks is unknown, never absent.
+A document that has a character beyond ASCII which folds to a letter of ASCII also has the gram FOLDS.
 """
 
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 GRAM = 4
+FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".
 MAX_PARTS = 64  # More narrow nothing further and cost the index a posting list each.
 MAX_TERMS = 512  # Grams in one expression altogether.
 _BLANKS = b" \t\r\n"

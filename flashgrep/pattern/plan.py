@@ -9,7 +9,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from flashgrep.pattern.charset import NEWLINE, CharSet
-from flashgrep.pattern.grams import ANYTHING, GRAM, MAX_PARTS, GramExpr, all_of, any_of, grams_in
+from flashgrep.pattern.grams import ANYTHING, FOLDS, GRAM, MAX_PARTS, Gram, GramExpr, all_of, any_of, grams_in
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, Node, Octet, Repeat
 
 Strings = frozenset[bytes]
@@ -20,6 +20,7 @@ MAX_LENGTH = 4096  # Bytes in one exact set; then its grams are taken and the en
 MAX_COPIES = 64  # Copies of a counted repetition that are written out.
 _EDGE = GRAM - 1
 _UNKNOWN = frozenset((b"",))
+_FOLDING = ((CharSet.chars("\u017f"), CharSet.chars("sS")), (CharSet.chars("\u212a"), CharSet.chars("kK")))
 _FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
 
 
@@ -37,9 +38,36 @@ _EMPTY = _Facts(_UNKNOWN)
 
 
 def plan(node: Node, *, multiline: bool) -> GramExpr:
-    """Return an expression that holds for every text in which `node` matches."""
-    facts = _facts(node if multiline else _with_line_end(node))
-    return _closed(facts).need
+    """Return an expression that holds for every text in which `node` matches.
+
+    The two letters beyond ASCII that fold to s and k are so rare that they are planned apart: either the text has one
+    of them, or the match is one of the pattern without them. Otherwise each s or k would double the alternatives.
+    """
+    node = node if multiline else _with_line_end(node)
+    plain = _without_folds(node)
+    need = _closed(_facts(plain)).need
+    return need if plain == node else any_of((need, Gram(FOLDS)))
+
+
+def _without_folds(node: Node) -> Node:  # noqa: PLR0911 # one case for each kind of node
+    """Take U+017F and U+212A out of classes that have the ASCII letters they fold to."""
+    match node:
+        case Chars(found, at):
+            if len(found) > MAX_CLASS:
+                return node
+            for rare, letter in _FOLDING:
+                found = found - rare if (found & rare).ranges and (found & letter).ranges else found
+            return Chars(found, at)
+        case Concat(parts):
+            return Concat(tuple(map(_without_folds, parts)))
+        case Either(parts):
+            return Either(tuple(map(_without_folds, parts)))
+        case Repeat(inner, low, high, greedy):
+            return Repeat(_without_folds(inner), low, high, greedy)
+        case Group(inner, index, name):
+            return Group(_without_folds(inner), index, name)
+        case _:
+            return node
 
 
 def _with_line_end(node: Node) -> Node:
