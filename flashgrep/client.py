@@ -121,7 +121,11 @@ def _width() -> int:
 
 def _show(answer: Answer) -> int:
     if "error" in answer:
-        os.write(2, f"fgrep: {answer['error']['message']}\n".encode(errors="replace"))
+        error: dict[str, object] = {**answer["error"]}
+        data = error.get("data")
+        known_as = data.get("id") if isinstance(data, dict) else None
+        where = f" ({known_as}: see fgrep daemon logs)" if known_as else ""
+        os.write(2, f"fgrep: {error['message']}{where}\n".encode(errors="replace"))
         return ERROR
     result = answer["result"]
     _write(1, result["stdout"].encode("latin-1"))

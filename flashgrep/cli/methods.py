@@ -162,6 +162,7 @@ def _meaning(flag: str) -> str:
 
 def _argument(name: str, field: FieldInfo, *, required: bool) -> inspect.Parameter:
     kind, extra = _typer_type(field)
+    extra.pop("metavar", None)  # it would stand in the place of the argument's name
     return _keyword(name, kind, typer.Argument(**extra), required=required)
 
 
@@ -202,8 +203,10 @@ def _cli_type(annotation: Any) -> tuple[Any, Callable[[str], Any] | None]:
         return kind, None
     if get_origin(kind) in (list, tuple, frozenset, set):
         inner = _without_none(get_args(kind)[0])
-        if inner in PLAIN or get_origin(inner) is Literal:
+        if inner in PLAIN:
             return list[inner], None  # type: ignore[valid-type] # built at run time for typer
+        if get_origin(inner) is Literal:
+            return list[str], None  # typer has no lists of choices; the method refuses a wrong one and names the right
     union = get_origin(kind) in (Union, types.UnionType)
     return str if union and str in get_args(kind) else _Json, None if union and str in get_args(kind) else _from_json
 

@@ -1,0 +1,110 @@
+"""Command lines to invocations: every method can be called from a shell, with all its parameters."""
+
+from typing import Any, Literal, TypedDict
+
+import pytest
+from pydantic import Field
+
+from flashgrep.cli.methods import Invocation, Said, command_name, method_app, parse_line
+from flashgrep.handlers import REGISTRY
+from flashgrep.registry import Call, Handler, Params, handler
+
+
+class OddParams(Params):
+    """One field of each kind."""
+
+    text: str = Field(description="Text.")
+    limit: int = Field(10, description="Limit.")
+    ratio: float | None = Field(None, description="Ratio.")
+    mode: Literal["smart", "regex"] = Field("smart", description="Mode.")
+    kinds: list[Literal["a", "b"]] = Field(default=[], description="Kinds.")
+    include: list[str] = Field(default=[], description="Globs.")
+    word: bool = Field(default=False, description="Whole words.")
+    fresh: bool = Field(default=True, description="Fresh.")
+    edits: list[dict[str, int]] = Field(default=[], description="Edits.")
+    position: int | str | None = Field(None, description="Where.")
+    project: str | None = Field(None, description="Project.")
+
+
+class OddResult(TypedDict):
+    """Nothing."""
+
+    done: bool
+
+
+@handler("odd_one")
+async def odd_one(_call: Call[Any], params: OddParams) -> OddResult:
+    """Take everything."""
+    return {"done": bool(params)}
+
+
+GROUP = method_app([odd_one, *REGISTRY])
+
+
+def parsed(*argv: str) -> Invocation:
+    found = parse_line(GROUP, ["odd-one", *argv], 80)
+    assert isinstance(found, Invocation), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("argv", "params"),
+    [
+        (["x"], {"text": "x"}),
+        (["--", "--x"], {"text": "--x"}),
+        (["x", "-l", "3", "--ratio", "0.5"], {"text": "x", "limit": 3, "ratio": 0.5}),
+        (["x", "-m", "regex", "--kinds", "a", "--kinds", "b"], {"text": "x", "mode": "regex", "kinds": ["a", "b"]}),
+        (["x", "-g", "a", "-g", "b"], {"text": "x", "include": ["a", "b"]}),
+        (["x", "-w", "--no-fresh"], {"text": "x", "word": True, "fresh": False}),
+        (["x", "--edits", '[{"a": 1}]'], {"text": "x", "edits": [{"a": 1}]}),
+        (["x", "--position", "top"], {"text": "x", "position": "top"}),
+    ],
+)
+def test_only_what_is_given_is_passed_on(argv: list[str], params: dict[str, Any]) -> None:
+    assert parsed(*argv) == Invocation("odd_one", params, as_json=False, project=None)
+
+
+def test_json_and_project_are_the_command_lines_own() -> None:
+    assert parsed("x", "--json", "-p", "name") == Invocation("odd_one", {"text": "x"}, as_json=True, project="name")
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([], "Missing argument 'text'"),
+        (["x", "--limit", "many"], "limit"),
+        (["x", "--mode", "magic"], "'smart', 'regex'"),
+        (["x", "--edits", "["], "not JSON"),
+        (["x", "y"], "unexpected extra argument"),
+        (["x", "--limt", "1"], "--limit"),
+    ],
+)
+def test_a_wrong_line_is_status_2_with_its_usage(argv: list[str], told: str) -> None:
+    found = parse_line(GROUP, ["odd-one", *argv], 80)
+    assert isinstance(found, Said)
+    assert (found.status, found.stdout) == (2, "")
+    assert told in found.stderr
+    assert found.stderr.startswith("Usage: fgrep odd-one")
+
+
+@pytest.mark.parametrize("declared", list(REGISTRY), ids=lambda declared: declared.name)
+def test_every_method_has_a_help_with_its_sentence_and_every_field(declared: Handler) -> None:
+    found = parse_line(GROUP, [command_name(declared), "--help"], 100)
+    assert isinstance(found, Said)
+    assert found.status == 0, found.stderr
+    words = " ".join(found.stdout.split())
+    assert " ".join(declared.summary.split()) in words
+    missing = [name for name in declared.params.model_fields if name.replace("_", "-") not in words.replace("_", "-")]
+    assert not missing
+
+
+def test_shortcuts_of_grep_stand_for_values() -> None:
+    found = parse_line(GROUP, ["query", "x", "-i", "-F"], 80)
+    assert isinstance(found, Invocation)
+    assert found.params == {"text": "x", "case": "insensitive", "mode": "literal"}
+
+
+def test_a_slice_takes_its_file_and_lines_in_order() -> None:
+    found = parse_line(GROUP, ["slice", "a.py", "3", "9"], 80)
+    assert isinstance(found, Invocation)
+    assert found.params == {"file_path": "a.py", "start_line": 3, "end_line": 9}
