@@ -8,6 +8,7 @@ from flashgrep.errors import BadPattern
 from flashgrep.pattern import Matcher, Pattern
 from flashgrep.pattern.build import as_word, parse_texts
 from flashgrep.pattern.cursor import Flags
+from flashgrep.pattern.dialect import DIFFERENCES
 
 
 @pytest.mark.parametrize(
@@ -144,3 +145,9 @@ def test_lines_stop_at_the_limit_and_carry_the_first_span() -> None:
     found = list(matcher.lines(b"foo boo\nx\n\nzoo\nno", limit=2))
     assert [tuple(line) for line in found] == [(1, 1, 0, 7, ((1, 3),)), (4, 4, 11, 14, ((12, 14),))]
     assert list(matcher.lines(b"foo", limit=0)) == []
+
+
+@pytest.mark.parametrize("text", [row.refused for row in DIFFERENCES if row.refused])
+def test_what_the_table_of_differences_calls_refused_is_refused(text: str) -> None:
+    with pytest.raises(BadPattern):
+        Pattern(texts=(text,)).matcher()

@@ -204,9 +204,7 @@ def corners(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "flags", ["", "-i", "-w", "-x", "-F", "-U", "-U -w", "-U --multiline-dotall", "-U --crlf", "--crlf"]
-)
+@pytest.mark.parametrize("flags", ["", "-i", "-w", "-U", "-U --multiline-dotall", "--crlf"])
 def test_the_corners_of_the_dialect_match_as_in_ripgrep(corners: Path, flags: str) -> None:
     anchored = ("\\A", "\\z")  # ripgrep shows no span for these on later lines; tested below by line
     patterns = [pattern for pattern in CORNERS if not any(mark in pattern for mark in anchored)]

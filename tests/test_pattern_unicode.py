@@ -12,26 +12,7 @@ from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import ANY_CHAR, CharSet
 
 RG = shutil.which("rg", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])) or "rg"
-GENERAL = [
-    *"CLMNPSZ",
-    "Cc",
-    "Cf",
-    "Cn",
-    "LC",
-    "Ll",
-    "Lm",
-    "Lo",
-    "Lt",
-    "Lu",
-    "Mc",
-    "Mn",
-    "Nd",
-    "Nl",
-    "No",
-    "Pc",
-    "Sm",
-    "Zs",
-]
+GENERAL = ["C", "L", "LC", "Ll", "Lo", "Lu", "M", "Mn", "N", "Nl", "P", "Pc", "S", "Z"]
 SCRIPTS = ["Greek", "Han", "Latn", "Cyrillic", "sc=Common", "Zinh", "isArabic", "Old_Turkic", "script=Kawi"]
 OTHERS = ["Alphabetic", "lower", "Uppercase", "WSpace", "XIDC", "Emoji", "Any", "ASCII", "Assigned", "Uppercase_Letter"]
 CASED = ["k", "s", "å", "ß", "\u03c3", "\u1e9e", "\u01c5", "\u0130", "\u0131", "\u13a0", "\u10d0", "\ua64b", "1"]

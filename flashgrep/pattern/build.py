@@ -112,6 +112,19 @@ def can_match_newline(node: Node) -> bool:
             return can_match_newline(inner)
 
 
+def has_crlf_anchor(node: Node) -> bool:
+    """Tell whether a condition depends on carriage returns."""
+    match node:
+        case Look(kind):
+            return kind.endswith("crlf")
+        case Concat(parts) | Either(parts):
+            return any(map(has_crlf_anchor, parts))
+        case Repeat(inner) | Group(inner):
+            return has_crlf_anchor(inner)
+        case _:
+            return False
+
+
 def plain_bytes(node: Node) -> bytes | None:
     """Return the bytes that `node` matches if there is just one such string, and no condition."""
     match node:

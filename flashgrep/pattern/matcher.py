@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from flashgrep.pattern.build import can_match_newline, plain_bytes
+from flashgrep.pattern.build import can_match_newline, has_crlf_anchor, plain_bytes
 from flashgrep.pattern.expand import Expander
 from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Span, WordFinder
 from flashgrep.pattern.nodes import Concat, Look, Node
@@ -32,6 +32,7 @@ class Matcher:
         self._kinds: dict[Kind, tuple[Finder, bool]] = {}
         self._simulation: Simulation | None = None
         self._expander: Expander | None = None
+        self._sees_carriage = has_crlf_anchor(node)
         if self._literal is None:
             check_weight(node)
 
@@ -42,6 +43,11 @@ class Matcher:
 
     def search(self, data: bytes) -> bool:
         """Tell whether any line matches."""
+        if not self._blocks:
+            finder, exact = self._finder(self._kind(data))
+            start = finder.find(data, 0, len(data))[0]
+            if start < 0 or (exact and start < len(data)):
+                return start >= 0
         return next(self.lines(data, limit=1), None) is not None
 
     def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> Iterator[LineMatch]:
@@ -55,7 +61,7 @@ class Matcher:
         """Return how many lines match; where matches may cross lines, how many lines they cover."""
         if self._blocks:
             return sum(line.end_number - line.number + 1 for line in self._line_blocks(data, all_spans=False))
-        finder, exact = self._finder(_kind(data))
+        finder, exact = self._finder(self._kind(data))
         if not exact:
             return sum(1 for _ in self._single_lines(data, all_spans=False))
         return _count(finder, data)
@@ -76,8 +82,11 @@ class Matcher:
             found = self._kinds[kind] = (Re2Finder(translation.pattern), translation.exact)
         return found
 
+    def _kind(self, data: bytes) -> Kind:
+        return Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
+
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
-        finder, exact = self._finder(_kind(data))
+        finder, exact = self._finder(self._kind(data))
         find, pos, end = finder.find, 0, len(data)
         number, counted = 1, 0
         while pos < end:
@@ -103,14 +112,14 @@ class Matcher:
 
     def _confirming(self, data: bytes, start: int, end: int) -> Finder:
         """Return an exact finder for one line: RE2 if the line is simpler than the file, else the simulation."""
-        finder, exact = self._finder(_kind(data[start:end]))
+        finder, exact = self._finder(self._kind(data[start:end]))
         return finder if exact else self._simulator()
 
     def _shown(self, finder: Finder, data: bytes, start: int, end: int) -> tuple[Span, ...]:
         """Return the spans ripgrep shows for a line: none of a CRLF, no empty one behind the last byte of all."""
         if self._crlf and data[end - 1 : end + 1] == b"\r\n":
             end -= 1
-        return tuple(span for span in _spans(finder, data, start, end) if span[0] < len(data))
+        return tuple(span for span in spans_between(finder, data, start, end) if span[0] < len(data))
 
     def _simulator(self) -> Simulation:
         if self._simulation is None:
@@ -119,20 +128,16 @@ class Matcher:
 
     def _line_blocks(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         """Yield the lines of each match, matches on the same or on adjacent lines together."""
-        finder, exact = self._finder(_kind(data))
+        finder, exact = self._finder(self._kind(data))
         if not exact and finder.find(data, 0, len(data)) != NONE:
             finder = self._simulator()
         number, counted = 1, 0
-        for start, end, spans in _blocks(finder, data):
+        for start, end, spans in blocks_of(finder, data):
             number += data.count(b"\n", counted, start)
             counted = start
             stop = end - 1 if data[end - 1 : end] == b"\n" else end
-            shown = tuple(span for span in _apart(spans) if span[0] < len(data)) if all_spans else spans[:1]
+            shown = tuple(span for span in apart(spans) if span[0] < len(data)) if all_spans else spans[:1]
             yield LineMatch(number, number + data.count(b"\n", start, stop), start, stop, shown)
-
-
-def _kind(data: bytes) -> Kind:
-    return Kind(ascii=data.isascii(), carriage=b"\r" in data)
 
 
 def _literal_finder(node: Node) -> Finder | None:
@@ -146,9 +151,9 @@ def _literal_finder(node: Node) -> Finder | None:
             return LiteralFinder(needle) if needle else None
 
 
-def _spans(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
+def spans_between(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
     """Yield all matches between two offsets."""
-    return _apart(_all_spans(finder, data, pos, end))
+    return apart(_all_spans(finder, data, pos, end))
 
 
 def _all_spans(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
@@ -160,7 +165,7 @@ def _all_spans(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span
         pos = stop if start < stop else stop + 1
 
 
-def _apart(spans: Iterable[Span]) -> Iterator[Span]:
+def apart(spans: Iterable[Span]) -> Iterator[Span]:
     """Leave out an empty match right behind another."""
     last = -1
     for start, stop in spans:
@@ -169,7 +174,8 @@ def _apart(spans: Iterable[Span]) -> Iterator[Span]:
         last = stop
 
 
-def _blocks(finder: Finder, data: bytes) -> Iterator[tuple[int, int, tuple[Span, ...]]]:
+def blocks_of(finder: Finder, data: bytes) -> Iterator[tuple[int, int, tuple[Span, ...]]]:
+    """Yield where the lines of matches start and, their last line end included, end; adjacent lines together."""
     start, end = -1, -1
     spans: list[Span] = []
     for span in _all_spans(finder, data, 0, len(data)):
