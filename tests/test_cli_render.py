@@ -57,7 +57,11 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
     [
         ({"file_path": "a.py"}, b"a.py"),
         ({"file_path": "a.py", "count": 3}, b"a.py:3"),
-        ({"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function f"),
+        ({"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function: f"),
+        (
+            {"file_path": "a.py", "start_line": 2, "column": 5, "role": "call", "signature": "f()", "symbol_name": "f"},
+            b"a.py:2:5:call: f()",
+        ),
         ("plain", b"plain"),
         ({"other": 1}, b'{"other":1}'),
     ],

@@ -27,6 +27,7 @@ POSITIONAL = {
     "get_slice": ("file_path", "start_line", "end_line"),
     "read_code": ("file_path",),
     "write_code": ("file_path",),
+    "outline": ("path",),
 }
 """Optional fields that are arguments on the command line all the same, in their order."""
 SHORT_OPTIONS = {

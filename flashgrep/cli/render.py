@@ -110,10 +110,16 @@ def _item(item: Any, style: Style) -> bytes:
     shown = style.paint(PATH, style.path(item))
     if "start_line" not in item:
         return shown + (b":%d" % item["count"] if "count" in item else b"")
-    name = item.get("name") or item.get("symbol_name") or ""
-    words = [str(item["kind"])] if item.get("kind") else []
-    place = shown + b":" + style.paint(LINE, str(item["start_line"]).encode())
-    return place + b":" + _bytes(" ".join([*words, str(name)]).strip())
+    place = shown + b":" + style.paint(LINE, b"%d" % item["start_line"])
+    column = f"{item['column']}:" if "column" in item else ""
+    return place + b":" + _bytes(f"{column}{_symbol(item)}")
+
+
+def _symbol(item: Mapping[str, Any]) -> str:
+    """Return what stands at a place: its role and kind, and its line or its name."""
+    role = " ".join(str(item[name]) for name in ("role", "kind") if item.get(name))
+    text = str(item.get("signature") or item.get("name") or item.get("symbol_name") or "")
+    return f"{role}: {text}" if role and text else role or text
 
 
 def _notes(result: Any) -> bytes:
