@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import product
+from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -115,21 +116,34 @@ def _table() -> dict[str, tuple[str, ...]]:
     return {name: tuple(globs.split(", ")) for name, _, globs in rows}
 
 
-def _any_of(globs: Iterable[str]) -> Predicate:
-    """Return the predicate of a file name; endings and whole names need no regular expression."""
-    names, endings, rest = set(), set(), []
+class _Sorted(NamedTuple):
+    """Globs of file names by what it takes to match them."""
+
+    names: frozenset[bytes]
+    endings: tuple[bytes, ...]
+    others: tuple[bytes, ...]
+    """Regular expressions."""
+
+
+def _sorted(globs: Iterable[str]) -> _Sorted:
+    names, endings, others = set(), set(), []
     for glob in (simple.encode() for given in globs for simple in _without_sets(given)):
         if plain(glob, RIPGREP) is not None:
             names.add(glob)
         elif glob.startswith(b"*") and plain(glob[1:], RIPGREP) is not None:
             endings.add(glob[1:])
         else:
-            rest.append(translate(glob, RIPGREP))
-    ends = tuple(endings)
-    if not rest:
-        return lambda name: name.endswith(ends) or name in names
-    other = matcher(rest)
-    return lambda name: name.endswith(ends) or name in names or other(name)
+            others.append(translate(glob, RIPGREP))
+    return _Sorted(frozenset(names), tuple(endings), tuple(others))
+
+
+def _any_of(globs: Iterable[str]) -> Predicate:
+    """Return the predicate of a file name; endings and whole names need no regular expression."""
+    names, endings, others = _sorted(globs)
+    if not others:
+        return lambda name: name.endswith(endings) or name in names
+    other = matcher(others)
+    return lambda name: name.endswith(endings) or name in names or other(name)
 
 
 def _without_sets(glob: str) -> Iterator[str]:
@@ -143,12 +157,43 @@ def _without_sets(glob: str) -> Iterator[str]:
         yield head + member + end
 
 
+class _Languages:
+    """The rank of a name's language: tables for names and endings, one expression that rules the rest out."""
+
+    def __init__(self) -> None:
+        named = [entry.partition("=") for entry in _LANGUAGES.split()]
+        self.names = [name or kind for kind, _, name in named]
+        self._ranks: dict[bytes, int] = {}
+        self._others: list[tuple[int, Predicate]] = []
+        sources: list[bytes] = []
+        for rank, (kind, _, _) in enumerate(named):
+            found = _sorted(_table()[kind])
+            for name in (b"/" + name for name in found.names):  # no ending has a "/": names and endings share the table
+                self._ranks.setdefault(name, rank)
+            for ending in found.endings:
+                self._ranks.setdefault(ending, rank)
+            if found.others:
+                self._others.append((rank, matcher(found.others)))
+                sources += found.others
+        self._may_be_other = matcher(sources)
+
+    def of(self, name: bytes) -> str:
+        ends = [b"/" + name, name]
+        at = name.find(b".", 1)
+        while at > 0:
+            ends.append(name[at:])
+            at = name.find(b".", at + 1)
+        ranks = [self._ranks[end] for end in ends if end in self._ranks]
+        if self._may_be_other(name):
+            ranks += [rank for rank, holds in self._others if holds(name)]
+        return self.names[min(ranks)] if ranks else ""
+
+
 @cache
-def _predicates() -> list[tuple[str, Predicate]]:
-    named = (entry.partition("=") for entry in _LANGUAGES.split())
-    return [(name or kind, _any_of(_table()[kind])) for kind, _, name in named]
+def _languages() -> _Languages:
+    return _Languages()
 
 
 @lru_cache(maxsize=1 << 14)
 def _language_of_name(name: bytes) -> str:
-    return next((language for language, holds in _predicates() if holds(name)), "")
+    return _languages().of(name)
