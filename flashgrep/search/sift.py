@@ -196,4 +196,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # Pickles name a class by its module: here that is __main__, which the other end has not.
+    from flashgrep.search.sift import main as serve
+
+    serve()
