@@ -120,6 +120,7 @@ class Workspace:
         self._child: IndexerChild | None = None
         self._scope = anyio.CancelScope()
         self._listed = False
+        self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = False
         self.editor = Editor(Root(root, self.state_dir), options.limits)
 
@@ -297,10 +298,13 @@ class Workspace:
             self._work.set()
 
     async def size(self) -> IndexSize | None:
-        """Return what the index holds; None without one."""
+        """Return what the index holds; None without one. Counted again only when the index has changed."""
         if self._reader is None:
             return None
-        return await self.in_thread(lambda view: view.reader.size() if view.reader else None)
+        key = (self.generation, self.progress.words_left, self.progress.stage)
+        if self._size is None or self._size[0] != key:
+            self._size = (key, await self.in_thread(lambda view: view.reader.size() if view.reader else None))
+        return self._size[1]
 
     # Indexing
 
