@@ -62,6 +62,7 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
             {"file_path": "a.py", "start_line": 2, "column": 5, "role": "call", "signature": "f()", "symbol_name": "f"},
             b"a.py:2:5:call: f()",
         ),
+        ({"file_path": "a.py", "symbols": ["1-2 def f():", "4 x"]}, b"a.py\n  1-2 def f():\n  4 x"),
         ("plain", b"plain"),
         ({"other": 1}, b'{"other":1}'),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.reach import StartFailed, start, try_connect
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
@@ -86,6 +87,19 @@ def test_stop_ends_it_and_says_so_when_none_runs(cold_daemon: DaemonAtHand) -> N
     assert cold_daemon.run("daemon", "stop").returncode == 0
     wait_until_gone(pid)
     assert cold_daemon.run("daemon", "stop").stdout == "not running\n"
+
+
+def test_a_daemon_that_is_stuck_is_stopped_all_the_same(
+    cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold_daemon.start()
+    pid = pid_of(cold_daemon)
+    os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setenv("FLASHGREP_STATE_DIR", cold_daemon.places.state)
+    monkeypatch.setattr("flashgrep.cli.ask.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(lifecycle, "STOP_SECONDS", 0.1)
+    assert stop_daemon()
+    wait_until_gone(pid)
 
 
 def test_restart_gives_a_new_process(cold_daemon: DaemonAtHand) -> None:

@@ -12,6 +12,8 @@ from flashgrep.places import Places, state_folder
 from flashgrep.reach import ask, connect, try_connect
 
 ERROR = 2
+PATIENCE_SECONDS = 5.0
+"""What a running daemon says of itself takes milliseconds; one that is stopped or stuck never answers."""
 
 
 def places() -> Places:
@@ -31,6 +33,7 @@ def ask_running(method: str, **params: object) -> Any | None:
     if connection is None:
         return None
     with connection:
+        connection.settimeout(PATIENCE_SECONDS)
         return _result(ask(connection, method, params))
 
 

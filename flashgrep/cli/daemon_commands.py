@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,7 +89,8 @@ def stop_daemon() -> bool:
     if lifecycle.holder(here) is None:
         return False
     with failing_cleanly():
-        ask_running("$/shutdown")
+        with suppress(OSError):  # it is stuck, or went by itself; signals come next
+            ask_running("$/shutdown")
         if not lifecycle.wait_until_free(here, lifecycle.STOP_SECONDS) and not lifecycle.terminate(here):
             fail(f"the daemon (process {lifecycle.holder(here)}) cannot be stopped")
     return True

@@ -108,6 +108,8 @@ def _item(item: Any, style: Style) -> bytes:
     if not isinstance(item, dict) or "file_path" not in item:
         return _bytes(item) if isinstance(item, str) else orjson.dumps(item)
     shown = style.paint(PATH, style.path(item))
+    if "symbols" in item:
+        return b"\n  ".join([shown, *map(_bytes, item["symbols"])])
     if "start_line" not in item:
         return shown + (b":%d" % item["count"] if "count" in item else b"")
     place = shown + b":" + style.paint(LINE, b"%d" % item["start_line"])
