@@ -105,8 +105,12 @@ class Tree:
     def sweep(self) -> Swept:
         """Walk the whole tree, placing watches, and compare it with the table."""
         self._walker.forget()
+        before = self._walker.outside_rules()
         entries = list(self._walker.walk(on_directory=self._watcher.add))
         changed, missing = self.table.compare([entry[0] for entry in entries], [entry[1:] for entry in entries])
+        after = self._walker.outside_rules()
+        # A nested repository met on the way adds its own rules; one that changed meanwhile means another sweep.
+        self._outside = after if set(before) <= set(after) else before
         return Swept([entries[at] for at in changed], missing)
 
     def take_sweep(self, swept: Swept) -> None:
