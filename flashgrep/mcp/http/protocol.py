@@ -64,8 +64,15 @@ class Answers:
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         async def answer(bound: Bound) -> dict[str, Any]:
+            outcome: dict[str, Any] | FlashgrepError
             async with _progress(context) as progress:
-                return await self._service.call_tool(bound.session, params.name, params.arguments, progress)
+                try:
+                    outcome = await self._service.call_tool(bound.session, params.name, params.arguments, progress)
+                except FlashgrepError as error:  # a task group would wrap it
+                    outcome = error
+            if isinstance(outcome, FlashgrepError):
+                raise outcome
+            return outcome
 
         return await self._answer(types.CallToolResult, context, answer)
 
