@@ -20,7 +20,10 @@ HOT = WRITING | frozenset(
     | {"search-code", "code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
 )
 """Commands that the daemon parses and renders: one for each method."""
-LOCAL = frozenset({"index", "projects", "config", "daemon", "doctor", "uninstall", "version", "--help", "--version"})
+LOCAL = frozenset(
+    {"index", "projects", "config", "daemon", "doctor", "install", "serve", "uninstall"}
+    | {"version", "--help", "--version"}
+)
 """Commands that this process runs itself."""
 RPC = "rpc"
 MCP = "mcp"

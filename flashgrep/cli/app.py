@@ -10,7 +10,15 @@ from typing import Annotated, NoReturn
 import typer
 
 from flashgrep import __version__
-from flashgrep.cli import config_command, daemon_commands, doctor, index_command, uninstall
+from flashgrep.cli import (
+    config_command,
+    daemon_commands,
+    doctor,
+    host_command,
+    index_command,
+    serve_command,
+    uninstall,
+)
 from flashgrep.cli.methods import add_methods
 from flashgrep.client import LOCAL
 from flashgrep.registry import Handler
@@ -97,6 +105,8 @@ def _mcp(path: Annotated[str, typer.Argument(help="The project; default: the cur
 COMMANDS: dict[str, Callable[..., None]] = {
     "index": index_command.index,
     "doctor": doctor.doctor,
+    "install": host_command.install,
+    "serve": serve_command.serve,
     "uninstall": uninstall.uninstall,
     "version": _version,
     "rpc": _rpc,
