@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.read import Ask, SliceResult, read_slice
 from flashgrep.edit.root import Root
-from flashgrep.errors import FlashgrepError, InvalidParams, InvalidRange, NotFound
+from flashgrep.errors import DeadlineExceeded, FlashgrepError, InvalidParams, InvalidRange, NotFound
 
 TINY = Limits(whole_bytes=64)
 """Makes every file but the smallest a large one."""
@@ -208,6 +209,15 @@ def test_a_missing_file_is_named(editor: Editor) -> None:
         "target_path": "src/none.py",
         "target_kind": "file",
     }
+
+
+def test_counting_lines_keeps_to_the_deadline(tmp_path: Path) -> None:
+    with Root(os.fsencode(tmp_path)) as root:
+        editor = Editor(root, TINY)
+        path = put(editor, b"line\n" * 100)
+        with pytest.raises(DeadlineExceeded):
+            read_slice(editor, path, Ask(tail=1, deadline=time.monotonic() - 1))
+        assert read_slice(editor, path, Ask(tail=1, deadline=time.monotonic() + 60))["start_line"] == 100
 
 
 def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:

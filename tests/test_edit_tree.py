@@ -128,6 +128,21 @@ def test_making_folders_and_files(editor: Editor, tmp_path: Path) -> None:
     assert (tmp_path / "x/y/z").read_bytes() == b"text"
 
 
+@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o775, 0o664), (0o777, 0o664), (0o700, 0o600)])
+def test_what_is_new_has_the_rights_of_its_folder_whatever_the_umask(
+    editor: Editor, tmp_path: Path, folder: int, file: int
+) -> None:
+    (tmp_path / "folder").chmod(folder)
+    before = os.umask(0o077)
+    try:
+        files.write(editor, b"folder/new/file", "text", How(parents=True))
+        files.create(editor, b"folder/made", How(), folder=True)
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE((tmp_path / "folder" / name).stat().st_mode) for name in ("new", "made", "new/file")]
+    assert modes == [folder & 0o775, folder & 0o775, file]
+
+
 def test_reading_whole_says_what_it_read(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa\r\n")
     found = files.read(editor, b"marked")

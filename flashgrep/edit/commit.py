@@ -60,6 +60,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
     with Journal(editor.root, entries) as journal:
         try:
             entries = _prepare(editor, changes, entries)
+            _sync(changes)  # what is decided must find the files it speaks of
             editor.step("decide")
             journal.commit(entries)
         except BaseException:
@@ -67,8 +68,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
             raise
         _rename(editor, changes, entries, journal)
         editor.step("sync")
-        for change in changes:
-            change.place.sync()
+        _sync(changes)
         editor.step("clean")
         _discard(changes, entries)
         editor.step("forget")
@@ -131,6 +131,13 @@ def _undo(editor: Editor, entries: Sequence[Entry], journal: Journal) -> None:
     except (OSError, FlashgrepError):
         journal.keep()
         raise
+
+
+def _sync(changes: Sequence[Change]) -> None:
+    """Make the names in all folders durable, each once."""
+    for place in {change.place.key()[:2]: change.place for change in changes}.values():
+        with telling(place.path):
+            place.sync()
 
 
 def _discard(changes: Sequence[Change], entries: Sequence[Entry]) -> None:

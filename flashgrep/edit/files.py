@@ -13,7 +13,7 @@ from flashgrep.edit.entries import FileEntry, entry_of
 from flashgrep.edit.faults import missing, shown, telling
 from flashgrep.edit.read import read_all
 from flashgrep.edit.replace import Original, read_original
-from flashgrep.edit.root import Place
+from flashgrep.edit.root import Place, make_folder
 from flashgrep.edit.text import Text, decode, encoded
 from flashgrep.errors import Conflict, InvalidParams, NotFound, TooLarge
 
@@ -63,7 +63,7 @@ def create(editor: Editor, path: bytes, how: How, *, folder: bool) -> Done:
             commit_one(editor, Change(place, Original(None, status), b""))
         elif status is None:
             with telling(path):
-                os.mkdir(place.name, dir_fd=place.folder)
+                make_folder(place.name, place.folder)
                 place.sync()
         return _done(place)
 

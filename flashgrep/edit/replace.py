@@ -91,8 +91,10 @@ def check_writable(place: Place, original: Original) -> None:
 def write_beside(place: Place, name: bytes, data: Content, original: Original) -> None:
     """Write the new content to a temporary file in the same folder, durable and dressed as the original."""
     with telling(place.path):
-        descriptor = os.open(name, _CREATE, 0o666 if original.status is None else 0o600, dir_fd=place.folder)
+        descriptor = os.open(name, _CREATE, 0o600, dir_fd=place.folder)
         try:
+            if original.status is None:  # as its folder says; the process's umask is a daemon's
+                os.fchmod(descriptor, 0o600 | (os.fstat(place.folder).st_mode & 0o664))
             if isinstance(data, bytes):
                 write_all(descriptor, data)
             else:

@@ -163,10 +163,7 @@ class Root:
         for name in names:
             with telling(STATE_FOLDER, "directory"):
                 try:
-                    if make:
-                        below = _make_and_open(name, descriptor, _LISTING, 0o700)
-                    else:
-                        below = os.open(name, _LISTING, dir_fd=descriptor)
+                    below = (_make_and_open if make else _open_listing)(name, descriptor)
                 finally:
                     os.close(descriptor)
             descriptor = below
@@ -263,7 +260,8 @@ class _Walk:
     def _open_missing(self, name: bytes) -> int:
         with telling(self._asked):
             if self._parents:
-                return _make_and_open(name, self._folders[-1], _FOLDER, 0o777)
+                with contextlib.suppress(FileExistsError):
+                    make_folder(name, self._folders[-1])
             return os.open(name, _FOLDER, dir_fd=self._folders[-1])
 
     def _link(self, name: bytes) -> bytes | None:
@@ -304,6 +302,16 @@ class _Listing:
         os.close(self._descriptor)
 
 
+def make_folder(name: bytes, folder: int) -> None:
+    """Make a folder with the rights of the one it is in, but for writing by all; the process's umask is a daemon's."""
+    os.mkdir(name, 0o700, dir_fd=folder)
+    descriptor = os.open(name, _LISTING, dir_fd=folder)
+    try:
+        os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | (os.fstat(folder).st_mode & 0o775))
+    finally:
+        os.close(descriptor)
+
+
 def _as_folder(path: bytes) -> bytes:
     return path if path.endswith(b"/") else path + b"/"
 
@@ -323,7 +331,11 @@ def _is_link(place: Place) -> bool:
     return status is not None and stat.S_ISLNK(status.st_mode)
 
 
-def _make_and_open(name: bytes, folder: int, flags: int, mode: int) -> int:
+def _make_and_open(name: bytes, folder: int) -> int:
     with contextlib.suppress(FileExistsError):
-        os.mkdir(name, mode, dir_fd=folder)
-    return os.open(name, flags, dir_fd=folder)
+        os.mkdir(name, 0o700, dir_fd=folder)
+    return _open_listing(name, folder)
+
+
+def _open_listing(name: bytes, folder: int) -> int:
+    return os.open(name, _LISTING, dir_fd=folder)
