@@ -19,7 +19,7 @@ from flashgrep.daemon import lifecycle
 from flashgrep.places import Places
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
-BOUND = 20.0
+BOUND = 40.0
 """Seconds until a test gives up waiting; what it waits for takes milliseconds."""
 WireName = Literal["unix", "tcp", "stdio"]
 MakeProject = Callable[..., Path]

@@ -15,6 +15,7 @@ import pytest
 from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.reach import StartFailed, start, try_connect
+from flashgrep.reach import connect as connect_to_daemon
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
@@ -117,11 +118,9 @@ def test_it_ends_when_no_client_has_come_for_the_idle_time(cold_daemon: DaemonAt
 
 
 def test_a_connection_that_is_only_held_keeps_it_alive(cold_daemon: DaemonAtHand) -> None:
-    cold_daemon.environ["FLASHGREP_IDLE_EXIT_MINUTES"] = "0.005"
-    cold_daemon.start()
-    held = cold_daemon.wire("unix")
-    assert not lifecycle.wait_until_free(cold_daemon.places, 1.0)
-    held.close()
+    cold_daemon.environ["FLASHGREP_IDLE_EXIT_MINUTES"] = "0.02"
+    with connect_to_daemon(cold_daemon.places, cold_daemon.environ):
+        assert not lifecycle.wait_until_free(cold_daemon.places, 2.0)
     assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
 
 
