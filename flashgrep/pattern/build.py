@@ -2,7 +2,7 @@
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
-from flashgrep.pattern.charset import CharSet
+from flashgrep.pattern.charset import LINE_ENDS, NEWLINE, CharSet
 from flashgrep.pattern.cursor import Cursor, Flags
 from flashgrep.pattern.edges import beside
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
@@ -50,7 +50,7 @@ def within_lines(node: Node, *, crlf: bool) -> Node:  # noqa: PLR0911 # one case
     Raises:
         BadPattern: a literal line end, which could never match.
     """
-    banned = CharSet.chars("\r\n" if crlf else "\n")
+    banned = LINE_ENDS if crlf else NEWLINE
     match node:
         case Chars(found, at) | Octet(found, at):
             return _without(node, found, banned, at)
@@ -70,6 +70,8 @@ def within_lines(node: Node, *, crlf: bool) -> Node:  # noqa: PLR0911 # one case
 
 
 def _without(node: Chars | Octet, found: CharSet, banned: CharSet, at: int) -> Node:
+    if all(char not in found for char in banned):
+        return node
     left = found - banned
     if found.ranges and not left.ranges:
         shown = "".join(map(chr, found)).replace("\n", "\\n").replace("\r", "\\r")

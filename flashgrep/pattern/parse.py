@@ -107,7 +107,7 @@ def _escape(cursor: Cursor, at: int) -> Node:
 
 def _literal(cursor: Cursor, written: Written, at: int) -> Node:
     cursor.saw(chr(written.value))
-    found = CharSet.of((written.value, written.value))
+    found = CharSet(((written.value, written.value),))
     if cursor.flags.unicode:
         return Chars(unicode.folded(found) if cursor.flags.insensitive else found, at)
     if not found.inside_ascii() and written.byte:

@@ -53,7 +53,7 @@ def _without_folds(node: Node) -> Node:  # noqa: PLR0911 # one case for each kin
     """Take U+017F and U+212A out of classes that have the ASCII letters they fold to."""
     match node:
         case Chars(found, at):
-            if len(found) > MAX_CLASS:
+            if found.inside_ascii() or len(found) > MAX_CLASS:
                 return node
             for rare, letter in _FOLDING:
                 found = found - rare if (found & rare).ranges and (found & letter).ranges else found
@@ -132,9 +132,9 @@ def _in_turn(parts: list[_Facts]) -> _Facts:
 
 
 def _joined(left: _Facts, right: _Facts) -> _Facts:
-    need = all_of((left.need, right.need))
     if left.exact is not None and right.exact is not None:
         if len(left.exact) * len(right.exact) <= MAX_STRINGS:
+            need = left.need if right.need is ANYTHING else all_of((left.need, right.need))
             return _bounded(_Facts(_cross(left.exact, right.exact), need=need))
         left = _closed(left)
     prefix = left.prefix if left.exact is None else _cross(left.exact, _starts(right))
@@ -196,7 +196,7 @@ def _cross(left: Strings, right: Strings) -> Strings:
 
 
 def _needed(texts: Strings) -> GramExpr:
-    if not all(len(text) >= _EDGE for text in sorted(texts)):
+    if len(texts) > MAX_PARTS or not all(len(text) >= _EDGE for text in texts):
         return ANYTHING
     most = max(2, MAX_PARTS // max(1, len(texts)))
     return any_of(grams_in(text, most) for text in sorted(texts))
