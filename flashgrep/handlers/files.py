@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import NotRequired, ParamSpec, TypeVar
 
-from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -17,7 +16,7 @@ from flashgrep.edit.project import Project, Projects
 from flashgrep.edit.text import Encoding, LineEnding, line_ending
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
-from flashgrep.handlers.writing import check_may_write
+from flashgrep.handlers.writing import check_may_write, to_the_end
 from flashgrep.registry import Call, Handler, handler
 
 ResultT = TypeVar("ResultT")
@@ -277,7 +276,7 @@ async def _writable(call: Call[Projects], params: ProjectParams) -> Project:
 async def _run(operation: str, run: Callable[RunP, ResultT], *args: RunP.args, **kwargs: RunP.kwargs) -> ResultT:
     """Run in a thread; every failure says which operation it was."""
     try:
-        return await run_sync(partial(run, *args, **kwargs))
+        return await to_the_end(partial(run, *args, **kwargs))
     except FlashgrepError as error:
         error.data.setdefault("operation", operation)
         raise

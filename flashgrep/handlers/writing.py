@@ -1,9 +1,11 @@
 """Changing files: write_code and batch_write_code."""
 
 import secrets
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from anyio import CancelScope
 from anyio.to_thread import run_sync
 from pydantic import Field
 
@@ -16,6 +18,8 @@ from flashgrep.edit.write import Order, WriteResult, write_file
 from flashgrep.errors import Forbidden, InvalidParams
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.registry import Call, Handler, Params, handler
+
+ResultT = TypeVar("ResultT")
 
 
 class PreconditionParams(Params):
@@ -116,9 +120,9 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     order, chunk = params.order(dry_run=params.dry_run), params.chunk()
     path: bytes | None
     if chunk is None:
-        result, path = await run_sync(write_file, project.editor, order)
+        result, path = await to_the_end(partial(write_file, project.editor, order))
     else:
-        result, path = await run_sync(stage, project.editor, order, chunk)
+        result, path = await to_the_end(partial(stage, project.editor, order, chunk))
     if path is not None and not params.dry_run:
         project.mark_changed([path])
     return result
@@ -153,8 +157,15 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     check_may_write(call, project)
     operations = [Operation(each.id, each.order()) for each in params.operations]
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
-    result, paths = await run_sync(run)
+    result, paths = await to_the_end(run)
     project.mark_changed(paths)
+    return result
+
+
+async def to_the_end(run: Callable[[], ResultT]) -> ResultT:
+    """Run in a thread, even if the call is cancelled meanwhile: what was written must still be marked as changed."""
+    with CancelScope(shield=True):
+        result = await run_sync(run)
     return result
 
 
