@@ -166,7 +166,7 @@ async def to_the_end(run: Callable[[], ResultT]) -> ResultT:
     """Run in a thread, even if the call is cancelled meanwhile: what was written must still be marked as changed."""
     with CancelScope(shield=True):
         result = await run_sync(run)
-    return result
+    return result  # noqa: RET504 - returned inside, mypy misses a return: a scope may swallow what is raised
 
 
 def check_may_write(call: Call[Any], project: Project) -> None:
