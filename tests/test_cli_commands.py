@@ -116,6 +116,31 @@ def test_another_project_is_asked_by_name_from_anywhere(daemon: DaemonAtHand, pr
     assert found.stdout.endswith("other/a.txt:1:1:elsewhere\n")
 
 
+def test_a_path_means_the_project_it_lies_in(daemon: DaemonAtHand, root: Path) -> None:
+    found = daemon.run("query", "second", "--project", "./src/..//src", cwd=root)
+    assert found.stdout == "notes.md:2:1:second needle\n"
+    assert "src  " not in daemon.run("projects", "list").stdout
+
+
+def test_a_repositorys_hostile_settings_are_refused_and_the_daemon_lives(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({".flashgrep/config.toml": "[tcp]\nport = 1\n", "a.txt": "needle\n"})
+    found = daemon.run("query", "needle", cwd=root)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "tcp.port cannot be set by a project, only by its user" in found.stderr
+    assert daemon.status()["pid"]
+
+
+def test_in_read_only_mode_nothing_is_written(cold_daemon: DaemonAtHand, root: Path) -> None:
+    cold_daemon.environ["FLASHGREP_READ_ONLY"] = "true"
+    edit = ["write-code", "notes.md", "--start-line", "1", "--end-line", "1", "--replacement", "changed"]
+    refused = cold_daemon.run(*edit, cwd=root)
+    assert refused.returncode == 2
+    assert (root / "notes.md").read_text().startswith("first\n")
+    assert cold_daemon.run("query", "second", cwd=root).returncode == 0
+
+
 def test_index_says_what_it_did_and_then_stats_are_ready(daemon: DaemonAtHand, root: Path) -> None:
     done = daemon.run("index", cwd=root)
     assert done.returncode == 0

@@ -103,6 +103,16 @@ def test_a_daemon_that_is_stuck_is_stopped_all_the_same(
     wait_until_gone(pid)
 
 
+def test_it_runs_in_the_foreground_for_a_service_manager(cold_daemon: DaemonAtHand) -> None:
+    command = [FGREP, "daemon", "run", "--port", "0", "--idle-minutes", "0"]
+    with subprocess.Popen(command, env=cold_daemon.environ, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "ready\n"
+        assert cold_daemon.status()["idle_exit_minutes"] == 0
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(BOUND) == 0
+
+
 def test_restart_gives_a_new_process(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.start()
     first = pid_of(cold_daemon)

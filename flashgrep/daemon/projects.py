@@ -11,13 +11,17 @@ from flashgrep.workspace import Workspace
 
 
 async def bind(call: Call[Catalogue], cwd: Path, named: str | None) -> Path:
-    """Bind the caller's session to a project, by name or path, or the one ``cwd`` lies in; return its root.
+    """Bind the caller's session to the project named, or the one ``cwd`` lies in, and return its root.
+
+    ``named``: a project's name, or (with a slash in it, or a dot or two) a path that lies in one.
 
     Raises:
-        NotFound: no name was given and ``cwd`` lies in no project and no git work tree.
+        NotFound: no project has the name, or the folder lies in no project and no git work tree.
 
     """
-    wanted = _named(named, cwd) if named else str(enclosing_root(cwd, [info.root for info in call.host.projects()]))
+    known = [info.root for info in call.host.projects()]
+    path = cwd / named if named and ("/" in named or named in {".", ".."}) else None
+    wanted = named if named and path is None else str(enclosing_root((path or cwd).resolve(), known))
     root = root_of(await call.host.open(wanted))
     call.session.projects = (str(root),)
     return root
@@ -46,8 +50,3 @@ def enclosing_root(folder: Path, known: Iterable[Path]) -> Path:
         reason="project_not_found",
         suggestion="make the folder one with: fgrep index",
     )
-
-
-def _named(named: str, cwd: Path) -> str:
-    """Return a path in full; a bare word is a name, and the catalogue knows it or not."""
-    return str((cwd / named).resolve()) if "/" in named or named in {".", ".."} else named
