@@ -6,10 +6,12 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
     {"op": "update", "batch": 7, "files": [[path, size], …],   read these again; those not there are forgotten
      "forget": [path, …]}                                      forget these: they are not ours any more
     {"op": "words"}                                            store the words of some texts that have none yet
+    {"op": "symbols"}                                          store the symbols of some texts that have none yet
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
     → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
     → {"event": "worded", "left": 9}
+    → {"event": "parsed", "left": 9}
     → {"event": "merged", "segments": 1}
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
@@ -17,17 +19,21 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
-from flashgrep.daemon.prepare import Prepared, Worded, prepare, words
+from flashgrep.daemon.parsing import Parsers
+from flashgrep.daemon.prepare import Prepared, Worded, end_with_parent, prepare, words
+from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.writer import Writer
 
@@ -38,6 +44,10 @@ BATCH_FILES = 8192
 WORD_BATCH = 256
 WORD_ROUND = 16
 """So many batches of words are stored before the next command is looked at: about two seconds."""
+
+PARSE_BATCH = 32
+PARSE_ROUND = 512
+"""So many texts are parsed before the next command is looked at: about two seconds."""
 
 SMALL_BYTES = 4 << 20
 """Less than this is done in this process: starting workers takes 0.3 s."""
@@ -70,10 +80,12 @@ class Indexer:
         self._out = out
         self._writer = Writer(job.index)
         self._pool: ProcessPoolExecutor | None = None
+        self._parsers: Parsers | None = None
 
     def close(self) -> None:
         """Stop the workers and close the index."""
         self._stop_pool()
+        self._stop_parsers()
         self._writer.close()
 
     def run(self, command: dict[str, Any]) -> None:
@@ -83,6 +95,8 @@ class Indexer:
             self._update(command["batch"], files, [path.encode("latin-1") for path in command["forget"]])
         elif command["op"] == "words":
             self._words()
+        elif command["op"] == "symbols":
+            self._symbols()
         else:
             self._merge()
 
@@ -143,6 +157,25 @@ class Indexer:
             last=last,
         )
 
+    def _symbols(self) -> None:
+        """Parse about two seconds' worth of texts."""
+        self._stop_pool()
+        if self._parsers is None:
+            self._parsers = Parsers(self._job.root, self._job.max_size, self._job.workers)
+        texts = self._writer.unparsed(PARSE_ROUND)
+        batches = [texts[at : at + PARSE_BATCH] for at in range(0, len(texts), PARSE_BATCH)]
+        for done in self._parsers.run(batches):
+            self._writer.put_symbols(done.rows, done.declined)
+        left = self._writer.unparsed_count()
+        if not left:
+            self._stop_parsers()
+        self._tell("parsed", left=left)
+
+    def _stop_parsers(self) -> None:
+        if self._parsers is not None:
+            self._parsers.close()
+            self._parsers = None
+
     def _merge(self) -> None:
         self._stop_pool()
         segments = self._writer.segments()
@@ -173,7 +206,8 @@ class Indexer:
 
     def _pooled(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._job.workers, mp_context=get_context("spawn"))
+            spawn = get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._job.workers, mp_context=spawn, initializer=_end_with_parent)
         return self._pool
 
     def _worded_result(self, texts: Texts, future: Future[Worded] | None) -> Worded:
@@ -198,6 +232,18 @@ def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
     yield part
 
 
+def _end_with_parent() -> None:
+    """Have this worker end when the indexer is killed: it would wait for work for ever."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_and_end, args=[parent.sentinel], daemon=True).start()
+
+
+def _wait_and_end(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
 def main() -> None:
     """Serve commands until stdin ends: ``python -m flashgrep.daemon.indexer ROOT INDEX MAX_SIZE WORKERS``."""
     root, index, max_size, workers = sys.argv[1:]
@@ -211,14 +257,14 @@ def main() -> None:
                 indexer.run(orjson.loads(line))
         finally:
             indexer.close()
-    except (schema.Damaged, sqlite3.Error, OSError) as error:
+    except (schema.Damaged, sqlite3.Error, OSError, Busy) as error:
         out.write(orjson.dumps({"event": "failed", "reason": _reason(error), "detail": str(error)}) + b"\n")
         out.flush()
         sys.exit(1)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, schema.Damaged):
+    if isinstance(error, schema.Damaged) or (isinstance(error, sqlite3.Error) and schema.is_damage(error)):
         return "damaged"
     return "full" if "full" in str(error) or getattr(error, "errno", 0) in {28, 122} else "error"
 

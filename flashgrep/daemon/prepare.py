@@ -1,9 +1,13 @@
 """What the indexer's worker processes do: read files, and make postings and words of them."""
 
 import hashlib
+import os
 import sqlite3
+import threading
 import time
 from collections.abc import Sequence
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +23,18 @@ from flashgrep.model import FileStat, Skipped
 RACY_NS = 100_000_000
 """A file written so shortly before it was read may be written again within one tick of the file system's clock, and
 look the same; its change time is stored as 0, so that the next start reads it again (git calls it racily clean)."""
+
+
+def end_with_parent() -> None:
+    """Let this worker process end when the indexer does, however that ends: the pool's pipes would not tell it."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 class Prepared(NamedTuple):
@@ -79,6 +95,12 @@ def _row(path: bytes, stat: FileStat, started: int, skip: str) -> FileRow:
     return FileRow(path, 0, skip, stat.size, stat.mtime_ns, 0 if racy else stat.ctime_ns, stat.inode)
 
 
+def read_text(root: bytes, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
+    """Return a file's text if it still is the one with this content hash."""
+    found = _read(root, path, max_size)
+    return None if found is None or found.hash != text_hash else found.data
+
+
 class _Known:
     """Asks an index which texts it has; one that cannot be asked has none."""
 
@@ -112,9 +134,9 @@ def words(root: bytes, texts: Sequence[tuple[int, bytes, bytes]], max_size: int)
     rows: list[tuple[int, str, str]] = []
     passed: list[int] = []
     for blob, text_hash, path in texts:
-        found = _read(root, path, max_size)
-        if found is None or found.hash != text_hash:
+        data = read_text(root, path, text_hash, max_size)
+        if data is None:
             passed.append(blob)
         else:
-            rows.append((blob, words_of(path), words_of(found.data)))
+            rows.append((blob, words_of(path), words_of(data)))
     return Worded(rows, passed)

@@ -157,6 +157,7 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
             "bytes_done": progress.bytes_done,
             "bytes_total": progress.bytes_total,
             "words_left": progress.words_left,
+            "symbols_left": progress.symbols_left,
             "eta_seconds": progress.eta_seconds(),
         },
         "watching": facts["watching"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index import schema
+from flashgrep.index import schema, symbols
 from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import DamagedBlock, OpenBlock, decode, open_block
 from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
@@ -33,7 +33,13 @@ class Reader:
         self.file = file
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
-        self._put_back(schema.connect(file))
+        connection = schema.connect(file)
+        self._identity = _identity(file)
+        self._put_back(connection)
+
+    def replaced(self) -> bool:
+        """Return whether the file, or its log, is not the one that is open here: its numbers mean something else."""
+        return _identity(self.file) != self._identity
 
     def close(self) -> None:
         """Close the idle connections, and the busy ones as they come back."""
@@ -47,6 +53,11 @@ class Reader:
         else:
             self._idle.append(connection)
 
+    def _another(self) -> sqlite3.Connection:
+        if self.replaced():
+            raise Damaged("the database was deleted or replaced")
+        return schema.connect(self.file)
+
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection inside one read transaction.
@@ -58,7 +69,7 @@ class Reader:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = schema.connect(self.file)
+            connection = self._another()
         try:
             with schema.transaction(connection, "DEFERRED"):
                 yield connection
@@ -106,6 +117,11 @@ class Reader:
                 [match, limit],
             ).fetchall()
 
+    def unparsed(self) -> int:
+        """Return how many texts have no symbols stored yet."""
+        with self.snapshot() as connection:
+            return symbols.unparsed_count(connection)
+
     def size(self) -> IndexSize:
         """Return what the index holds now."""
         with self.snapshot() as connection:
@@ -117,6 +133,19 @@ class Reader:
             generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
         return IndexSize(files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size)
+
+
+def _identity(file: Path) -> tuple[tuple[int, int] | None, ...]:
+    """Return which files the database and its log are; the log is one and the same for as long as anybody reads."""
+    return tuple(_device_and_inode(name) for name in (file, file.with_name(f"{file.name}-wal")))
+
+
+def _device_and_inode(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _segments(connection: sqlite3.Connection) -> list[SegmentRow]:

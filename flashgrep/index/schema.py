@@ -14,7 +14,10 @@ PAGE_SIZE = 8192
 """Two blocks of postings to a page."""
 
 BUSY_MS = 10_000
-"""The writer waits this long for a lock; readers of a WAL database never wait."""
+"""The writer waits this long for a lock."""
+
+READER_BUSY_MS = 500
+"""Readers of a WAL database wait for nobody but who has it to himself; rather than for him they scan."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -76,7 +79,7 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
         uri=True,
         isolation_level=None,
         check_same_thread=False,
-        timeout=BUSY_MS / 1000,
+        timeout=(BUSY_MS if writer else READER_BUSY_MS) / 1000,
     )
     try:
         _prepare(connection, writer=writer)
@@ -124,6 +127,8 @@ def _check(connection: sqlite3.Connection) -> None:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether an error of SQLite means that the file is broken, not that it is busy or the disk full."""
+    if isinstance(error, sqlite3.IntegrityError):  # numbers that were never given twice are there twice
+        return True
     text = str(error).lower()
     return any(word in text for word in ("malformed", "not a database", "corrupt", "no such table", "no such column"))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashgrep.index import schema
+from flashgrep.index import schema, symbols
 from flashgrep.index.postings import LAST_GRAM, Block, DamagedBlock, OpenBlock, Pairs, decode_pairs, encode, open_block
 from flashgrep.index.rows import FileRow, SegmentRow
 from flashgrep.index.schema import Damaged
@@ -44,6 +44,7 @@ class Writer:
 
     def __init__(self, file: Path) -> None:
         self.connection = schema.connect(file, writer=True)
+        symbols.create(self.connection)
 
     def close(self) -> None:
         """Close the database, folding its log back into the file."""
@@ -118,15 +119,22 @@ class Writer:
     def _put_file(self, row: FileRow, text_hash: bytes) -> FileRow:
         blob = 0
         if text_hash:
-            blob = int(self.connection.execute("SELECT id FROM blob WHERE hash = ?", [text_hash]).fetchone()[0])
+            found = self.connection.execute("SELECT id FROM blob WHERE hash = ?", [text_hash]).fetchone()
+            if found is None:
+                raise Damaged("a text that was here is gone, or its number was taken")
+            blob = int(found[0])
         stored = row._replace(blob=blob)
         checksum = schema.row_checksum(row.path, blob, row.size, row.mtime_ns, row.ctime_ns)
         self.connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
         return stored
 
     def wordless_count(self) -> int:
-        """Return how many texts have no words stored yet."""
-        return int(self.connection.execute("SELECT count(*) FROM blob WHERE stage < 1").fetchone()[0])
+        """Return how many texts have no words stored yet; those no file has any more get none."""
+        return int(
+            self.connection.execute(
+                "SELECT count(*) FROM blob WHERE stage < 1 AND EXISTS (SELECT 1 FROM path WHERE path.blob = blob.id)"
+            ).fetchone()[0]
+        )
 
     def wordless(self, limit: int, after: int) -> list[tuple[int, bytes, bytes]]:
         """Return (blob, hash, one path) of texts without words numbered past ``after``, ascending."""
@@ -142,6 +150,21 @@ class Writer:
             connection.executemany("INSERT INTO word (rowid, path, body) VALUES (?, ?, ?)", rows)
             connection.executemany("UPDATE blob SET stage = 1 WHERE id = ?", [[row[0]] for row in rows])
             connection.executemany("UPDATE blob SET stage = 1 WHERE id = ?", [[blob] for blob in passed])
+
+    def unparsed(self, limit: int) -> list[tuple[int, bytes, bytes]]:
+        """Return (blob, hash, one path) of texts whose symbols are not stored yet, oldest first."""
+        return symbols.unparsed(self.connection, limit)
+
+    def unparsed_count(self) -> int:
+        """Return how many texts have no symbols stored yet."""
+        return symbols.unparsed_count(self.connection)
+
+    def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
+        """Store symbols of texts, and of others why they have none."""
+        with self._transaction() as connection:
+            symbols.put(connection, rows)
+            for blob, reason in declined:
+                symbols.put_declined(connection, blob, reason)
 
     def segments(self) -> list[SegmentRow]:
         """Return the segments, by their first document."""
@@ -200,6 +223,7 @@ class Writer:
         total = self.connection.execute("SELECT count(*) FROM blob WHERE id BETWEEN ? AND ?", [first, last]).fetchone()
         if many > total[0] * DEAD_SHARE:
             self.connection.execute(f"DELETE {dead}", [first, last])
+            symbols.drop_dead(self.connection)
 
     def _slice(
         self,

@@ -65,6 +65,8 @@ class View:
     max_size: int
 
     sieve: Sieve | None = None
+    parsed: bool = False
+    """Whether every text of the table has its symbols in the index."""
 
     def with_size(self, max_size: int) -> "View":
         """Return the view with another limit on files: those declined or indexed under the old one are looked at."""

@@ -115,7 +115,7 @@ class ViewSource:
 
     @cached_property
     def _complete(self) -> bool:
-        return self._has_table and self._ask(lambda connection: not table.unparsed(connection, 1), missing=False)
+        return self._view.parsed
 
     def _ask(self, question: Callable[[sqlite3.Connection], bool], *, missing: bool) -> bool:
         """Ask the tables; ``missing``: the answer where an index has none yet."""

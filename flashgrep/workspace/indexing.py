@@ -18,6 +18,10 @@ EVENT_BYTES = 256 << 20
 """The longest event: a batch of some thousand rows; a million files make about 100 MB."""
 
 
+END_SECONDS = 0.5
+"""An indexer that has nothing to do ends at once when its stdin does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Indexing:
     """How indexers are started."""
@@ -72,8 +76,8 @@ class IndexerChild:
         return self._process.pid
 
     async def close(self) -> None:
-        """End it: it finishes its transaction and goes."""
-        with anyio.move_on_after(5, shield=True):
+        """End it, in the middle of a transaction if need be: what is not stored is indexed again."""
+        with anyio.move_on_after(END_SECONDS, shield=True):
             if self._process.stdin is not None:
                 await self._process.stdin.aclose()
             await self._process.wait()
@@ -100,6 +104,11 @@ class IndexerChild:
         await self._send({"op": "words"})
         return int((await self._event())["left"])
 
+    async def symbols(self) -> int:
+        """Have some texts parsed; return how many are left."""
+        await self._send({"op": "symbols"})
+        return int((await self._event())["left"])
+
     async def merge(self) -> None:
         """Have segments merged, where they are many."""
         await self._send({"op": "merge"})
@@ -115,7 +124,7 @@ class IndexerChild:
     async def _event(self) -> dict[str, Any]:
         try:
             line = await self._events.receive_until(b"\n", EVENT_BYTES)
-        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise IndexerFailed("died", "the indexer ended without a word") from None
         event: dict[str, Any] = orjson.loads(line)
         if event["event"] == "failed":

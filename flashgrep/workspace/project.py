@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -42,13 +42,15 @@ INDEXER_IDLE_SECONDS = 20.0
 EVENT_PAUSE = 0.05
 """Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
 
+FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
-"""After a failure (a full disk, say) the indexer is tried again so much later; answers come from scans meanwhile."""
+"""After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
+(a full disk, say); answers come from scans meanwhile."""
 
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
 
-Stage = Literal["listing", "indexing", "words", "merging", "ready", "failed"]
+Stage = Literal["listing", "indexing", "words", "merging", "symbols", "ready", "failed"]
 ResultT = TypeVar("ResultT")
 
 
@@ -78,6 +80,7 @@ class Progress:
     bytes_total: int = 0
     started: float = field(default_factory=time.monotonic)
     words_left: int = 0
+    symbols_left: int = 0
     updated: float = 0.0
     """When the index last changed, in seconds since 1970."""
 
@@ -117,11 +120,13 @@ class Workspace:
         self._work = anyio.Event()
         self._idle = anyio.Event()
         self._batch = 0
+        self._failures = 0
         self._child: IndexerChild | None = None
         self._scope = anyio.CancelScope()
         self._listed = False
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = False
+        self._parsed = False
         self.editor = Editor(Root(root, self.state_dir), options.limits)
 
     # Opening and closing
@@ -155,7 +160,9 @@ class Workspace:
             self._reader = reader
             size = reader.size()
             self.generation = size.generation
-            self._unfinished = size.words < size.blobs
+            unparsed = reader.unparsed()
+            self._parsed = not unparsed
+            self._unfinished = size.words < size.blobs or bool(unparsed)
             self.progress.updated = self._index.stat().st_mtime
         except schema.Damaged as damage:
             self._set_aside(str(damage))
@@ -237,7 +244,15 @@ class Workspace:
     def view(self) -> View:
         """Return the project as it is known now."""
         tree = self.tree
-        return View(self.root, tree.table, self._reader, dict(tree.pending), self.options.max_file_size, self.sieve)
+        return View(
+            self.root,
+            tree.table,
+            self._reader,
+            dict(tree.pending),
+            self.options.max_file_size,
+            self.sieve,
+            self._parsed,
+        )
 
     def paths(self) -> list[bytes]:
         """Return all files as known now, by path."""
@@ -281,7 +296,9 @@ class Workspace:
             return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
         except schema.Damaged as damage:
             await self._start_anew(str(damage))
-            return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
+        except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
+            self.progress.detail = f"the index cannot be read: {error}"
+        return await anyio.to_thread.run_sync(ask, replace(self.view(), reader=None), abandon_on_cancel=True)
 
     async def _start_anew(self, why: str) -> None:
         async with self._lock:
@@ -309,9 +326,18 @@ class Workspace:
     # Indexing
 
     async def wait_indexed(self) -> None:
-        """Wait until the index has everything, or indexing has failed."""
+        """Wait until the index has every text and its words (symbols may still be parsed), or indexing has failed."""
         await self.refresh()
-        while self.progress.stage not in {"ready", "failed"} or (self.tree.pending and self.progress.stage == "ready"):
+        while self.tree.pending or self.progress.stage not in {"symbols", "ready", "failed"}:
+            if self.progress.stage == "failed":
+                return
+            self._work.set()
+            await self._idle.wait()
+
+    async def wait_parsed(self) -> None:
+        """Wait until every text's symbols are stored as well."""
+        await self.wait_indexed()
+        while not self._parsed and self.progress.stage != "failed":
             self._work.set()
             await self._idle.wait()
 
@@ -334,9 +360,14 @@ class Workspace:
             try:
                 await self._index_all()
                 self.progress.enter("ready", self.progress.detail if self._reader is None else "")
+                self._failures = 0
                 self._tell_idle()
             except IndexerFailed as failure:
                 await self._failed(failure)
+            except schema.Damaged as damage:
+                await self._failed(IndexerFailed("damaged", str(damage)))
+            except (OSError, sqlite3.Error) as error:  # no process or descriptor to be had, a locked database
+                await self._failed(IndexerFailed("error", str(error)))
 
     def _tell_idle(self) -> None:
         self._idle.set()
@@ -347,11 +378,11 @@ class Workspace:
         if failure.reason == "damaged":
             await self._start_anew(failure.detail)
             self._set_aside(failure.detail)
-            self._work.set()
-            return
-        self.progress.enter("failed", f"{failure.reason}: {failure.detail}")
-        self._tell_idle()
-        await anyio.sleep(RETRY_SECONDS)
+        else:
+            self.progress.enter("failed", f"{failure.reason}: {failure.detail}")
+            self._tell_idle()
+        await anyio.sleep(min(RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**self._failures))
+        self._failures += 1
         self._work.set()
 
     async def _drop_child(self) -> None:
@@ -368,11 +399,28 @@ class Workspace:
             await anyio.sleep(QUIET_SECONDS)
 
     async def _index_all(self) -> None:
-        """Have everything indexed: changed files first, then words, then merging; changes come in between."""
+        """Have everything indexed: changed files first, then words, then merging, then symbols."""
+        await self._index_texts()
+        left = 1
+        while left:
+            if self.tree.pending:
+                await self._index_texts()
+            left = await (await self._indexer()).symbols()
+            self.progress.symbols_left = left
+            if left:
+                self.progress.enter("symbols")
+                self._tell_idle()
+        self._parsed = not self.tree.pending
+
+    async def _index_texts(self) -> None:
+        """Have grams and words stored until nothing is pending."""
         words_left = 1
         while self.tree.pending or words_left:
+            if self._reader is not None and self._reader.replaced():
+                await self._start_anew("the database was deleted or replaced")
             child = await self._indexer()
             if self.tree.pending:
+                self._parsed = False
                 await self._update(child)
                 words_left = max(words_left, 1)
             else:
