@@ -207,7 +207,9 @@ class Indexer:
     def _pooled(self) -> ProcessPoolExecutor:
         if self._pool is None:
             spawn = get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._job.workers, mp_context=spawn, initializer=_end_with_parent)
+            self._pool = ProcessPoolExecutor(
+                self._job.workers, mp_context=spawn, initializer=_end_with_parent, initializer=end_with_parent
+            )
         return self._pool
 
     def _worded_result(self, texts: Texts, future: Future[Worded] | None) -> Worded:
