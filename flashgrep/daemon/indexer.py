@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from flashgrep.daemon.parsing import Parsers
-from flashgrep.daemon.prepare import Prepared, Worded, end_with_parent, prepare, words
+from flashgrep.daemon.prepare import Prepared, Worded, prepare, words
 from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.writer import Writer
@@ -207,9 +207,7 @@ class Indexer:
     def _pooled(self) -> ProcessPoolExecutor:
         if self._pool is None:
             spawn = get_context("spawn")
-            self._pool = ProcessPoolExecutor(
-                self._job.workers, mp_context=spawn, initializer=_end_with_parent, initializer=end_with_parent
-            )
+            self._pool = ProcessPoolExecutor(self._job.workers, mp_context=spawn, initializer=_end_with_parent)
         return self._pool
 
     def _worded_result(self, texts: Texts, future: Future[Worded] | None) -> Worded:

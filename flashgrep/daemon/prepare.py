@@ -1,13 +1,9 @@
 """What the indexer's worker processes do: read files, and make postings and words of them."""
 
 import hashlib
-import os
 import sqlite3
-import threading
 import time
 from collections.abc import Sequence
-from multiprocessing import parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,18 +19,6 @@ from flashgrep.model import FileStat, Skipped
 RACY_NS = 100_000_000
 """A file written so shortly before it was read may be written again within one tick of the file system's clock, and
 look the same; its change time is stored as 0, so that the next start reads it again (git calls it racily clean)."""
-
-
-def end_with_parent() -> None:
-    """Let this worker process end when the indexer does, however that ends: the pool's pipes would not tell it."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
-def _follow(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
 
 
 class Prepared(NamedTuple):
