@@ -79,12 +79,17 @@ class _Worker:
         command = [sys.executable, "-m", "flashgrep.search.sift"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
 
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
     def ask(self, task: Task, paths: Sequence[bytes]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE
         _write(self._process.stdin, (task, paths))
 
     def answer(self) -> Sifted:
         assert self._process.stdout is not None  # noqa: S101 - opened with PIPE
+        if self._process.stdout.closed:  # it died while it had several chunks
+            raise EOFError
         return _read(self._process.stdout)
 
     def close(self) -> None:
@@ -97,7 +102,7 @@ class Sieve:
 
     def __init__(self, workers: int) -> None:
         self._count = workers
-        self._workers: list[_Worker] = []
+        self._workers: dict[int, _Worker] = {}
         self._lock = threading.Lock()
         self._used = 0.0
 
@@ -116,7 +121,7 @@ class Sieve:
 
     def _close(self) -> None:
         while self._workers:
-            self._workers.pop().close()
+            self._workers.popitem()[1].close()
 
     def sift(self, task: Task, paths: Iterable[bytes]) -> Iterator[tuple[Sequence[bytes], Sifted]]:
         """Yield each chunk of paths, in order, with what was found in it."""
@@ -144,11 +149,13 @@ class Sieve:
                 self._close()
 
     def _asked(self, at: int, task: Task, chunk: Sequence[bytes]) -> _Worker | None:
-        """Give a chunk to a worker; None where no process can be had."""
+        """Give a chunk to a worker, a new one where it died; None where no process can be had."""
         try:
-            if at >= len(self._workers):
-                self._workers.append(_Worker())
-            worker = self._workers[min(at, len(self._workers) - 1)]
+            worker = self._workers.get(at)
+            if worker is None or worker.ended():
+                if worker is not None:
+                    worker.close()
+                worker = self._workers[at] = _Worker()
             worker.ask(task, chunk)
         except OSError:
             return None
@@ -157,13 +164,12 @@ class Sieve:
     def _next(
         self, task: Task, waiting: deque[tuple[_Worker | None, Sequence[bytes]]]
     ) -> tuple[Sequence[bytes], Sifted]:
-        """Return the oldest chunk's answer; a worker that died (of memory, say) is replaced by ourselves."""
+        """Return the oldest chunk's answer; what a worker that died (of memory, say) had is done here."""
         worker, chunk = waiting.popleft()
         if worker is not None:
             try:
                 return chunk, worker.answer()
             except (OSError, EOFError, pickle.UnpicklingError, struct.error):
-                self._workers = [one for one in self._workers if one is not worker]
                 worker.close()
         return chunk, sift_chunk(task, chunk)
 
@@ -181,7 +187,10 @@ def _write(stream: IO[bytes], message: object) -> None:
 
 def _read(stream: IO[bytes]) -> Sifted:
     (size,) = _LENGTH.unpack(stream.read(_LENGTH.size))
-    found: Sifted = pickle.loads(stream.read(size))  # noqa: S301 - from our own child
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    found: Sifted = pickle.loads(data)  # noqa: S301 - from our own child
     return found
 
 
