@@ -191,6 +191,18 @@ def test_a_state_folder_others_may_write_to_is_refused(cold_daemon: DaemonAtHand
     state.chmod(0o700)
 
 
+def test_it_outlives_a_lack_of_descriptors(cold_daemon: DaemonAtHand) -> None:
+    few = 'ulimit -n 60 && exec "$0" daemon start'
+    subprocess.run(["sh", "-c", few, FGREP], env=cold_daemon.environ, check=True, capture_output=True)
+    clients = [cold_daemon.wire("unix") for _ in range(100)]
+    until = time.monotonic() + BOUND
+    while "cannot accept" not in Path(cold_daemon.places.log).read_text():
+        assert time.monotonic() < until
+    for client in clients:
+        client.close()
+    assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
+
+
 def test_files_of_the_state_are_for_their_user_alone(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.start()
     state = Path(cold_daemon.places.state)
