@@ -18,6 +18,7 @@
     ├── Cancelled                      -32800  cancelled
     ├── Busy                           -32005  busy
     ├── Forbidden                      -32006  outside_root, read_only, auth_required
+    ├── MissingCapability              -32021  missing_capability   (of a client of the Model Context Protocol)
     └── UnsupportedVersion             -32022  unsupported_version  (of the Model Context Protocol)
 
 Raise them anywhere; ``rpc.dispatch`` makes the JSON-RPC error of them, the command line the exit status.
@@ -165,6 +166,13 @@ class Forbidden(FlashgrepError):
 
     code = -32006
     default_reason = "outside_root"
+
+
+class MissingCapability(FlashgrepError):
+    """A method needs what the client has not declared; ``data.requiredCapabilities`` is in the client's own form."""
+
+    code = -32021
+    default_reason = "missing_capability"
 
 
 class UnsupportedVersion(FlashgrepError):

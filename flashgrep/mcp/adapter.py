@@ -83,7 +83,10 @@ class Adapter:
             raise InvalidParams(f"{name}: _meta with the protocol version and the client's capabilities is required")
         if envelope is not None and route.era == "legacy":
             raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
-        result = await route.answer(Asked(context, params, state_of(context.session), envelope))
+        state = state_of(context.session)
+        if envelope is not None:
+            state.capabilities = envelope.capabilities
+        result = await route.answer(Asked(context, params, state, envelope))
         return result if envelope is None else dressed(result, self.service.server, route.keep_ms)
 
     # -- the handshake, and what stands for it -------------------------------------------------------------------------
@@ -122,7 +125,7 @@ class Adapter:
         return self.service.tools(asked.context.session, asked.state.toolsets, asked.params.get("cursor"))
 
     async def _call_tool(self, asked: Asked) -> dict[str, Any]:
-        await self._binder.settle(asked.context)
+        await self._binder.settle(asked.context, may_ask=asked.envelope is None)
         name, arguments = asked.params.get("name"), asked.params.get("arguments")
         call, started = asked.context.call, time.perf_counter()
         result = await self.service.call_tool(call.session, name, arguments, call.progress)
@@ -131,14 +134,14 @@ class Adapter:
         return result
 
     async def _resources(self, asked: Asked) -> dict[str, Any]:
-        await self._binder.settle(asked.context)
+        await self._binder.settle(asked.context, may_ask=asked.envelope is None)
         return self.service.resources(asked.context.session, asked.params.get("cursor"))
 
     async def _templates(self, asked: Asked) -> dict[str, Any]:
         return self.service.templates(asked.params.get("cursor"))
 
     async def _read(self, asked: Asked) -> dict[str, Any]:
-        await self._binder.settle(asked.context)
+        await self._binder.settle(asked.context, may_ask=asked.envelope is None)
         return await self.service.read(asked.context.session, asked.params.get("uri"))
 
     async def _prompts(self, asked: Asked) -> dict[str, Any]:

@@ -43,15 +43,19 @@ class Binder:
         await self._choose(session, state, given)
         return {"projects": list(session.projects), "collections": list(session.collections)}
 
-    async def settle(self, context: RequestContext) -> None:
-        """Choose the project, if that is still open, before the first call that may need it."""
+    async def settle(self, context: RequestContext, *, may_ask: bool) -> None:
+        """Choose the project, if that is still open, before the first call that may need it.
+
+        ``may_ask``: the client's revision allows the server to ask for its roots.
+        """
         state = state_of(context.session)
         if not state.unchosen:
             return
         async with state.choosing:
             if state.unchosen:
                 state.unchosen = False
-                found = await self._by_roots(context, state) or self._by_fallback(state)
+                named_roots = await self._by_roots(context, state) if may_ask else []
+                found = named_roots or self._by_fallback(state)
                 context.session.projects = tuple(str(root) for root in found)
 
     async def _choose(self, session: Session, state: ClientState, given: Mapping[str, Any]) -> None:
@@ -79,8 +83,8 @@ class Binder:
                 answer = await context.peer.request("roots/list", {})
         except (TimeoutError, Unavailable, DeadlineExceeded):
             return []
-        named_roots = answer.get("roots", []) if isinstance(answer, dict) else []
-        found = [self._root(path) for item in named_roots if (path := _path_of(item)) is not None]
+        items = answer.get("roots", []) if isinstance(answer, dict) else []
+        found = [self._root(path) for item in items if (path := _path_of(item)) is not None]
         return list(dict.fromkeys(root for root in found if root is not None))
 
     def _by_fallback(self, state: ClientState) -> list[Path]:

@@ -24,6 +24,7 @@ class Envelope:
     """What a request of the stateless revision says of its sender."""
 
     version: str
+    capabilities: dict[str, Any]
     log_level: str | None
 
 
@@ -46,12 +47,13 @@ def envelope_of(params: Mapping[str, Any]) -> Envelope | None:
     version = meta[VERSION_KEY]
     if not isinstance(version, str):
         raise InvalidParams(f"_meta: {VERSION_KEY} must be a string", field=VERSION_KEY)
-    if not isinstance(meta.get(CAPABILITIES_KEY), dict):
+    capabilities = meta.get(CAPABILITIES_KEY)
+    if not isinstance(capabilities, dict):
         raise InvalidParams(f"_meta: {CAPABILITIES_KEY}: an object is required", field=CAPABILITIES_KEY)
     if version not in MODERN:
         raise UnsupportedVersion(f"unsupported protocol version: {version}", supported=list(MODERN), requested=version)
     level = meta.get(LOG_LEVEL_KEY)
-    return Envelope(version, level if isinstance(level, str) else None)
+    return Envelope(version, capabilities, level if isinstance(level, str) else None)
 
 
 def dressed(result: dict[str, Any], server: Mapping[str, str], keep_ms: int | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, NotFound
+from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, MissingCapability, NotFound
 from flashgrep.handlers.bootstrap import packaged_skill
 from flashgrep.mcp import resources, words
 from flashgrep.mcp.schema import input_schema, output_schema
@@ -64,6 +64,7 @@ class Service:
         Raises:
             InvalidParams: no tool has the name, or the arguments are no object.
             Cancelled: the caller took it back.
+            MissingCapability: the tool needs what the client has not declared.
 
         """
         if not isinstance(name, str) or name not in self.dispatcher.registry:
@@ -73,7 +74,7 @@ class Service:
             raise InvalidParams("arguments: an object is required", field="arguments")
         try:
             result = await self.dispatcher.call(session, name, given, progress=progress)
-        except Cancelled:
+        except (Cancelled, MissingCapability):
             raise
         except FlashgrepError as error:
             return _told(dict(error.to_object()), is_error=True)

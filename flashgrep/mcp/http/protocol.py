@@ -15,8 +15,10 @@ from starlette.requests import Request
 
 from flashgrep.errors import FlashgrepError
 from flashgrep.mcp.adapter import LISTS_KEPT_MS
+from flashgrep.mcp.era import CAPABILITIES_KEY
 from flashgrep.mcp.http.sessions import Bound, Sessions
 from flashgrep.mcp.service import Service
+from flashgrep.mcp.state import state_of
 from flashgrep.mcp.words import INSTRUCTIONS, prompt_message
 from flashgrep.registry import Progress
 from flashgrep.rpc.progress import ProgressReporter
@@ -113,7 +115,10 @@ class Answers:
     ) -> ResultT:
         query: Mapping[str, str] = context.request.query_params if context.request is not None else {}
         try:
-            return shape.model_validate(await answer(await self._sessions.bound(query)))
+            bound = await self._sessions.bound(query)
+            declared: Any = (context.meta or {}).get(CAPABILITIES_KEY)
+            state_of(bound.session).capabilities = declared if isinstance(declared, dict) else {}
+            return shape.model_validate(await answer(bound))
         except FlashgrepError as error:
             told = error.to_object()
             raise MCPError(told["code"], told["message"], told["data"]) from None
