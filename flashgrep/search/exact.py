@@ -375,5 +375,7 @@ def _line(item: tuple[int, bytes, Document, LineMatch]) -> tuple[str, int, int]:
 
 
 def _weight(hit: dict[str, Any]) -> int:
-    context = sum(len(line) + 3 for line in (*hit.get("before", ()), *hit.get("after", ())))
-    return len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD + context
+    size = len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD
+    if "before" in hit or "after" in hit:
+        size += sum(len(line) + 3 for line in (*hit.get("before", ()), *hit.get("after", ())))
+    return size

@@ -21,14 +21,22 @@ def decoded(document: Document, start: int, end: int) -> str:
 def hit_of(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:
     """Return the hit for one match, with lines of context where asked for."""
     start, end = match.spans[0] if match.spans else (match.start, match.start)
-    column = len(decoded(document, match.start, start)) + 1
     found: dict[str, Any] = show_path(path)
     found["start_line"] = match.number
     found["end_line"] = match.end_number
-    found["column"] = column
-    if start - match.start + 1 != column:
-        found["byte_column"] = start - match.start + 1
-    _put_text(found, document, match, (start, end))
+    found["column"] = byte_column = start - match.start + 1
+    if match.end - match.start <= LONG_LINE:
+        text = decoded(document, match.start, match.end)
+        plain = len(text) == match.end - match.start
+    else:
+        text, plain = "", False
+    if not plain:
+        found["column"] = len(decoded(document, match.start, start)) + 1
+        if found["column"] != byte_column:
+            found["byte_column"] = byte_column
+    found["text"] = text.removesuffix("\r")
+    if match.end - match.start > LONG_LINE:
+        _put_window(found, document, match, (start, end))
     if before:
         found["before"] = lines_before(document, match.start, before)
     if after:
@@ -36,10 +44,8 @@ def hit_of(path: bytes, document: Document, match: LineMatch, before: int = 0, a
     return found
 
 
-def _put_text(found: dict[str, Any], document: Document, match: LineMatch, span: tuple[int, int]) -> None:
-    if match.end - match.start <= LONG_LINE:
-        found["text"] = decoded(document, match.start, match.end).removesuffix("\r")
-        return
+def _put_window(found: dict[str, Any], document: Document, match: LineMatch, span: tuple[int, int]) -> None:
+    """Show the surroundings of the match in a long line, and where in the line they stand."""
     low = _boundary(document.data, max(match.start, span[0] - WINDOW))
     high = _boundary(document.data, min(match.end, max(span[0], min(span[1], span[0] + LONG_LINE)) + WINDOW))
     found["text"] = decoded(document, low, high)
