@@ -1,14 +1,13 @@
 """A project open in the daemon: its files, its index, its watch; every question goes through here."""
 
 import contextlib
-import hashlib
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -23,15 +22,16 @@ from flashgrep.index.rows import IndexSize
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import watch
-from flashgrep.model import given_path
-from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Question, Search, View
 from flashgrep.search.sift import Sieve
+from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
+from flashgrep.workspace.progress import Progress
+from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
 
-STATE_FOLDER = ".flashgrep"
 QUIET_SECONDS = 0.1
 """Changes are handed to the indexer once none has come for so long: an editor's save is several events."""
 
@@ -50,7 +50,6 @@ RETRY_SECONDS = 30.0
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
 
-Stage = Literal["listing", "indexing", "words", "merging", "symbols", "ready", "failed"]
 ResultT = TypeVar("ResultT")
 
 
@@ -67,36 +66,6 @@ class WorkspaceOptions:
     native_watch: bool = True
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far indexing is, as live figures."""
-
-    stage: Stage = "listing"
-    detail: str = ""
-    since: float = field(default_factory=time.time)
-    files_done: int = 0
-    files_total: int = 0
-    bytes_done: int = 0
-    bytes_total: int = 0
-    started: float = field(default_factory=time.monotonic)
-    words_left: int = 0
-    symbols_left: int = 0
-    updated: float = 0.0
-    """When the index last changed, in seconds since 1970."""
-
-    def enter(self, stage: Stage, detail: str = "") -> None:
-        """Note a new stage and when it began."""
-        if (stage, detail) != (self.stage, self.detail):
-            self.stage, self.detail, self.since = stage, detail, time.time()
-
-    def eta_seconds(self) -> float | None:
-        """Return the seconds the grams still need at the pace so far, where that can be told."""
-        if self.stage != "indexing" or not self.bytes_done or self.bytes_done > self.bytes_total:
-            return None
-        pace = (time.monotonic() - self.started) / self.bytes_done
-        return pace * (self.bytes_total - self.bytes_done)
-
-
 class Workspace:
     """One project, from the moment it is opened."""
 
@@ -110,7 +79,7 @@ class Workspace:
         self.progress = Progress()
         self.generation = 0
         self.swept_because = ""
-        self.state_dir = _state_folder(root, options.fallback_state)
+        self.state_dir = state_folder(root, options.fallback_state)
         self._index = Path(os.fsdecode(self.state_dir)) / "index.db"
         self._watcher = watch(root, native=options.native_watch)
         self.walker = Walker(root)
@@ -278,13 +247,13 @@ class Workspace:
             stop.append(True)
 
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
-        """Return the path and lines of the best definition of a name, or None."""
-        pattern = Pattern(texts=(name,), mode="literal", case="sensitive", word=True)
-        answer = await self.search(Question(pattern=pattern, order="relevance", limit=1))
+        """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
+        question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=1)
+        answer = await self.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
         if not answer.results:
             return None
-        hit = answer.results[0]
-        return given_path(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"], hit["end_line"]
+        found = answer.results[0]
+        return found.path, found.occurrence.start_line, found.occurrence.end_line
 
     async def words(self, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
         """Return the best texts for words."""
@@ -472,27 +441,3 @@ def _stoppable(question: Question, stop: list[bool]) -> Question:
     """Return the question with a look at ``stop``, which is filled when nobody waits for the answer any more."""
     fields = {name: getattr(question, name) for name in question.__slots__}
     return Question(**fields | {"stopped": lambda: bool(stop)})
-
-
-def _state_folder(root: bytes, fallback: Path) -> bytes:
-    """Make and return the folder of a project's state: inside it, or elsewhere where it cannot be written."""
-    inside = Path(os.fsdecode(root)) / STATE_FOLDER
-    try:
-        return _made(inside)
-    except OSError:
-        return _made(fallback / hashlib.blake2b(root, digest_size=10).hexdigest())
-
-
-def _made(folder: Path) -> bytes:
-    """Make a state folder with a .gitignore of everything, refusing one that leads elsewhere."""
-    if folder.is_symlink():
-        raise OSError(f"a link, not a folder: {folder}")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
-    probe = folder / f".probe-{os.getpid()}"
-    probe.touch()
-    probe.unlink()
-    return os.fsencode(folder)
