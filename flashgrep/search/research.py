@@ -11,11 +11,11 @@ from typing import Final
 
 from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
-from flashgrep.ingest.parse.model import CALLABLE_KINDS, TYPE_KINDS
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.model import Skipped
 from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution
 from flashgrep.search.research_question import Asked, understand
-from flashgrep.search.research_resolve import Use, resolve
+from flashgrep.search.research_resolve import Resolver, Use, imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -28,6 +28,7 @@ LEAST: Final = 0.3
 """Edges less sure than this are counted, not shown."""
 FOLLOWED: Final = 0.5
 """Edges less sure than this are shown and not followed."""
+_SURE: Final = 0.9
 PATH_HOPS: Final = 6
 _STEM: Final = 4
 _INWARD: Final = frozenset({"callers", "usages", "implementations", "imports", "path", "free"})
@@ -64,6 +65,7 @@ class Research:
     _bare_names: list[str] = field(default_factory=list)
     _files: dict[bytes, FileSymbols | None] = field(default_factory=dict)
     _known: dict[str, list[Definition]] = field(default_factory=dict)
+    _above: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.asked = understand(self.query)
@@ -184,9 +186,9 @@ class Research:
 
     def _inward(self, source: SymbolSource, target: Definition, roles: frozenset[str]) -> None:
         """Find who uses a definition."""
-        rivals = self._definitions(source, target.name)
+        resolver = self._resolver(source, target.name)
         for use, role in self._uses(source, target.name, roles):
-            resolution = resolve(use, target, rivals) if role != "implementation" else _inherits(use, target, rivals)
+            resolution = _inherits(resolver, use, target) if role == "implementation" else resolver.resolve(use, target)
             if resolution is None or (resolution.confidence < LEAST):
                 self.unsure += resolution is not None
             else:
@@ -203,14 +205,24 @@ class Research:
 
     def _uses(self, source: SymbolSource, name: str, roles: frozenset[str]) -> Iterator[tuple[Use, Role]]:
         for path, symbols in self._opened(source, source.candidates(name, fold=False)):
-            for offset, role in symbols.places(name):
-                if role in roles and symbols.index_at(offset) < 0:
-                    yield Use(path, symbols, offset), role
+            for called in (name, *imported_as(symbols, name)):
+                for offset, role in symbols.places(called):
+                    if role in roles and symbols.index_at(offset) < 0:
+                        yield Use(path, symbols, offset), role
+
+    def _resolver(self, source: SymbolSource, name: str) -> Resolver:
+        return Resolver(self._definitions(source, name), lambda one: self._ancestors(source, one))
+
+    def _ancestors(self, source: SymbolSource, name: str) -> frozenset[str]:
+        """Return the names of all types a type builds upon; kept, for every method asks."""
+        if name not in self._above:
+            self._above[name] = frozenset()  # a circle ends here
+            near = {base for one in self._definitions(source, name) for base in _bases(one)} if name else set()
+            self._above[name] = frozenset(near.union(*(self._ancestors(source, base) for base in near)) - {name})
+        return self._above[name]
 
     def _used_by(self, source: SymbolSource, use: Use, target: Definition, role: Role, resolution: Resolution) -> None:
         user = self._user(use, role, source)
-        if user.key == target.key:
-            return
         new = self._add(user)
         if user.key in self.graph.nodes:
             self.graph.add_edge(_edge(use, user, target, role, resolution))
@@ -244,9 +256,9 @@ class Research:
         offsets = user.symbols.parsed.marked(mark)
         for offset in offsets[(offsets >= row[2]) & (offsets < row[3])].tolist():
             use = Use(user.path, user.symbols, offset)
-            rivals = self._definitions(source, user.symbols.word_at(offset))
-            target, resolution = _best(use, rivals, inherits=mark == "base")
-            if target is None or resolution is None or target.key == user.key:
+            resolver = self._resolver(source, user.symbols.word_at(offset))
+            target, resolution = _best(resolver, use, inherits=mark == "base")
+            if target is None or resolution is None:
                 continue
             if resolution.confidence < LEAST:
                 self.unsure += 1
@@ -289,21 +301,31 @@ def _plain(name: str) -> str:
     return name.partition("<")[0].partition("[")[0].rpartition(".")[2] or name
 
 
-def _inherits(use: Use, target: Definition, rivals: list[Definition]) -> Resolution | None:
+def _bases(definition: Definition) -> set[str]:
+    """Return the names a type builds upon, as its own text says."""
+    if definition.index < 0 or definition.kind not in TYPE_KINDS:
+        return set()
+    row = definition.symbols.rows[definition.index]
+    offsets = definition.symbols.parsed.marked("base")
+    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
+    return {definition.symbols.word_at(at) for at in inside if definition.symbols.enclosing(at) == definition.index}
+
+
+def _inherits(resolver: Resolver, use: Use, target: Definition) -> Resolution | None:
     """Return how sure it is that a base's name means the target."""
-    types = [rival for rival in rivals if rival.kind not in CALLABLE_KINDS] or rivals
+    types = [rival for rival in resolver.rivals if rival.kind not in CALLABLE_KINDS] or resolver.rivals
     if all(rival.key != target.key for rival in types):
         return None
-    if len(types) == 1:
-        found = resolve(use, target, types)
-        return found if found and found.confidence > 0.9 else Resolution(0.9, "only definition")  # noqa: PLR2004
-    return resolve(use, target, types)
+    found = Resolver(types, resolver.ancestors).resolve(use, target)
+    if len(types) > 1 or (found is not None and found.confidence > _SURE):
+        return found
+    return Resolution(_SURE, "only definition")
 
 
-def _best(use: Use, rivals: list[Definition], *, inherits: bool) -> tuple[Definition | None, Resolution | None]:
+def _best(resolver: Resolver, use: Use, *, inherits: bool) -> tuple[Definition | None, Resolution | None]:
     best: tuple[Definition | None, Resolution | None] = (None, None)
-    for rival in rivals:
-        found = _inherits(use, rival, rivals) if inherits else resolve(use, rival, rivals)
+    for rival in resolver.rivals:
+        found = _inherits(resolver, use, rival) if inherits else resolver.resolve(use, rival)
         if found is not None and (best[1] is None or found.confidence > best[1].confidence):
             best = (rival, found)
     return best

@@ -17,6 +17,12 @@
 (struct_specifier name: (type_identifier) @name body: (_)) @struct
 (union_specifier name: (type_identifier) @name body: (_)) @union
 (enum_specifier name: (type_identifier) @name body: (_)) @enum
+; A function made by a macro (``SYSCALL_DEFINE2(…) {``) is a block on its own to the grammar: its variables are local.
+(translation_unit (compound_statement) @anonymous)
+(preproc_ifdef (compound_statement) @anonymous)
+(preproc_if (compound_statement) @anonymous)
+(preproc_else (compound_statement) @anonymous)
+(declaration_list (compound_statement) @anonymous)
 (struct_specifier !name body: (_)) @inline
 (union_specifier !name body: (_)) @inline
 (type_definition declarator: [

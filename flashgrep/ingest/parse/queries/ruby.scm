@@ -4,7 +4,7 @@
 (singleton_class) @inline
 (method name: (_) @name) @function
 (singleton_method name: (_) @name) @method
-(alias name: (identifier) @name) @method
+(alias name: (_) @name) @method
 (assignment left: (constant) @name) @constant
 (call method: (identifier) @_attr arguments: (argument_list (simple_symbol) @name @property)
   (#any-of? @_attr "attr_reader" "attr_writer" "attr_accessor"))

@@ -7,10 +7,13 @@
 (trait_item name: (type_identifier) @name) @trait
 (impl_item type: [
   (type_identifier) @name
+  (primitive_type) @name
   (generic_type type: (type_identifier) @name)
   (scoped_type_identifier name: (type_identifier) @name)
   (generic_type type: (scoped_type_identifier name: (type_identifier) @name))
-  (reference_type type: (type_identifier) @name)]) @extension
+  (reference_type type: (type_identifier) @name)
+  (reference_type type: (primitive_type) @name)
+  (reference_type type: (generic_type type: (type_identifier) @name))]) @extension
 (function_item name: (identifier) @name) @function
 (function_signature_item name: (identifier) @name) @function
 (const_item name: (identifier) @name) @constant

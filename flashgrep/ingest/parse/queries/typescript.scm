@@ -16,6 +16,8 @@
 (public_field_definition name: [(property_identifier) (private_property_identifier)] @name
   value: [(arrow_function) (function_expression)]) @method
 (public_field_definition name: [(property_identifier) (private_property_identifier)] @name) @field
+(required_parameter (accessibility_modifier) pattern: (identifier) @name) @property
+(optional_parameter (accessibility_modifier) pattern: (identifier) @name) @property
 (function_declaration name: (identifier) @name) @function
 (generator_function_declaration name: (identifier) @name) @function
 (method_definition name: [(property_identifier) (private_property_identifier)] @name) @method
