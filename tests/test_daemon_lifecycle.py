@@ -193,7 +193,7 @@ def test_a_state_folder_others_may_write_to_is_refused(cold_daemon: DaemonAtHand
 
 def test_it_outlives_a_lack_of_descriptors(cold_daemon: DaemonAtHand) -> None:
     few = 'ulimit -n 60 && exec "$0" daemon start'
-    subprocess.run(["sh", "-c", few, FGREP], env=cold_daemon.environ, check=True, capture_output=True)
+    subprocess.run(["sh", "-c", few, FGREP], env=cold_daemon.environ, check=True)
     clients = [cold_daemon.wire("unix") for _ in range(100)]
     until = time.monotonic() + BOUND
     while "cannot accept" not in Path(cold_daemon.places.log).read_text():

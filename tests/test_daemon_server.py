@@ -142,6 +142,14 @@ def test_a_full_disk_or_a_lost_folder_loses_lines_and_nothing_else(tmp_path: Pat
         open_log(path, level="info", max_bytes=2000).error("event")
 
 
+def test_a_log_removed_under_the_daemon_is_begun_anew(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "x.log", level="info", max_bytes=2000)
+    log.info("first")
+    (tmp_path / "x.log").unlink()
+    log.info("second")
+    assert orjson.loads((tmp_path / "x.log").read_text())["event"] == "second"
+
+
 def test_an_exception_is_logged_with_its_trace_on_one_line(tmp_path: Path) -> None:
     log = open_log(tmp_path / "x.log", level="info", max_bytes=100_000)
     try:

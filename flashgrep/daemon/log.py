@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 class RotatedFile:
     """A text file that is moved to ``NAME.1`` when it reaches ``max_bytes``; at most two files exist.
 
-    A full disk, a removed folder or a lack of descriptors loses lines (``lost`` counts them) and nothing else.
+    A full disk or a removed folder loses lines (``lost`` counts them) and nothing else. The file is kept open, for
+    a lack of descriptors is one of the things to be logged.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
         self._max_bytes = max_bytes
+        self._descriptor = -1
         self.lost = 0
 
     def write(self, text: str) -> None:
@@ -36,15 +39,21 @@ class RotatedFile:
         """Do nothing: every write is on its way to the disk already."""
 
     def _append(self, data: bytes) -> None:
-        # Opened for each line: the daemon logs a few lines a minute, and so survives a file removed under it.
-        if self._path.exists() and self._path.stat().st_size + len(data) > self._max_bytes:
+        status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
+        if status is None or status.st_nlink == 0:  # not open yet, or removed under us
+            self._open()
+            status = os.fstat(self._descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_size + len(data) > self._max_bytes:
             self._path.replace(self._path.with_name(self._path.name + ".1"))
+            self._open()
+        os.write(self._descriptor, data)
+
+    def _open(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        descriptor = os.open(self._path, flags, PRIVATE_FILE)
-        try:
-            os.write(descriptor, data)  # one write, so that lines of two processes never mix
-        finally:
-            os.close(descriptor)
+        self._descriptor = os.open(self._path, flags, PRIVATE_FILE)
 
 
 def open_log(path: Path, *, level: str, max_bytes: int) -> structlog.typing.FilteringBoundLogger:
