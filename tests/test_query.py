@@ -210,6 +210,18 @@ def test_a_bad_pattern_is_named_with_its_place(wire: Wire) -> None:
     assert look["data"]["at"] == 1
 
 
+def test_look_around_runs_in_the_backtracking_engine_and_hostile_patterns_end(wire: Wire) -> None:
+    found = wire.call("query", text=r"ignite(?=\(engine\):)", mode="regex", engine="backtracking", order="path")
+    assert places(found) == [("src/ignite.py", 1), ("src/ignite.py", 5)]
+    counted = wire.call("query", text=r"(\w)\1gine", engine="backtracking", output="count")
+    assert counted["results"] == []
+    error = wire.fail(
+        "query", text=r"(e|ee|[a-z ]+)+\n\n\n!(?=x)", engine="backtracking", multiline=True, deadline_ms=700
+    )
+    assert error["code"] == -32004
+    assert error["data"]["reason"] == "deadline_exceeded"
+
+
 def test_a_file_saved_a_moment_ago_counts(wire: Wire, root: Path) -> None:
     fresh = root / "src" / f"fresh_{wire.name}.py"
     fresh.write_text(f"brand_new_{wire.name} = 1\n")

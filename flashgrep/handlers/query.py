@@ -44,6 +44,10 @@ class QueryParams(Params):
     line: bool = Field(default=False, description="Match whole lines only.")
     multiline: bool = Field(default=False, description="Let matches span lines.")
     dotall: bool = Field(default=False, description="With multiline: let . match a line end.")
+    engine: Literal["linear", "backtracking"] = Field(
+        "linear",
+        description="backtracking: look-around and back-references, by Python's re; reads every file.",
+    )
     include: list[str] = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
     exclude: list[str] = Field(default=[], description="No files that match one of these globs.")
     language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
@@ -144,7 +148,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     if not answer.results and params.mode == "smart" and position is None:
         near = await anyio.to_thread.run_sync(near_paths, params.text, workspace.paths(), SUGGESTIONS)
         result["suggestions"] = [show_path(path)["file_path"] for path in near]
-    if params.explain and pattern is not None:
+    if params.explain and pattern is not None and params.engine == "linear":
         result["explained"] = _explained(pattern, answer)
     return result
 
@@ -152,6 +156,8 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
 def _modes(params: QueryParams, cursor_mode: SmartMode | None) -> list[SmartMode]:
     if cursor_mode is not None:
         return [cursor_mode]
+    if params.engine == "backtracking":
+        return ["literal" if params.mode == "literal" else "regex"]
     return smart_modes(params.text) if params.mode == "smart" else [params.mode]
 
 
@@ -186,6 +192,7 @@ def _question(call: Call[Catalogue], params: QueryParams, mode: str, position: P
         max_chars=min(chars, params.max_bytes or chars),
         deadline=time.monotonic() + params.deadline_ms / 1000,
         use_index=params.use_index,
+        engine=params.engine,
         position=position,
     )
 

@@ -12,12 +12,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from flashgrep.errors import DeadlineExceeded
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import LineMatch, Matcher, Pattern
+from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.pattern.grams import ANYTHING, GramExpr
 from flashgrep.search.ranking import rank_key
 from flashgrep.search.sift import Sieve, Task
@@ -25,6 +27,7 @@ from flashgrep.search.text import decoded, hit_of
 
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
+Engine = Literal["linear", "backtracking"]
 
 MANY_FILES = 3_000
 """More candidates are sifted by other processes first: starting those takes about 150 ms once."""
@@ -34,6 +37,9 @@ FIRST_FILES = 512
 
 COUNT_ON_FILES = 200
 """When a page is full, so many more files are still counted for an exact total (about 5 ms)."""
+
+BACKTRACKING_SECONDS = 10.0
+"""What a question without a deadline may take with the backtracking engine."""
 
 WINDOW_HITS = 200
 """Hits are ranked among the files of a window: whole files, best tier first, until it has so many."""
@@ -110,6 +116,7 @@ class Question:
     deadline: float | None = None
     stopped: Callable[[], bool] | None = None
     use_index: bool = True
+    engine: Engine = "linear"
     position: Position | None = None
 
 
@@ -137,12 +144,32 @@ class Search:
     def __init__(self, view: View, question: Question) -> None:
         self._view = view
         self._question = question
-        self._matcher: Matcher = question.pattern.matcher()
+        self._linear = question.engine == "linear"
+        self._matcher: Matcher | Backtracker
         self.answer = Answer()
 
     def run(self) -> Answer:
-        """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
+        """Answer the question; a deadline leaves what was found so far, with ``complete`` False.
+
+        Raises:
+            DeadlineExceeded: the backtracking engine ran out of time before it found anything.
+
+        """
         self._count_declined()
+        if self._linear:
+            self._matcher = self._question.pattern.matcher()
+            self._run()
+            return self.answer
+        with Backtracker(self._question.pattern, seconds=self._seconds_left()) as self._matcher:
+            try:
+                self._run()
+            except DeadlineExceeded:
+                if not self.answer.results:
+                    raise
+                self.answer.complete = False
+        return self.answer
+
+    def _run(self) -> None:
         try:
             if self._question.output == "lines":
                 found = self._ranked() if self._question.order == "relevance" else self._in_order()
@@ -151,7 +178,10 @@ class Search:
                 self._files()
         except _Budget:
             self.answer.complete = False
-        return self.answer
+
+    def _seconds_left(self) -> float:
+        deadline = self._question.deadline
+        return BACKTRACKING_SECONDS if deadline is None else max(0.1, deadline - time.monotonic())
 
     # Which files
 
@@ -167,7 +197,7 @@ class Search:
     def _paths(self) -> Iterator[bytes]:
         """Yield the files that may match, in the question's order, from its position on."""
         question, position = self._question, self._question.position
-        expression = question.pattern.grams() if question.use_index else ANYTHING
+        expression = question.pattern.grams() if question.use_index and self._linear else ANYTHING
         paths = self._by_tier(expression) if question.order == "relevance" else self._by_path(expression)
         keep = question.keep
         start = (position.tier, position.path) if position else None
@@ -252,7 +282,7 @@ class Search:
         paths = self._paths()
         first = list(islice(paths, FIRST_FILES))
         yield from ((path, 0) for path in first)
-        if sieve is None or self.answer.candidates < MANY_FILES:
+        if sieve is None or self.answer.candidates < MANY_FILES or not self._linear:
             yield from ((path, 0) for path in paths)
             return
         question = self._question
@@ -362,6 +392,8 @@ class Search:
             return 0
         if self._question.output == "files":
             return int(self._matcher.search(document.data))
+        if isinstance(self._matcher, Backtracker):
+            return len(self._matcher.lines(document.data))
         return self._matcher.count_lines(document.data)
 
 
