@@ -79,6 +79,8 @@ class Reader:
             raise
         except DamagedBlock as error:
             raise Damaged(f"postings: {error}") from error
+        except schema.MISREAD as error:
+            raise Damaged(f"misread: {error}") from error
         finally:
             self._put_back(connection)
 
@@ -88,12 +90,11 @@ class Reader:
             rows = connection.execute(
                 "SELECT path, blob, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path ORDER BY path"
             ).fetchall()
-            spans = _segments(connection)
-        for row in rows:
-            if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
-                raise Damaged("a path's row")
-        _check_covered({row[1] for row in rows if not row[2]}, spans)
-        return [FileRow(*row[:7]) for row in rows]
+            for row in rows:
+                if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
+                    raise Damaged("a path's row")
+            _check_covered({row[1] for row in rows if not row[2]}, schema.segments(connection))
+            return [FileRow(*row[:7]) for row in rows]
 
     def candidates(self, expression: GramExpr) -> Blobs | None:
         """Return the blobs that may match, ascending; None: the expression excludes none (scan them all)."""
@@ -102,7 +103,7 @@ class Reader:
         if expression == NOTHING:
             return np.empty(0, np.int64)
         with self.snapshot() as connection:
-            found = [_Segment(connection, segment).evaluate(expression) for segment in _segments(connection)]
+            found = [_Segment(connection, segment).evaluate(expression) for segment in schema.segments(connection)]
         known = [blobs for blobs in found if blobs is not None]
         if len(known) < len(found):
             return None
@@ -137,19 +138,16 @@ class Reader:
 
 def _identity(file: Path) -> tuple[tuple[int, int] | None, ...]:
     """Return which files the database and its log are; the log is one and the same for as long as anybody reads."""
-    return tuple(_device_and_inode(name) for name in (file, file.with_name(f"{file.name}-wal")))
+    return _device_and_inode(file, least=1), _device_and_inode(file.with_name(f"{file.name}-wal"), least=0)
 
 
-def _device_and_inode(file: Path) -> tuple[int, int] | None:
+def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
+    """Return what tells a file from others; None where none is of so many bytes."""
     try:
         found = file.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
-
-
-def _segments(connection: sqlite3.Connection) -> list[SegmentRow]:
-    return [SegmentRow(*row) for row in connection.execute("SELECT id, first, last FROM segment ORDER BY first")]
+    return (found.st_dev, found.st_ino) if found.st_size >= least else None
 
 
 def _check_covered(blobs: set[int], segments: list[SegmentRow]) -> None:

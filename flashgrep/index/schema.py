@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from flashgrep.index.rows import SegmentRow
+
 FORMAT = 2  # 2: a gram for letters that fold to ASCII; 1: first
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
@@ -57,6 +59,10 @@ CREATE VIRTUAL TABLE word USING fts5(path, body, content='', tokenize='ascii');
 # vanished blobs are passed over, and the table is made anew when they are many.
 
 
+MISREAD = (ValueError, TypeError, IndexError, OverflowError)
+"""What comes of working with rows, or messages of SQLite, that are not what was written."""
+
+
 class Damaged(Exception):
     """The database is broken, foreign or of another format: set it aside and build anew."""
 
@@ -64,6 +70,34 @@ class Damaged(Exception):
 def row_checksum(path: bytes, blob: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
     """Return the checksum kept with a path's row, so that a flipped bit cannot hide a file."""
     return zlib.crc32(b"%d %d %d %d " % (blob, size, mtime_ns, ctime_ns) + path)
+
+
+def segments(connection: sqlite3.Connection) -> list[SegmentRow]:
+    """Return the segments, by their first document.
+
+    Raises:
+        Damaged: the list is not the one that was written; one segment less would hide files without a word.
+
+    """
+    found = _listed(connection)
+    kept = connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()
+    if kept is None or kept[0] != _list_checksum(found):
+        raise Damaged("the list of segments")
+    return found
+
+
+def seal_segments(connection: sqlite3.Connection) -> None:
+    """Store the checksum of the list of segments, after a change to it."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('segments', ?)", [_list_checksum(_listed(connection))])
+
+
+def _listed(connection: sqlite3.Connection) -> list[SegmentRow]:
+    rows = connection.execute("SELECT id, first, last FROM segment ORDER BY first")
+    return [SegmentRow(*row) for row in rows]
+
+
+def _list_checksum(rows: list[SegmentRow]) -> int:
+    return zlib.crc32(b"".join(b"%d %d %d\n" % row for row in rows))
 
 
 def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
@@ -83,7 +117,7 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
     )
     try:
         _prepare(connection, writer=writer)
-    except (sqlite3.DatabaseError, Damaged) as error:
+    except (sqlite3.DatabaseError, Damaged, *MISREAD) as error:
         connection.close()
         if isinstance(error, sqlite3.OperationalError) and not is_damage(error):
             raise
@@ -114,6 +148,7 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
         connection.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
         connection.execute("INSERT INTO meta VALUES ('next_blob', 1), ('next_segment', 1), ('generation', 0)")
+        seal_segments(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 
 
@@ -130,7 +165,8 @@ def is_damage(error: sqlite3.Error) -> bool:
     if isinstance(error, sqlite3.IntegrityError):  # numbers that were never given twice are there twice
         return True
     text = str(error).lower()
-    return any(word in text for word in ("malformed", "not a database", "corrupt", "no such table", "no such column"))
+    signs = ("malformed", "not a database", "corrupt", "no such table", "no such column", "could not decode")
+    return any(sign in text for sign in signs)
 
 
 @contextlib.contextmanager

@@ -59,6 +59,8 @@ class Writer:
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error
             raise
+        except schema.MISREAD as error:
+            raise Damaged(f"misread: {error}") from error
 
     def reserve(self, documents: int) -> Reserved:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
@@ -110,6 +112,7 @@ class Writer:
             "INSERT INTO segment VALUES (?, ?, ?, 0, ?)",
             [reserved.segment, reserved.first, last, sum(len(block.data) for block in blocks)],
         )
+        schema.seal_segments(self.connection)
         self._put_blocks(reserved.segment, blocks)
 
     def _put_blocks(self, segment: int, blocks: Iterable[Block]) -> None:
@@ -168,8 +171,7 @@ class Writer:
 
     def segments(self) -> list[SegmentRow]:
         """Return the segments, by their first document."""
-        rows = self.connection.execute("SELECT id, first, last FROM segment ORDER BY first")
-        return [SegmentRow(*row) for row in rows]
+        return schema.segments(self.connection)
 
     def merge(self, segments: Sequence[SegmentRow]) -> None:
         """Make one segment of several neighbours, leaving out documents that no file has any more."""
@@ -188,6 +190,7 @@ class Writer:
                 connection.execute("DELETE FROM gram_block WHERE id BETWEEN ? AND ?", [base, base | LAST_GRAM])
                 connection.execute("DELETE FROM segment WHERE id = ?", [row.id])
             connection.execute("INSERT INTO segment VALUES (?, ?, ?, 0, ?)", [target, first, last, total])
+            schema.seal_segments(connection)
         while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
 
