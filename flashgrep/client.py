@@ -11,7 +11,7 @@ from importlib import import_module
 
 from flashgrep.places import Places, state_folder
 from flashgrep.pump import pump
-from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder
+from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, reply
 
 WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
 """Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
@@ -25,6 +25,8 @@ LOCAL = frozenset(
     | {"version", "--help", "--version"}
 )
 """Commands that this process runs itself."""
+RG = "rg"
+"""The command whose output comes in pieces while it runs."""
 RPC = "rpc"
 MCP = "mcp"
 ERROR = 2
@@ -52,6 +54,8 @@ def _run(arguments: list[str]) -> int:
     command = arguments[0] if arguments else ""
     if command in HOT and not _asks_for_help(arguments):
         return _hot(arguments)
+    if command == RG:
+        return _rg(arguments)
     if command == RPC and not _asks_for_help(arguments):
         return _rpc(arguments[1:])
     if command == MCP:
@@ -88,14 +92,34 @@ def _classic(arguments: list[str]) -> int:
     return ERROR
 
 
-def _hot(arguments: list[str]) -> int:
-    request = {
+def _request(arguments: list[str]) -> dict[str, object]:
+    return {
         "argv": [as_latin1(argument) for argument in arguments],
         "cwd": as_latin1(os.getcwd()),
         "tty": os.isatty(1),
         "color": _wants_color(),
         "width": _width(),
     }
+
+
+def _rg(arguments: list[str]) -> int:
+    """Write what the daemon sends while it searches; a reader that has enough ends it, and is no failure to rg."""
+    with connect(Places(state_folder(os.environ)), os.environ) as connection:
+        answer = ask(connection, "$/cli", _request(arguments))
+        while "method" in answer:
+            try:
+                _write(1, answer["params"]["stdout"].encode("latin-1"))
+            except BrokenPipeError:
+                return 0
+            answer = reply(connection, answer)
+    try:
+        return _show(answer)
+    except BrokenPipeError:
+        return 0
+
+
+def _hot(arguments: list[str]) -> int:
+    request = _request(arguments)
     places = Places(state_folder(os.environ))
     try:
         answer = _ask(places, request)

@@ -68,6 +68,17 @@ def ask(connection: socket.socket, method: str, params: dict[str, object]) -> An
     return _answer(connection)
 
 
+def reply(connection: socket.socket, message: Answer) -> Answer:
+    """Tell the daemon that what it asked for is done, and return what it says next.
+
+    Raises:
+        ConnectionError: the daemon ended first.
+
+    """
+    connection.sendall(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": None}).encode() + b"\n")
+    return _answer(connection)
+
+
 def as_latin1(text: str) -> str:
     """Return a path or an argument as JSON can carry it: its bytes, each as one character."""
     return os.fsencode(text).decode("latin-1")

@@ -102,6 +102,11 @@ def _mcp(path: Annotated[str, typer.Argument(help="The project; default: the cur
     _elsewhere(f"mcp {path}")
 
 
+def _rg() -> NoReturn:
+    """Search as ripgrep does, with ripgrep's flags and output: fgrep rg --help lists them."""
+    _elsewhere("rg")
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "index": index_command.index,
     "doctor": doctor.doctor,
@@ -111,5 +116,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "version": _version,
     "rpc": _rpc,
     "mcp": _mcp,
+    "rg": _rg,
 }
 GROUPS = {"projects": index_command.app, "daemon": daemon_commands.app, "config": config_command.app}

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from flashgrep.cli.methods import Invocation, Said, method_app, parse_line
 from flashgrep.cli.render import Shown, Style, render
+from flashgrep.cli.rg.command import answer as answer_rg
 from flashgrep.daemon.projects import bind
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.handlers import REGISTRY
@@ -26,6 +27,8 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         wants = {"color": bool(params.get("color")), "headings": bool(params.get("tty"))}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
+    if argv[:1] == ["rg"]:
+        return await answer_rg(context, argv[1:], cwd, tty=wants["headings"], color=wants["color"])
     parsed = parse_line(_group(), argv, width)
     if isinstance(parsed, Said):
         return _answer(Shown(parsed.stdout.encode(), parsed.stderr.encode(errors="replace"), parsed.status))

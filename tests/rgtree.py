@@ -1,0 +1,106 @@
+"""A tree with everything that makes searching hard, and ripgrep and ours run over it side by side."""
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashgrep.cli.rg.args import parse
+from flashgrep.cli.rg.run import Command, Place
+from flashgrep.errors import InvalidParams
+
+RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+_TIMES = re.compile(rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)')
+_TEXT = "foo one\nbar\nFoo foo two\nbaz qux\n\nfoobar barfoo\nlast foo"
+_LINES = "".join(f"line {number} {'foo' if number % 97 == 0 else 'nothing'}\n" for number in range(9000))
+
+FILES: dict[bytes, bytes] = {
+    b"a.txt": _TEXT.encode(),
+    b"b.py": b"def foo():\n    return 'bar'\n\n\n\nclass Foo:\n    foo = bar = 1\n",
+    b"crlf.txt": _TEXT.replace("\n", "\r\n").encode() + b"\r\n",
+    b"mixed.txt": b"foo\r\nbar\nfoo\r\n\r\nfoo\r",
+    b"empty.txt": b"",
+    b"newline.txt": b"\n",
+    b"newlines.txt": b"\n\n\nfoo\n\n",
+    b"no-match.txt": b"nothing here\n",
+    b"utf8.txt": "été foo ÉTÉ\nжизнь foo\n日本語 bar\n".encode(),
+    b"bom.txt": b"\xef\xbb\xbffoo at the top\nsecond foo\n",
+    b"utf16le.txt": b"\xff\xfe" + "foo wide\nbar été\nfoo end".encode("utf-16-le"),
+    b"utf16be.txt": b"\xfe\xff" + "foo wide\nbar\n".encode("utf-16-be"),
+    b"latin.txt": "été foo\nbär\n".encode("latin-1"),
+    b"invalid.txt": b"foo \xff\xfe bar\n\xc3 foo\n\xe2\x82 foo \xe2\x82\xac\n",
+    b"binary.bin": b"foo before\nbar\n\0\0 foo in\nfoo after\nbar\n",
+    b"binary2.bin": b"bar\nfoo\0foo\n",
+    b"late.bin": _LINES.encode() + b"\0" + _LINES.encode(),
+    b"late-line.bin": b"foo\n" + (b"x" * 10_000 + b" foo\n") * 6 + b"y" * 9_000 + b"\nbar\n\0 foo\n",
+    # No line fills ripgrep's buffer: it would keep the larger one, and then read later files by it.
+    b"long.txt": b"a" * 3000 + b" foo " + b"b" * 3000 + b"\nshort foo\n" + b"c" * 20_000 + b"foo\n",
+    b"big.txt": _LINES.encode(),
+    b"tabs.txt": b"\t  foo\n \t\n  bar foo  \n",
+    b"sub/one.c": b"int foo;\nint bar;\nint baz;\nint foo2;\n",
+    b"sub/two.h": b"extern int foo;\n/* foo foo */\n",
+    b"sub.x/three.c": b"foo\n",
+    b"sub-y/four.rs": b"fn foo() {}\n",
+    b"sub/deep/er/five.py": b"foo = 'bar'\nbar = foo\n",
+    b"with space/a b.txt": b"foo in a space\n",
+    b"odd\nname.txt": b"foo in a line end\n",
+    b"odd\xff.txt": b"foo in no utf-8\n",
+    "é.txt".encode(): b"foo in an accent\n",
+    b".hidden.py": b"foo hidden\n",
+    b".hid/inner.txt": b"foo in hidden\n",
+    b"ignored.log": b"foo ignored\n",
+    b"build/out.txt": b"foo built\n",
+    b"build/keep.c": b"foo kept\n",
+    b"node/deep.txt": b"foo by .ignore\n",
+    b"rg.tmp": b"foo by .rgignore\n",
+    b".gitignore": b"*.log\nbuild/\n",
+    b".ignore": b"node/\n",
+    b".rgignore": b"*.tmp\n",
+    b"sub/.gitignore": b"*.h\n",
+    b"patterns": b"foo\nbar$\n",
+    b".git/config": b"[core]\n\tfoo = bar\n",
+}
+
+
+def make_tree(root: Path) -> bytes:
+    """Write the files, each of an age of its own, and return the root."""
+    for number, (name, content) in enumerate(FILES.items()):
+        path = root / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        stamp = 1_700_000_000 + (number * 37) % 101 * 1000
+        os.utime(path, (stamp, stamp))
+    (root / "link.txt").symlink_to("a.txt")
+    (root / "link-to-sub").symlink_to("sub")
+    return os.fsencode(root)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command printed, times left out, and its exit status."""
+
+    stdout: bytes
+    status: int
+
+
+def theirs(arguments: Sequence[str], cwd: bytes) -> Said:
+    """Run ripgrep, in the order of paths where none is asked for."""
+    order = [] if any(word.startswith("--sort") for word in arguments) else ["--sort=path"]
+    command = [RG, "--no-config", *order, *arguments]
+    done = subprocess.run(command, cwd=os.fsdecode(cwd), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return Said(_TIMES.sub(b"", done.stdout), done.returncode)
+
+
+def ours(arguments: Sequence[str], place: Place) -> Said:
+    """Run our command in this process."""
+    sent: list[bytes] = []
+    try:
+        command = Command(parse(list(arguments)), place, sent.append)
+    except InvalidParams:
+        return Said(b"", 2)
+    status = command.run()
+    return Said(_TIMES.sub(b"", b"".join([*sent, command.out.take()])), status)
