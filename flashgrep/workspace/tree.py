@@ -42,14 +42,18 @@ class Tree:
         self._walker = walker
         self._watcher = watcher
         self._sequence = 0
+        self._counted: tuple[object, int] = (None, 0)
         self._outside = walker.outside_rules()
 
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
-        more = 0
-        for path, mark in self.pending.items():
-            more += mark.ours - (self.table.find(path) is not None)
-        return len(self.table) + more
+        key = (self._sequence, len(self.pending), id(self.table))
+        if self._counted[0] != key:
+            more = 0
+            for path, mark in self.pending.items():
+                more += mark.ours - (self.table.find(path) is not None)
+            self._counted = (key, len(self.table) + more)
+        return self._counted[1]
 
     def skipped(self) -> dict[str, int]:
         """Return how many files are declined, by reason."""
