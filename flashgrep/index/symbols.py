@@ -103,7 +103,7 @@ def defined_names(connection: sqlite3.Connection, start: str, limit: int) -> lis
     rows = connection.execute(
         "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ? LIMIT ?", [low, low + "\U0010ffff", limit]
     )
-    return [(str(term).translate(_DECODE), int(texts)) for term, texts in rows]
+    return [(term if term.isascii() else term.translate(_DECODE), texts) for term, texts in rows]
 
 
 def _term(name: str) -> str:

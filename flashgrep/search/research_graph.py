@@ -50,7 +50,7 @@ class Definition:
     @property
     def language(self) -> str:
         """The file's language."""
-        return self.symbols.parsed.language
+        return self.symbols.language
 
     @property
     def stem(self) -> str:

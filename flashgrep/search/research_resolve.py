@@ -63,7 +63,7 @@ class Use:
         """What the name is used on."""
         if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
             return "super"
-        return receiver(self.symbols.data, self.offset, self.symbols.parsed.language)
+        return receiver(self.symbols.data, self.offset, self.symbols.language)
 
     def types_around(self) -> list[int]:
         """Return the types the place is in, innermost first."""
@@ -94,7 +94,7 @@ class Resolver:
 
     def resolve(self, use: Use, target: Definition) -> Resolution | None:
         """Return how sure it is that the use means the target; None: it means something else."""
-        if not _same_family(use.symbols.parsed.language, target.language):
+        if not _same_family(use.symbols.language, target.language):
             return None
         on = use.receiver
         if on is None:
@@ -115,13 +115,13 @@ class Resolver:
         return _imported(use, target) or self._unimported(use, target)
 
     def _unimported(self, use: Use, target: Definition) -> Resolution | None:
-        language = use.symbols.parsed.language
+        language = use.symbols.language
         if language in _PACKAGED and target.path.rpartition(b"/")[0] == use.path.rpartition(b"/")[0]:
             return Resolution(0.9, "same package")
         return None if language in _IMPORTING else self._by_name(target)
 
     def _bare_method(self, use: Use, target: Definition) -> Resolution | None:
-        if use.symbols.parsed.language in _EXPLICIT:
+        if use.symbols.language in _EXPLICIT:
             return None
         if target.owner in use.owners():
             return Resolution(0.95, "same class")
@@ -199,7 +199,7 @@ def _same_family(one: str, other: str) -> bool:
 def _of_module(use: Use, target: Definition, on: str, module: str) -> Resolution | None:
     if on and (on == target.stem or module) and (module or on) in _modules_of(target):
         return Resolution(0.95, "module")
-    explicit = use.symbols.parsed.language in _EXPLICIT
+    explicit = use.symbols.language in _EXPLICIT
     return Resolution(0.3, "name only") if on and not target.owner and not explicit else None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from flashgrep.index import symbols as table
 from flashgrep.index.reader import Reader
 from flashgrep.ingest.extract import read_file
-from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols, unpack
+from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Skipped
 from flashgrep.pattern import Pattern
@@ -99,15 +99,15 @@ class ViewSource:
     def _changed(self) -> Iterator[bytes]:
         return (path for path, mark in self._view.pending.items() if mark.ours)
 
-    def _stored(self, path: bytes, stat: tuple[int, int]) -> ParsedFile | None:
+    def _stored(self, path: bytes, stat: tuple[int, int]) -> bytes | None:
+        """Return the packed symbols of a file that is as it was indexed."""
         at = self._view.table.find(path)
         if at is None or path in self._view.pending or not self._has_table or self._view.reader is None:
             return None
         row = self._view.table.columns[at]
         if (int(row[1]), int(row[2])) != stat:
             return None
-        packed = _packed(self._view.reader, int(row[0]))
-        return unpack(packed) if packed else None
+        return _packed(self._view.reader, int(row[0])) or None
 
     @cached_property
     def _has_table(self) -> bool:

@@ -27,8 +27,12 @@ Match = Literal["exact", "prefix", "fuzzy"]
 RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
 FUZZY_CUTOFF: Final = 70.0
 """A name one letter off in five still counts."""
+FUZZY_LIMIT: Final = 10
+HELD: Final = 100
+"""Files kept open between finding places and showing them: a page is rarely about more."""
 FUZZY_NAMES: Final = 200_000
 """Names compared at most (about 60 ms)."""
+NEAR_NAMES: Final = 5_000
 SUGGESTED: Final = 5
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
@@ -95,6 +99,7 @@ class SymbolSearch:
         if not self._name:
             self._qualifiers, self._name = [], question.name
         self.answer = SymbolAnswer()
+        self._held: dict[bytes, FileSymbols] = {}
 
     def run(self) -> SymbolAnswer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
@@ -141,11 +146,14 @@ class SymbolSearch:
                         yield _Place(RANK[role], tier_of(path), float(len(name)), path, row[0], size)
 
     def _alike(self) -> list[tuple[str, float]]:
-        """Return the defined names most like the one asked for, with how unlike they are."""
-        stored = self._source.defining(self._name, prefix=False) is not None
-        known = self._source.names("", FUZZY_NAMES) if stored else self._names_now()
+        """Return the defined names most like the one asked for that begin with its first or second letter."""
+        starts = sorted(set(self._name.lower()[:2]))
+        if self._source.defining(self._name, prefix=False) is None:
+            known = [name for name in self._names_now() if name[0] in starts]
+        else:
+            known = [name for start in starts for name in self._source.names(start, FUZZY_NAMES)]
         found = process.extract(
-            self._name.lower(), known, scorer=fuzz.ratio, processor=str.lower, limit=20, score_cutoff=FUZZY_CUTOFF
+            self._name.lower(), known, scorer=fuzz.ratio, limit=FUZZY_LIMIT, score_cutoff=FUZZY_CUTOFF
         )
         return [(name, 100.0 - score) for name, score, _ in found]
 
@@ -177,6 +185,8 @@ class SymbolSearch:
                 self.answer.skipped[opened.reason] = self.answer.skipped.get(opened.reason, 0) + 1
             elif opened is not None:
                 self.answer.files_read += 1
+                if len(self._held) < HELD:
+                    self._held[path] = opened
                 yield path, opened
 
     def _wanted(self, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
@@ -190,7 +200,7 @@ class SymbolSearch:
         return not self._qualifiers or matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
 
     def _found(self, place: _Place) -> Found | None:
-        symbols = self._source.open(place.path)
+        symbols = self._held.get(place.path) or self._source.open(place.path)
         if symbols is None or isinstance(symbols, Skipped):
             return None
         return found_at(place.path, symbols, symbols.occurrence(place.offset, ROLES[place.rank], place.size))
@@ -200,12 +210,12 @@ def found_at(path: bytes, symbols: FileSymbols, occurrence: Occurrence) -> Found
     """Return an occurrence with its file: a definition's signature, or the line that uses the name."""
     index = symbols.index_at(occurrence.offset)
     if index < 0:
-        return Found(path, symbols.parsed.language, occurrence, symbols.lines.text(occurrence.line).strip()[:200], "")
-    return Found(path, symbols.parsed.language, occurrence, symbols.signature(index), symbols.documentation(index))
+        return Found(path, symbols.language, occurrence, symbols.lines.text(occurrence.line).strip()[:200], "")
+    return Found(path, symbols.language, occurrence, symbols.signature(index), symbols.documentation(index))
 
 
 def suggestions(source: SymbolSource, name: str) -> list[str]:
     """Return names that are defined and nearly this one."""
-    known = source.names(name[:1], FUZZY_NAMES)
+    known = source.names(name[:2], NEAR_NAMES)
     found = process.extract(name.lower(), known, scorer=fuzz.ratio, limit=SUGGESTED, score_cutoff=FUZZY_CUTOFF)
     return [known_name for known_name, _, _ in found]

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import numpy as np
+
 from flashgrep.ingest.parse.languages import text_of
 
 SIGNATURE_CHARS: Final = 200
+_NEWLINE: Final = 10
 _WINDOW: Final = 1200
 """Bytes of a definition that are looked at for its signature and its documentation string."""
 _COMMENT_LINES: Final = 40
@@ -30,7 +33,8 @@ class Lines:
     @cached_property
     def starts(self) -> list[int]:
         """Offsets at which lines begin."""
-        return [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+        ends: list[int] = (np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE) + 1).tolist()
+        return [0, *ends]
 
     def line(self, offset: int) -> int:
         """Return the line an offset is on."""

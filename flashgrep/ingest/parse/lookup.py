@@ -24,6 +24,8 @@ from flashgrep.ingest.parse.model import (
     TYPE_KINDS,
     Ints,
     ParsedFile,
+    packed_language,
+    unpack,
 )
 
 Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
@@ -64,12 +66,21 @@ def split_name(name: str) -> tuple[list[str], str]:
 
 
 class FileSymbols:
-    """A file's text and columns together, answering by name or by place."""
+    """A file's text and columns together, answering by name or by place.
 
-    def __init__(self, parsed: ParsedFile, data: bytes) -> None:
-        self.parsed = parsed
+    Packed columns are unpacked (0.2 ms) when the first word of the text asks for them.
+    """
+
+    def __init__(self, parsed: ParsedFile | bytes, data: bytes) -> None:
+        self._given = parsed
+        self.language = packed_language(parsed) if isinstance(parsed, bytes) else parsed.language
         self.data = data
         self.lines = Lines(data)
+
+    @cached_property
+    def parsed(self) -> ParsedFile:
+        """The file's columns."""
+        return unpack(self._given) if isinstance(self._given, bytes) else self._given
 
     @cached_property
     def rows(self) -> list[list[int]]:
@@ -129,7 +140,7 @@ class FileSymbols:
     def documentation(self, index: int) -> str:
         """Return the first line of a definition's documentation."""
         row = self.rows[index]
-        return documentation(self.lines, self.parsed.language, row[NAME], row[START], row[END])
+        return documentation(self.lines, self.language, row[NAME], row[START], row[END])
 
     def defined(self, index: int) -> Occurrence:
         """Return a definition as an occurrence."""
@@ -185,7 +196,7 @@ class FileSymbols:
     def words(self, wanted: bytes, *, fold: bool) -> Iterator[int]:
         """Yield the offsets at which the bytes stand as a whole word."""
         data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
-        extra = text_of(self.parsed.language).word
+        extra = text_of(self.language).word
         at = data.find(wanted) if wanted else -1
         while at >= 0:
             if _bounded(data, at, at + len(wanted), extra):
@@ -201,7 +212,7 @@ class FileSymbols:
 
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""
-        extra = text_of(self.parsed.language).word
+        extra = text_of(self.language).word
         end = offset
         while end < len(self.data) and (self.data[end] in _WORD or self.data[end] in extra):
             end += 1
@@ -220,7 +231,7 @@ class FileSymbols:
             line=line,
             column=self.lines.column(offset),
             offset=offset,
-            receiver=receiver(self.data, offset, self.parsed.language) if index < 0 else None,
+            receiver=receiver(self.data, offset, self.language) if index < 0 else None,
         )
 
     @staticmethod

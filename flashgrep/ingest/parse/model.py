@@ -103,6 +103,11 @@ def unpack(packed: bytes) -> ParsedFile:
     )
 
 
+def packed_language(packed: bytes) -> str:
+    """Return the language of packed symbols without unpacking them."""
+    return packed.partition(b"\n")[0].split(b" ", 2)[1].decode()
+
+
 def _definitions(parts: list[Ints]) -> Ints:
     steps, name, name_length, tail, kinds, back, qualifier_length = parts
     start = np.cumsum(steps)
