@@ -14,9 +14,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from flashgrep.daemon import lifecycle
 from flashgrep.places import Places
+
+# How long an example takes tells how busy the machine is, and nothing about the code.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 BOUND = 40.0
