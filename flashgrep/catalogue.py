@@ -87,6 +87,8 @@ class Catalogue:
         """
         async with self._lock:
             name = self._name(root_or_name)
+            if name in self._open and self._open[name].lost():
+                await self._open.pop(name).close()
             if name not in self._open:
                 self._open[name] = await self._start(name)
             return self._open[name]

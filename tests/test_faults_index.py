@@ -1,4 +1,4 @@
-"""Databases truncated, flipped, foreign, empty, locked, deleted: answers equal ripgrep's at once, and the index heals."""
+"""Databases truncated, flipped, foreign, empty, locked, deleted: answers equal ripgrep at once, and the index heals."""
 
 import os
 import random

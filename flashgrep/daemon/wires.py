@@ -79,7 +79,8 @@ class Wires:
         """
         path = project_socket(str(root))
         async with self._opening:
-            if root not in self._projects:
+            # A folder that went and came again needs a new socket; clients of the old one stay.
+            if root not in self._projects or not _is_there(path):
                 await self._open_project(root, path)
         return path
 
@@ -151,6 +152,10 @@ def _make_folder(root: Path) -> None:
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="ascii")
+
+
+def _is_there(path: str) -> bool:
+    return Path(path).is_socket()
 
 
 def _refuse_live(path: str) -> None:

@@ -1,6 +1,7 @@
 """A project open in the daemon: its files, its index, its watch; every question goes through here."""
 
 import contextlib
+import errno
 import os
 import sqlite3
 import time
@@ -16,6 +17,7 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.journal import recover
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.root import Root
+from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import IndexSize
@@ -46,6 +48,8 @@ FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
 """After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
 (a full disk, say); answers come from scans meanwhile."""
+
+EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
@@ -90,6 +94,7 @@ class Workspace:
         self._idle = anyio.Event()
         self._batch = 0
         self._failures = 0
+        self._folder = _identity(self.path)
         self._child: IndexerChild | None = None
         self._scope = anyio.CancelScope()
         self._listed = False
@@ -115,6 +120,11 @@ class Workspace:
         self.editor.close()
         if self._reader is not None:
             self._reader.close()
+            self._reader = None
+
+    def lost(self) -> bool:
+        """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
+        return _identity(self.path) != self._folder
 
     def _load(self) -> None:
         """Settle writes a killed daemon left half done; open the index, or set a broken one aside."""
@@ -267,6 +277,10 @@ class Workspace:
             await self._start_anew(str(damage))
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.progress.detail = f"the index cannot be read: {error}"
+        except OSError as error:
+            if error.errno in EXHAUSTED:
+                raise Busy(f"out of resources: {error.strerror}") from error
+            raise
         return await anyio.to_thread.run_sync(ask, replace(self.view(), reader=None), abandon_on_cancel=True)
 
     async def _start_anew(self, why: str) -> None:
@@ -435,6 +449,14 @@ class Workspace:
             "indexer_pid": self._child.pid if self._child else None,
             "root_gone": self.tree.gone,
         }
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    try:
+        found = root.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _stoppable(question: Question, stop: list[bool]) -> Question:
