@@ -191,3 +191,65 @@ def test_each_node_and_each_line_comes_once(tmp_path: Path, query: str) -> None:
     lines = [(edge.source, edge.target, edge.path, edge.line) for edge in research.graph.edges]
     assert len(lines) == len(set(lines))
     assert {key for edge in research.graph.edges for key in (edge.source, edge.target)} <= set(research.graph.nodes)
+
+
+RESOLVED = {
+    "shapes.py": """
+        class Base:
+            def area(self): return self.sides()
+            def sides(self): return 0
+
+        class Square(Base):
+            def sides(self): return 4
+            def twice(self): return self.area() + super().sides()
+
+        def recurse(n):
+            return recurse(n - 1)
+
+        def outer(task):
+            def step(): return task()
+            return step()
+
+        def other(step):
+            return step()
+    """,
+    "use.py": """
+        from shapes import recurse as again, Square
+
+        def far(shape: Square, thing, step):
+            again(3)
+            shape.area()
+            thing.sides()
+            step()
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "callers of Base.area",
+            {"Square.twice calls Base.area inherited", "far calls Base.area receiver type, inherited"},
+        ),
+        ("callers of recurse", {"recurse calls recurse same file", "far calls recurse import"}),
+        ("callers of step", {"outer calls outer.step same file"}),
+        (
+            "callers of Base.sides",
+            {
+                "Base.area calls Base.sides same class",
+                "Square.twice calls Base.sides inherited",
+                "far calls Base.sides name only",
+            },
+        ),
+        (
+            "callers of Square.sides",
+            {"Base.area calls Square.sides overridden", "far calls Square.sides name only"},
+        ),
+    ],
+)
+def test_calls_are_told_apart_by_inheritance_scope_and_alias(tmp_path: Path, query: str, expected: set[str]) -> None:
+    research = researched(project(tmp_path, RESOLVED), query, 1)
+    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
+    found = {f"{names[e.source]} {e.kind} {names[e.target]} {e.resolution.how}" for e in research.graph.edges}
+    assert found == expected
