@@ -66,6 +66,22 @@ def test_a_folder_moved_out_and_back_is_followed() -> None:
     run(body)
 
 
+def test_a_file_written_by_its_other_name_is_seen_under_both() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.txt": b"needle\n"})
+        (root / "sub").mkdir()
+        (root / "sub" / "twin.txt").hardlink_to(root / "a.txt")
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            assert await files_with(workspace, "needle") == {b"a.txt", b"sub/twin.txt"}
+            with (root / "sub" / "twin.txt").open("r+b") as file:
+                file.write(b"thread")
+            assert await files_with(workspace, "thread") == {b"a.txt", b"sub/twin.txt"}
+            assert await files_with(workspace, "needle") == set()
+
+    run(body)
+
+
 def test_ignore_rules_count_from_the_moment_they_are_saved() -> None:
     async def body(root: Path) -> None:
         put(root, {"a.log": b"needle\n", "src/b.log": b"needle\n", "c.txt": b"needle\n"})

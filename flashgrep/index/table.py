@@ -14,6 +14,7 @@ from flashgrep.index.tiers import tier_of
 Columns = npt.NDArray[np.int64]
 _WIDTH = 6  # blob, size, mtime_ns, ctime_ns, inode, tier
 _STAT = slice(1, 5)
+_INODE = 4
 
 MANY_BLOBS = 1000
 """More are looked for by one pass over the whole table, which takes 2 ns a file."""
@@ -47,6 +48,10 @@ class FileTable:
         if not folder:
             return self.paths
         return self.paths[bisect_left(self.paths, folder + b"/") : bisect_left(self.paths, folder + b"0")]
+
+    def same_inode(self, inode: int) -> list[bytes]:
+        """Return the files with an inode."""
+        return [self.paths[at] for at in np.flatnonzero(self.columns[:, _INODE] == inode)]
 
     def compare(self, paths: Sequence[bytes], stats: Sequence[tuple[int, ...]]) -> tuple[list[int], list[bytes]]:
         """Compare with files as they are, each with (size, mtime_ns, ctime_ns, inode).

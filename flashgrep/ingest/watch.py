@@ -19,6 +19,8 @@ from typing import Literal, Protocol
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from flashgrep.ingest.mounts import silent_type
+
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
 
 READ_BYTES = 1 << 18
@@ -56,8 +58,12 @@ class Watcher(Protocol):
 
 
 def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
-    """Return a watcher of the tree below ``root``; one that cannot watch has ``failed`` set."""
-    return Inotify(root) if native else Marked(root)
+    """Return a watcher of the tree below ``root``; one that cannot see every change has ``failed`` set."""
+    watcher = Inotify(root) if native else Marked(root)
+    silent = silent_type(root)
+    if silent:
+        watcher.failed = f"changes made elsewhere are not told on {silent}"
+    return watcher
 
 
 class Inotify:
@@ -104,7 +110,7 @@ class Inotify:
             self._numbers[folder] = number
             return
         problem = ctypes.get_errno()
-        if problem not in {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP}:
+        if problem not in {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG}:
             hint = " (raise fs.inotify.max_user_watches)" if problem == errno.ENOSPC else ""
             self.failed = f"cannot watch: {os.strerror(problem)}{hint}"
 

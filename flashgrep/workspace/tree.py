@@ -43,7 +43,7 @@ class Tree:
         self._watcher = watcher
         self._sequence = 0
         self._counted: tuple[object, int] = (None, 0)
-        self._outside = walker.outside_rules()
+        self._outside: tuple[tuple[bytes, int, int], ...] = ()  # until a sweep, which every project begins with
 
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
@@ -75,6 +75,14 @@ class Tree:
             else:
                 ours = stat.S_ISREG(found.st_mode) and self._walker.accepts(path)
                 self.mark(path, ours=ours, size=found.st_size)
+                if found.st_nlink > 1:
+                    self._mark_twins(path, found.st_ino)
+
+    def _mark_twins(self, path: bytes, inode: int) -> None:
+        """Mark the other names of a file: an event tells only the name it was written by."""
+        for twin in self.table.same_inode(inode):
+            if twin != path:
+                self.mark(twin, ours=self._walker.accepts(twin))
 
     def rules_changed(self) -> bool:
         """Return whether ignore rules outside the watched folders changed since the last call."""

@@ -1,0 +1,37 @@
+"""File systems that do not tell of changes are known by their type."""
+
+from pathlib import Path
+
+import pytest
+
+from flashgrep.ingest.mounts import silent_type
+
+MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
+40 21 0:35 / /mnt/share rw - nfs4 server:/export rw
+41 40 8:2 / /mnt/share/local rw - xfs /dev/sdb1 rw
+42 21 0:36 / /mnt/with\040space rw shared:5 - fuse.sshfs host: rw
+43 21 0:37 / /mnt/c rw - 9p C: rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (b"/home/me/project", ""),
+        (b"/mnt/share/project", "nfs4"),
+        (b"/mnt/share", "nfs4"),
+        (b"/mnt/share/local/project", ""),
+        (b"/mnt/sharecroppers", ""),
+        (b"/mnt/with space/x", "fuse.sshfs"),
+        (b"/mnt/c/code", "9p"),
+    ],
+)
+def test_the_nearest_mount_decides(tmp_path: Path, path: bytes, wanted: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_bytes(MOUNTS)
+    assert silent_type(path, mounts) == wanted
+
+
+def test_the_machines_own_mounts_can_be_read(tmp_path: Path) -> None:
+    assert silent_type(bytes(tmp_path)) == ""
+    assert silent_type(bytes(tmp_path), tmp_path / "missing") == ""
