@@ -65,4 +65,4 @@ def test_idle_workers_are_ended(sieve: Sieve, paths: tuple[bytes, list[bytes]]) 
     sieve.close_idle(3600)
     assert len(sieve._workers) == 2
     sieve.close_idle(0)
-    assert sieve._workers == []
+    assert not sieve._workers
