@@ -112,7 +112,7 @@ def plan(host: Host, path: Path, command: Command | None) -> Plan:
     try:
         return Plan(path, before, change(before, host, None if command is None else host.entry(command)))
     except (InvalidParams, tomllib.TOMLDecodeError) as error:
-        raise InvalidParams(f"{path}: {error}; it was left as it is", path=str(path)) from None
+        raise InvalidParams(f"{path}: {error}; it is left as it was", path=str(path)) from None
 
 
 def own_command() -> list[str]:
@@ -128,7 +128,7 @@ def _read(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
-        raise InvalidParams(f"{path}: not UTF-8; it was left as it is", path=str(path)) from None
+        raise InvalidParams(f"{path}: not UTF-8; it is left as it was", path=str(path)) from None
 
 
 def _in_json(before: str, host: Host, entry: dict[str, Any] | None) -> str:

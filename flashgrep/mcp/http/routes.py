@@ -2,6 +2,7 @@
 
 import html
 import json
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -121,6 +122,13 @@ class Routes:
             return Response(status_code=400)
         except FlashgrepError as error:
             return _failed(error, STATUS.get(error.code, 500))
+
+    async def broken(self, request: Request, _error: Exception) -> Response:
+        """Answer for a fault of ours: its text stays in the log, under the id."""
+        internal = FlashgrepError("internal error", id=secrets.token_hex(4))
+        noted = {"path": request.url.path, "id": internal.data["id"]}
+        self._dispatcher.log.exception("request failed", **noted)  # noqa: LOG004 - Starlette calls us in its handler
+        return _failed(internal, 500)
 
     async def _openapi(self, _request: Request) -> Response:
         return JSONResponse(openapi(list(self._dispatcher.registry)))

@@ -40,7 +40,8 @@ class Options:
 def application(service: Service, options: Options) -> Guard:
     """Return the guarded application."""
     sessions = Sessions(service.catalogue, options.may_write)
-    routes: list[Any] = Routes(service.dispatcher, sessions).all()
+    plain = Routes(service.dispatcher, sessions)
+    routes: list[Any] = plain.all()
     manager = None
     if options.speaks_mcp:
         # Stateless for every revision: a daemon that restarts loses no session, and none can be left behind.
@@ -57,7 +58,7 @@ def application(service: Service, options: Options) -> Guard:
         async with manager.run():
             yield
 
-    app = Starlette(routes=routes, lifespan=lifespan)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: plain.broken})
     return Guard(app, options.port, options.token, options.max_body, options.seen)
 
 
