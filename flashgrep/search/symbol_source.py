@@ -19,6 +19,7 @@ from flashgrep.search.exact import View
 ReadResult = FileSymbols | Skipped | None
 _STAT: Final = slice(1, 3)
 """Columns of a file's size and time in the table of files."""
+_KEPT_BYTES: Final = 1 << 17
 _PARSED_KEPT: Final = 256
 """Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
 
@@ -140,7 +141,7 @@ def parsed_file(path: bytes, data: bytes) -> ReadResult:
     language = language_of(path.decode("utf-8", "replace"), data)
     if language is None:
         return None
-    parsed = _parsed(language, data)
+    parsed = _parsed(language, data) if len(data) <= _KEPT_BYTES else parse_symbols(language, data)
     return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
 
 
