@@ -11,6 +11,7 @@ import pytest
 
 from flashgrep.daemon.prepare import prepare
 from flashgrep.index import schema
+from flashgrep.index.health import health
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import FileRow
 from flashgrep.index.schema import Damaged
@@ -116,6 +117,15 @@ def test_words_rank_the_text_that_has_more_of_them_first(writer: Writer, tree: P
     assert [from_blob[blob] for blob, _ in ranked] == [b"both.py", b"half.py"]
     assert ranked[0][1] > ranked[1][1]
     reader.close()
+
+
+def test_an_index_is_looked_over(writer: Writer, tree: Path, tmp_path: Path) -> None:
+    store(writer, tree, NAMES)
+    found = health(tmp_path / "index.db")
+    assert (found.problem, found.rows) == ("", len(NAMES))
+    assert found.sizes["grams"] > found.sizes["words"] >= 0
+    (tmp_path / "noise.db").write_bytes(b"noise" * 1000)
+    assert "not a database" in health(tmp_path / "noise.db").problem
 
 
 def damage_checksum(file: Path) -> None:

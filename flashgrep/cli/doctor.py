@@ -15,7 +15,8 @@ import typer
 from flashgrep import __version__, config
 from flashgrep.cli.ask import ask_running, places
 from flashgrep.errors import BadSetting
-from flashgrep.places import config_file, make_private
+from flashgrep.index.health import health
+from flashgrep.places import PROJECT_FOLDER, config_file, make_private
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
@@ -96,7 +97,18 @@ def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
         return Finding("warn", name, f"no socket of its own: {problems[project['root']]}")
     if project["problem"]:
         return Finding("warn", name, project["problem"])
-    return Finding("ok", name, f"{root}, index {project['stage']}")
+    return _index(name, root, project["stage"])
+
+
+def _index(name: str, root: Path, stage: str) -> Finding:
+    file = root / PROJECT_FOLDER / "index.db"
+    if not file.exists():
+        return Finding("ok", name, f"{root}, not indexed yet ({stage})")
+    found = health(file)
+    if found.problem:
+        return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is built anew when next used")
+    sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)
+    return Finding("ok", name, f"{root}, index {stage} and sound: {found.rows:,} files; {sizes}")
 
 
 def _path() -> Finding:

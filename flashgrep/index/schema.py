@@ -186,8 +186,17 @@ def set_aside(file: Path) -> Path | None:
     """Move a damaged database out of the way, keeping the last one for study; return where it is now."""
     if not file.exists():
         return None
-    aside = file.with_name(f"{file.name}.damaged")
+    aside = _aside(file)
     for suffix in ("-wal", "-shm"):
         file.with_name(file.name + suffix).unlink(missing_ok=True)
     file.replace(aside)
     return aside
+
+
+def drop_aside(file: Path) -> None:
+    """Remove what was set aside: the new index is whole."""
+    _aside(file).unlink(missing_ok=True)
+
+
+def _aside(file: Path) -> Path:
+    return file.with_name(f"{file.name}.damaged")

@@ -43,6 +43,8 @@ BURST_SECONDS = 2.0
 INDEXER_IDLE_SECONDS = 20.0
 EVENT_PAUSE = 0.05
 """Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
+SWEEP_SHARE = 50
+"""Where nothing can be watched, the daemon rests so many times as long as its last look at the whole tree took."""
 
 FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
@@ -203,15 +205,19 @@ class Workspace:
 
     async def _follow(self) -> None:
         """Read events as they come, so that the queue does not overflow and the index follows."""
-        await self.refresh()
+        took = await self._timed_refresh()
         number = self._watcher.fileno()
         while True:
-            if number is None:
-                await anyio.sleep(1)
-            else:
+            if number is not None:
                 await anyio.wait_readable(number)
-                await anyio.sleep(EVENT_PAUSE)
-            await self.refresh()
+            pause = EVENT_PAUSE if number is not None else 1
+            await anyio.sleep(max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause)
+            took = await self._timed_refresh()
+
+    async def _timed_refresh(self) -> float:
+        begun = anyio.current_time()
+        await self.refresh()
+        return anyio.current_time() - begun
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         """Take note of paths written by ourselves: the next question reads them from disk."""
@@ -343,6 +349,7 @@ class Workspace:
             try:
                 await self._index_all()
                 self.progress.enter("ready", self.progress.detail if self._reader is None else "")
+                schema.drop_aside(self._index)
                 self._failures = 0
                 self._tell_idle()
             except IndexerFailed as failure:

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from flashgrep.index.rows import FileRow
@@ -56,8 +56,13 @@ class Tree:
         return self._counted[1]
 
     def skipped(self) -> dict[str, int]:
-        """Return how many files are declined, by reason."""
-        return dict(Counter(self.table.skipped.values()))
+        """Return how many files are declined, by reason; a folder that cannot be read counts as one."""
+        return self.with_unread(Counter(self.table.skipped.values()))
+
+    def with_unread(self, skipped: Mapping[str, int]) -> dict[str, int]:
+        """Return these counts with the folders that cannot be read among the unreadable."""
+        unread = len(self._walker.unreadable)
+        return {**skipped, "unreadable": skipped.get("unreadable", 0) + unread} if unread else dict(skipped)
 
     def mark(self, path: bytes, *, ours: bool, size: int = 0) -> None:
         """Note that a path is not what the index has."""
