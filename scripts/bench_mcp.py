@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Measures MCP against its bars: ``scripts/bench_mcp.py [PROJECT]``; exit status 1 if one is missed.
+
+``measure(project)`` does the same for whoever imports it. It runs on a daemon of its own, in a folder of its own.
+"""
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CALLS = 1000
+PIPELINED = 10_000
+BARS = {
+    "stats_p50_ms": 2.0,
+    "shim_resident_mb": 20.0,
+    "tools_list_tokens": 6000,
+    "initialize_warm_ms": 300,
+    "initialize_cold_ms": 2000,
+}
+LEAST = {"pipelined_calls_per_second": 2000}
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+FGREP = str(Path(sys.executable).with_name("fgrep"))
+
+
+class Shim:
+    """One ``fgrep mcp``, as a host runs it."""
+
+    def __init__(self, project: Path, environ: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [FGREP, "mcp", "--project", str(project)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+        )
+
+    def request(self, method: str, **params: object) -> dict[str, object]:
+        """Return the answer to one request."""
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def resident_mb(self) -> float:
+        """Return the memory in use now."""
+        if sys.platform == "linux":
+            status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+            return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        told = subprocess.run(["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, check=True)
+        return int(told.stdout) / 1024
+
+    def close(self) -> None:
+        """End it as a host does."""
+        self.process.communicate(timeout=10)
+
+
+def measure(project: Path) -> dict[str, float]:
+    """Return every figure, with the bars' names."""
+    with _own_state() as (environ, state):
+        found = {"initialize_cold_ms": _initialize(project, environ)}
+        found["initialize_warm_ms"] = statistics.median(_initialize(project, environ) for _ in range(10))
+        shim = Shim(project, environ)
+        shim.request("initialize", **INITIALIZE)
+        shim.request("tools/call", name="query", arguments={"text": "def "})
+        listed = shim.request("tools/list")["result"]
+        found["tools_list_tokens"] = len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) / 4
+        found |= _latency(shim)
+        found["shim_resident_mb"] = round(shim.resident_mb(), 1)
+        shim.close()
+        found["pipelined_calls_per_second"] = _pipelined(state, project)
+    return {name: round(value, 3) for name, value in found.items()}
+
+
+def missed(found: dict[str, float]) -> list[str]:
+    """Return the bars that are missed, in words."""
+    over = [f"{name}: {found[name]}, at most {bar}" for name, bar in BARS.items() if found[name] > bar]
+    return over + [f"{name}: {found[name]}, at least {bar}" for name, bar in LEAST.items() if found[name] < bar]
+
+
+@contextmanager
+def _own_state() -> Iterator[tuple[dict[str, str], Path]]:
+    folder = Path(tempfile.mkdtemp(prefix="fgbench"))
+    own = {
+        "FLASHGREP_STATE_DIR": str(folder / "state"),
+        "XDG_CONFIG_HOME": str(folder),
+        "FLASHGREP_TCP_PORT": "0",
+    }
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")} | own
+    try:
+        yield environ, folder / "state"
+    finally:
+        subprocess.run([FGREP, "daemon", "stop"], env=environ, check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _initialize(project: Path, environ: dict[str, str]) -> float:
+    started = time.perf_counter()
+    shim = Shim(project, environ)
+    shim.request("initialize", **INITIALIZE)
+    taken = (time.perf_counter() - started) * 1000
+    shim.close()
+    return taken
+
+
+def _latency(shim: Shim) -> dict[str, float]:
+    times = []
+    for _ in range(CALLS):
+        started = time.perf_counter()
+        shim.request("tools/call", name="stats", arguments={})
+        times.append((time.perf_counter() - started) * 1000)
+    times.sort()
+    return {"stats_p50_ms": times[len(times) // 2], "stats_p99_ms": times[len(times) * 99 // 100]}
+
+
+def _pipelined(state: Path, project: Path) -> float:
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "stats", "arguments": {}}}
+    lines = b"".join(json.dumps({**call, "id": at}).encode() + b"\n" for at in range(PIPELINED))
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(state / "daemon.sock"))
+        bind = {"jsonrpc": "2.0", "id": "bind", "method": "$/bind", "params": {"project": str(project)}}
+        connection.sendall(json.dumps(bind).encode() + b"\n")
+        connection.recv(65536)
+        started = time.perf_counter()
+        sending = threading.Thread(target=connection.sendall, args=(lines,))
+        sending.start()
+        answered = 0
+        while answered < PIPELINED:
+            answered += connection.recv(1 << 20).count(b"\n")
+        taken = time.perf_counter() - started
+        sending.join()
+    return PIPELINED / taken
+
+
+def main() -> int:
+    """Measure the project named, by default this checkout."""
+    project = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
+    found = measure(project)
+    print(json.dumps(found, indent=1))
+    for line in missed(found):
+        print(f"missed: {line}", file=sys.stderr)
+    return 1 if missed(found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
