@@ -37,7 +37,7 @@ def coverage_of(
         "complete": answer.complete,
         "fresh": fresh,
         "files_searched": _searched(workspace, answer, keep),
-        "files_skipped": answer.skipped,
+        "files_skipped": workspace.tree.with_unread(answer.skipped),
         "stage": workspace.progress.stage,
         "generation": workspace.generation,
         "took_ms": round((time.perf_counter() - started) * 1000, 3),

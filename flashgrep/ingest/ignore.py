@@ -8,6 +8,7 @@ A Scope is what holds inside one folder: the rule sets that reach it, in ripgrep
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
@@ -19,6 +20,8 @@ MAX_GLOB = 4096
 """Bytes of one pattern: the longest path Linux takes. A longer pattern matches nothing that can be opened."""
 MAX_GLOBS = 20_000
 """Patterns with wildcards per file; plain names, which cost nothing to look up, are not counted."""
+LONG = 64 << 10
+"""Bytes from which a file's rules are kept between walks: reading so many again and again takes seconds."""
 OURS = frozenset((b".git", b".flashgrep"))
 """Folders that are never ours to read, whatever the rules say."""
 
@@ -57,10 +60,12 @@ class _Run(NamedTuple):
 
 def parse_rules(text: bytes, dialect: Dialect = GIT) -> Iterator[Rule]:
     """Yield the rules of an ignore file's text; a line that cannot match anything is left out, as git does."""
+    globs = 0
     for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         if line and not line.startswith(b"#"):
-            rule = _rule(_trim(line.removesuffix(b"\r")), dialect)
+            rule = _rule(_trim(line.removesuffix(b"\r")), dialect, wild=globs < MAX_GLOBS)
             if rule is not None:
+                globs += rule.plain is None
                 yield rule
 
 
@@ -73,7 +78,7 @@ def _trim(line: bytes) -> bytes:
     return trimmed + b" " if backslashes % 2 else trimmed
 
 
-def _rule(line: bytes, dialect: Dialect) -> Rule | None:
+def _rule(line: bytes, dialect: Dialect, *, wild: bool) -> Rule | None:
     ignores = not line.startswith(b"!")
     glob = line if ignores else line[1:]
     folders_only = glob.endswith(b"/")
@@ -86,6 +91,8 @@ def _rule(line: bytes, dialect: Dialect) -> Rule | None:
     literal = plain(glob, dialect)
     if literal is not None:
         return Rule(ignores, folders_only, by_path, literal, b"")
+    if not wild:  # translating takes 50 µs each, compiling as much again
+        return None
     try:
         return Rule(ignores, folders_only, by_path, None, translate(glob, dialect))
     except BadGlob:
@@ -96,7 +103,7 @@ class RuleSet:
     """The rules of one ignore file; ``strip`` and ``prefix`` make a path from its folder of one from the root."""
 
     def __init__(self, rules: Iterable[Rule], *, strip: int = 0, prefix: bytes = b"") -> None:
-        listed = _bounded(rules)
+        listed = list(rules)
         self._strip = strip
         self._prefix = prefix
         self._runs = tuple(_run(ignores, list(group)) for ignores, group in groupby(listed, lambda rule: rule.ignores))[
@@ -138,16 +145,6 @@ class RuleSet:
 
 
 _NOTHING: frozenset[bytes] = frozenset()
-
-
-def _bounded(rules: Iterable[Rule]) -> list[Rule]:
-    kept = []
-    globs = 0
-    for rule in rules:
-        globs += rule.plain is None
-        if rule.plain is not None or globs <= MAX_GLOBS:
-            kept.append(rule)
-    return kept
 
 
 def _run(ignores: bool, rules: list[Rule]) -> _Run:  # noqa: FBT001 - a field of the result
@@ -262,5 +259,12 @@ def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dia
         return None
     finally:
         os.close(handle)
-    rules = RuleSet(parse_rules(text, dialect), strip=strip, prefix=prefix)
+    rules = (_remembered if len(text) >= LONG else _rule_set)(text, strip, prefix, dialect)
     return rules or None
+
+
+def _rule_set(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> RuleSet:
+    return RuleSet(parse_rules(text, dialect), strip=strip, prefix=prefix)
+
+
+_remembered = lru_cache(maxsize=4)(_rule_set)

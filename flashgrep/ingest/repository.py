@@ -45,7 +45,12 @@ def _config_home() -> bytes:
 
 def _first_line(path: bytes) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.readline(4096).strip()
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not be waited for
     except OSError:
         return b""
+    try:
+        return os.read(handle, 4096).partition(b"\n")[0].strip()
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)

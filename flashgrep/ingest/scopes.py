@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from stat import S_ISDIR
 from typing import Literal
 
@@ -48,7 +49,6 @@ class Scopes:
         self._base = root.rstrip(b"/") + b"/"
         self._options = options
         self._git = options.ignore and options.vcs_ignore
-        self._global = global_excludes(root) if self._git else b""
         wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
         self._outside: dict[bytes, bool] = {}  # never emptied: the versions of its files are compared over time
@@ -88,6 +88,11 @@ class Scopes:
         self.of(b"")
         return tuple((path, *_version(path, by_presence)) for path, by_presence in list(self._outside.items()))
 
+    @cached_property
+    def _excludes(self) -> bytes:
+        """The user's global excludes file; asked for at the first need, for git may take seconds to tell."""
+        return global_excludes(self._root)
+
     def _child(self, folder: bytes, outer: Scope | None) -> Scope | None:
         scope = None
         if outer is not None and outer.admits(folder, folder.rpartition(b"/")[2], True):
@@ -121,7 +126,7 @@ class Scopes:
         self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
-            last = (exclude_file(path), self._global)
+            last = (exclude_file(path), self._excludes)
             self._outside.update(dict.fromkeys(last, False))
             rules = (read_rules(file, strip=strip, prefix=prefix) for file in last)
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()

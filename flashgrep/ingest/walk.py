@@ -44,6 +44,8 @@ class Walker:
         What vanishes meanwhile is no error; folders that cannot be read are left in ``unreadable``.
         """
         self._scopes.forget(under)
+        if not under:
+            self.unreadable.clear()
         if not self.accepts(under, is_dir=True):
             return
         inside = self._scopes.of(under)
