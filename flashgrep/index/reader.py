@@ -22,6 +22,11 @@ VERIFY_BYTES = 600
 """Another list is worth decoding when it has at most so many bytes for each candidate left: reading a candidate costs
 about 20 µs, decoding 600 bytes 4 µs, and a list rarely rules out more than a part of them."""
 
+REMEMBERED = 128
+"""Expressions whose candidates are kept, at most 1 MB in all."""
+
+MOST_REMEMBERED = 1000
+
 FEW = 12
 """So few candidates are read sooner (20 µs each) than another list is looked up (25 µs)."""
 
@@ -33,6 +38,7 @@ class Reader:
         self.file = file
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
+        self._known: dict[GramExpr, tuple[int, Blobs | None]] = {}
         connection = schema.connect(file)
         self._identity = _identity(file)
         self._put_back(connection)
@@ -103,11 +109,20 @@ class Reader:
         if expression == NOTHING:
             return np.empty(0, np.int64)
         with self.snapshot() as connection:
-            found = [_Segment(connection, segment).evaluate(expression) for segment in schema.segments(connection)]
-        known = [blobs for blobs in found if blobs is not None]
-        if len(known) < len(found):
-            return None
-        return np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
+            generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
+            known = self._known.get(expression)
+            if known is None or known[0] != generation:
+                known = (generation, _evaluate(connection, expression))
+                self._keep(expression, known)
+        return known[1]
+
+    def _keep(self, expression: GramExpr, known: tuple[int, Blobs | None]) -> None:
+        """Remember an answer until the index changes: agents page, and ask again after looking elsewhere."""
+        if known[1] is not None and len(known[1]) > MOST_REMEMBERED:
+            return
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[expression] = known
 
     def ranked(self, match: str, limit: int) -> list[tuple[int, float]]:
         """Return (blob, BM25) of the documents whose words match, best first; ``match`` is quoted FTS5 syntax."""
@@ -158,6 +173,14 @@ def _check_covered(blobs: set[int], segments: list[SegmentRow]) -> None:
         covered[low:high] = True
     if not covered.all():
         raise Damaged("a text without postings")
+
+
+def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> Blobs | None:
+    found = [_Segment(connection, segment).evaluate(expression) for segment in schema.segments(connection)]
+    known = [blobs for blobs in found if blobs is not None]
+    if len(known) < len(found):
+        return None
+    return np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
 
 
 class _Segment:
