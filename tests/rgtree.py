@@ -14,7 +14,7 @@ from flashgrep.cli.rg.run import Command, Place
 from flashgrep.errors import InvalidParams
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
-_TIMES = re.compile(rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)')
+TIMES = re.compile(rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)')
 _TEXT = "foo one\nbar\nFoo foo two\nbaz qux\n\nfoobar barfoo\nlast foo"
 _LINES = "".join(f"line {number} {'foo' if number % 97 == 0 else 'nothing'}\n" for number in range(9000))
 
@@ -92,7 +92,7 @@ def theirs(arguments: Sequence[str], cwd: bytes) -> Said:
     order = [] if any(word.startswith("--sort") for word in arguments) else ["--sort=path"]
     command = [RG, "--no-config", *order, *arguments]
     done = subprocess.run(command, cwd=os.fsdecode(cwd), stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return Said(_TIMES.sub(b"", done.stdout), done.returncode)
+    return Said(TIMES.sub(b"", done.stdout), done.returncode)
 
 
 def ours(arguments: Sequence[str], place: Place) -> Said:
@@ -103,4 +103,4 @@ def ours(arguments: Sequence[str], place: Place) -> Said:
     except InvalidParams:
         return Said(b"", 2)
     status = command.run()
-    return Said(_TIMES.sub(b"", b"".join([*sent, command.out.take()])), status)
+    return Said(TIMES.sub(b"", b"".join([*sent, command.out.take()])), status)

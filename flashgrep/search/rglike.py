@@ -1,5 +1,6 @@
 """What the index proves of single files: which of them cannot match, so that a search file by file may skip them."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,6 +30,28 @@ class Cover:
         for path, mark in pending.items():
             if mark.ours and path.startswith(lead):
                 yield path
+
+    def likely(self, folder: bytes) -> list[bytes] | None:
+        """Return our files below a folder that may match, in no order; None where the index rules none out."""
+        if self._likely is None:
+            return None
+        lead = folder + b"/" if folder else b""
+        pending = self._view.pending
+        changed = [path for path, mark in pending.items() if mark.ours and path.startswith(lead)]
+        return [*changed, *(path for path in self._likely if path.startswith(lead) and path not in pending)]
+
+    def totals(self, folder: bytes) -> tuple[int, int]:
+        """Return how many files below a folder the index rules out, and their bytes, of which binary ones have none."""
+        table = self._view.table
+        low = bisect_left(table.paths, folder + b"/") if folder else 0
+        high = bisect_left(table.paths, folder + b"0") if folder else len(table)
+        lead = folder + b"/" if folder else b""
+        asked = {path for path in (*(self._likely or ()), *self._view.pending) if path.startswith(lead)}
+        read = [at for at in map(table.find, asked) if at is not None]
+        others = (table.find(path) for path in table.skipped if path.startswith(lead) and path not in asked)
+        binary = [at for at in others if at is not None]
+        size = int(table.columns[low:high, 1].sum()) - int(table.columns[read, 1].sum())
+        return high - low - len(read), size - int(table.columns[binary, 1].sum())
 
     def ruled_out(self, path: bytes) -> int | None:
         """Return the size of a file that cannot match, 0 of a binary one; None where it has to be read.

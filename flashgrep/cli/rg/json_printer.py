@@ -19,6 +19,7 @@ class JsonSink:
     def __init__(self, out: Output, matcher: Matcher, replace: bytes | None, *, line_number: bool = True) -> None:
         self.stats = Stats()
         self.match_count = 0
+        self.counts_lines = 0
         self.needs_spans = True
         self._out = out
         self._matcher = matcher
@@ -27,6 +28,9 @@ class JsonSink:
         self._data = b""
         self._path: dict[str, str] = {}
         self._begun = False
+
+    def count(self, lines: int) -> None:
+        """Take a number of lines: never asked of a printer of lines."""
 
     @property
     def has_match(self) -> bool:

@@ -133,7 +133,8 @@ class Command:
         project = None
         if place.view is not None and place.walker is not None:
             project = Project(place.view.root, place.walker, Cover(place.view, pattern))
-        return Targets(self._arguments, paths, place.cwd, project, self._complain)
+        counted = self._arguments.mode == "json"
+        return Targets(self._arguments, paths, place.cwd, project, self._complain, counted=counted)
 
     # Doing it
 

@@ -28,6 +28,11 @@ class Sink(Protocol):
     """What becomes of what is found."""
 
     needs_spans: bool
+    counts_lines: int
+    """0, or how many matching lines are told apart when only their number counts: 1 for whether there is one."""
+
+    def count(self, lines: int) -> None:
+        """Take the number of matching lines of a file in place of the lines."""
 
     def begin(self, haystack: Haystack, path: bytes) -> None:
         """Start on a file."""
@@ -65,9 +70,25 @@ class Searcher:
     def search(self, haystack: Haystack, path: bytes, sink: Sink) -> None:
         """Search one file."""
         sink.begin(haystack, path)
+        if sink.counts_lines and self._counts(haystack):
+            sink.count(self._count(haystack.data, sink.counts_lines))
+            sink.finish(len(haystack.data), None)
+            return
         run = _Run(self, haystack, sink)
         searched = run.whole() if haystack.whole else run.buffered()
         sink.finish(searched, run.nul)
+
+    def _counts(self, haystack: Haystack) -> bool:
+        """Return whether each match is a line, and no NUL byte comes in between."""
+        if haystack.whole and haystack.on_nul != "text":
+            return False
+        return haystack.nul is None and not self.matcher.crosses_lines
+
+    def _count(self, data: bytes, most: int) -> int:
+        if most == 1:
+            return int(self.matcher.search(data))
+        found = self.matcher.count_lines(data)
+        return found if self.limit is None else min(found, self.limit)
 
     def blocks(self, data: bytes, *, all_spans: bool) -> Iterator[Block]:
         """Yield what matches, up to the limit."""

@@ -39,6 +39,7 @@ class StandardSink:
     def __init__(self, out: Output, look: Look, matcher: Matcher) -> None:
         self.stats = Stats()
         self.match_count = 0
+        self.counts_lines = 0
         self.needs_spans = bool(
             out.color or look.column or look.replace is not None or look.per_match or look.only_matching or look.stats
         )
@@ -49,6 +50,9 @@ class StandardSink:
         self._path = b""
         self._nul: int | None = None
         self._in_match = False
+
+    def count(self, lines: int) -> None:
+        """Take a number of lines: never asked of a printer of lines."""
 
     @property
     def has_match(self) -> bool:

@@ -1,5 +1,6 @@
 """ripgrep's summaries: counts, names of files, or nothing but whether there is a match."""
 
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +33,8 @@ class SummarySink:
         self._counts = how.stats or how.kind == "count_matches"
         self._crosses = matcher.crosses_lines
         self.needs_spans = self._counts or self._crosses
+        one = how.quiet or how.kind.startswith("files")
+        self.counts_lines = 0 if self.needs_spans else 1 if one else sys.maxsize
         self._out = out
         self._how = how
         self._count = 0
@@ -60,6 +63,10 @@ class SummarySink:
         self.stats.matches += matches
         self.stats.matched_lines += block.end_number - block.number + 1
         return True
+
+    def count(self, lines: int) -> None:
+        """Take the number of matching lines of the file."""
+        self._count = lines
 
     def context(self, start: int, stop: int, number: int) -> bool:
         """Leave a line of context unsaid."""

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from flashgrep.cli.rg.args import Arguments
@@ -55,6 +55,8 @@ class Targets:
     cwd: bytes
     project: Project | None
     complain: Callable[[bytes, str], None]
+    counted: bool = False
+    """Whether it matters how many files there are in all."""
     seen: int = 0
     """Files there were, those included that the index has ruled out."""
     ruled_out: int = 0
@@ -110,12 +112,9 @@ class Targets:
     def _below(self, given: bytes, folder: bytes) -> Iterator[Target]:
         shown = b"" if self.implicit else given if given.endswith(b"/") else given + b"/"
         base = folder.rstrip(b"/") + b"/"
-        depth = self.arguments.max_depth
         inside = self._inside(folder)
         lead = inside + b"/" if inside else b""
         for path in sorted(self._names(given, folder, inside), key=_in_order):
-            if depth is not None and path.count(b"/") >= depth:
-                continue
             self.seen += 1
             size = None if self.project is None or inside is None else self.project.cover.ruled_out(lead + path)
             if size is None:
@@ -137,9 +136,23 @@ class Targets:
         arguments = self.arguments
         globs = _Placed(arguments, _lead(given, self.cwd)) if arguments.globs or arguments.iglobs else None
         if self.project is not None and inside is not None and self._is_covered(self.project, inside):
-            yield from self._listed(self.project, inside, globs)
-        else:
-            yield from self._walked(folder, globs)
+            return self._known(self.project, inside, globs)
+        return self._walked(folder, globs)
+
+    def _known(self, project: Project, inside: bytes, globs: Overrides | None) -> Iterator[bytes]:
+        """Yield the files of a folder from what is known of the project: those that may match, where that is enough."""
+        likely = project.cover.likely(inside)
+        filtered = globs is not None or self._kinds is not None or self.arguments.max_depth is not None
+        if likely is None or (self.counted and filtered):
+            return self._listed(project.cover.below(inside), inside, globs)
+        if self.counted:
+            files, size = project.cover.totals(inside)
+            self.seen += files
+            self.ruled_out += files
+            self.ruled_out_bytes += size
+        elif not self.seen and next(self._listed(project.cover.below(inside), inside, globs), None) is not None:
+            self.seen += 1
+        return self._listed(likely, inside, globs)
 
     def _is_covered(self, project: Project, inside: bytes) -> bool:
         """Return whether the files of a folder that are wanted are among those the project knows."""
@@ -153,11 +166,14 @@ class Targets:
         globs = [*self.arguments.globs, *self.arguments.iglobs]
         return all(glob.startswith("!") for glob in globs) and not any(wanted for _, wanted in self.arguments.types)
 
-    def _listed(self, project: Project, inside: bytes, globs: Overrides | None) -> Iterator[bytes]:
+    def _listed(self, paths: Iterable[bytes], inside: bytes, globs: Overrides | None) -> Iterator[bytes]:
         cut = len(inside) + 1 if inside else 0
         folders: dict[bytes, bool] = {b"": True}
-        for path in project.cover.below(inside):
+        depth = self.arguments.max_depth
+        for path in paths:
             local = path[cut:]
+            if depth is not None and local.count(b"/") >= depth:
+                continue
             folder, _, name = local.rpartition(b"/")
             if globs is not None and not (
                 _passes(folder, globs, folders) and globs.verdict(local, name, False) is not False
@@ -178,13 +194,17 @@ class Targets:
         )
         walker = Walker(folder, options)
         folders: list[bytes] = []
+        depth = arguments.max_depth
         for entry in walker.walk(on_directory=folders.append):
-            yield entry.path
+            if depth is None or entry.path.count(b"/") < depth:
+                yield entry.path
         for path, why in walker.unreadable.items():
             self.complain(path or folder, why)
         if arguments.hidden:
             for inner in folders:
-                yield from self._repository(folder, inner, options)
+                for path in self._repository(folder, inner, options):
+                    if depth is None or path.count(b"/") < depth:
+                        yield path
 
     def _repository(self, folder: bytes, inner: bytes, options: WalkOptions) -> Iterator[bytes]:
         """Yield the files of a repository's own folder, which our walks leave out and ripgrep's hidden ones do not."""
