@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from flashgrep.edit.limits import Limits
-from flashgrep.edit.lines import LineIndexes
+from flashgrep.edit.lines import LineIndexes, Wholes
 from flashgrep.edit.root import Place, Root
 
 Key = tuple[int, int, bytes]
@@ -52,11 +52,12 @@ def _pass(_step: str) -> None:
 
 @dataclass(slots=True)
 class Editor:
-    """A project's root, its bounds, the line indexes of its large files and the locks of those being written."""
+    """A project's root, its bounds, what was read of its files lately and the locks of those being written."""
 
     root: Root
     limits: Limits = field(default_factory=Limits)
     indexes: LineIndexes = field(default_factory=LineIndexes)
+    wholes: Wholes = field(default_factory=Wholes)
     locks: Locks = field(default_factory=Locks)
     staging: threading.Lock = field(default_factory=threading.Lock)
     """Held while a chunk of a staged write is stored."""

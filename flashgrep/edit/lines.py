@@ -10,13 +10,16 @@ import time
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flashgrep.edit.text import LONGEST_MARK, Encoding, decode, mark_of
+from flashgrep.edit.hashing import digest
+from flashgrep.edit.text import LONGEST_MARK, Encoding, LineEnding, decode, line_ending, mark_of
 from flashgrep.errors import DeadlineExceeded
 
 BLOCK = 1 << 20
@@ -24,6 +27,8 @@ _LF = 10
 _SETTLED_NS = 100_000_000
 """A file changed this recently may change again within one tick of its time stamp (up to 10 ms): not kept."""
 _MOST_INDEXES = 64
+_KEPT_BYTES = 4 << 20
+"""Of small files; their text is kept beside their bytes, so it costs about twice as much memory."""
 
 
 class Source(Protocol):
@@ -32,7 +37,6 @@ class Source(Protocol):
     size: int
     bom: bytes
     encoding: Encoding
-    whole: bytes | None
 
     def start_of(self, line: int) -> int | None:
         """Return where a line (from 1) starts, or None past the last."""
@@ -60,12 +64,22 @@ class Whole:
 
     def __init__(self, data: bytes) -> None:
         text = decode(data)
-        self.whole: bytes | None = data
         self.text = text.text
         self.size = len(data)
         self.bom = text.bom
         self.encoding = text.encoding
         self._ends = ends_of(data, text.encoding)
+        self._data = data
+
+    @cached_property
+    def line_ending(self) -> LineEnding:
+        """How the lines end."""
+        return line_ending(self.text)
+
+    @cached_property
+    def hash(self) -> str:
+        """The hash of the raw bytes."""
+        return digest(self._data)
 
     def start_of(self, line: int) -> int | None:
         """Return where a line starts, or None past the last."""
@@ -78,8 +92,7 @@ class Whole:
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes, fewer only at the end."""
-        data: bytes = self.whole or b""
-        return data[offset : offset + length]
+        return self._data[offset : offset + length]
 
     def total(self) -> int | None:
         """Return the number of lines if it is known."""
@@ -130,7 +143,6 @@ class LineIndex:
 class Large:
     """A file read block by block through its descriptor, in constant memory."""
 
-    whole: bytes | None = None
 
     def __init__(self, descriptor: int, index: LineIndex, deadline: float | None) -> None:
         self._descriptor = descriptor
@@ -170,6 +182,36 @@ class Large:
         unit = 2 if self.encoding in {"utf-16-le", "utf-16-be"} else 1
         tail = self.read(self.size - unit, unit)
         return self._index.found() + (len(ends_of(tail, self.encoding)) == 0)
+
+
+class Wholes:
+    """The small files read last, by version of the file: an agent reads one file piece by piece."""
+
+    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
+        self._room = most_bytes
+        self._kept: OrderedDict[tuple[int, ...], Whole] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, status: os.stat_result, read: Callable[[], bytes]) -> Whole:
+        """Return this very version of a file, reading it where it is not kept or too fresh to be told from the next."""
+        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is not None:
+                self._kept[key] = found
+                return found
+        found = Whole(read())
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS and found.size == status.st_size:
+            with self._lock:
+                self._keep(key, found)
+        return found
+
+    def _keep(self, key: tuple[int, ...], found: Whole) -> None:
+        self._kept[key] = found
+        self._room -= found.size
+        while self._room < 0:
+            _, dropped = self._kept.popitem(last=False)
+            self._room += dropped.size
 
 
 class LineIndexes:

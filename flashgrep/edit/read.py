@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.faults import as_base64, is_shown_whole, shown
-from flashgrep.edit.hashing import digest, digest_of
+from flashgrep.edit.hashing import digest_of
 from flashgrep.edit.lines import Source, Whole, ends_of
 from flashgrep.edit.text import Encoding, LineEnding, line_ending
 from flashgrep.errors import InvalidParams, InvalidRange
@@ -141,7 +141,7 @@ def read_all(descriptor: int, size: int) -> bytes:
 
 def _source(editor: Editor, descriptor: int, status: os.stat_result, ask: Ask) -> Source:
     if status.st_size <= editor.limits.whole_bytes:
-        return Whole(read_all(descriptor, status.st_size))
+        return editor.wholes.get(status, lambda: read_all(descriptor, status.st_size))
     return editor.indexes.source(descriptor, status, ask.deadline)
 
 
@@ -254,7 +254,7 @@ def _result(
     last = start + cut.lines - 1
     rest = stop < source.size and (cut.inside or end is None or last < end)
     onward = (last if cut.inside else last + 1) if rest else None
-    whole = source.text if isinstance(source, Whole) else cut.text
+    ending = source.line_ending if isinstance(source, Whole) else line_ending(cut.text)
     result = SliceResult(
         file_path=shown(path),
         start_line=start,
@@ -266,7 +266,7 @@ def _result(
         applied_limits=_applied(editor, cut, ask),
         encoding=cut.encoding,
         bom=bool(source.bom),
-        line_ending=line_ending(whole),
+        line_ending=ending,
         file_hash=None,
         file_size=source.size,
     )
@@ -315,4 +315,4 @@ def _add_hash(editor: Editor, result: SliceResult, descriptor: int, source: Sour
     if ask.with_hash is None and source.size > most:
         result["notes"] = [f"file_hash left out: the file is over {most} bytes; ask with include_hash"]
         return
-    result["file_hash"] = digest_of(descriptor, ask.deadline) if source.whole is None else digest(source.whole)
+    result["file_hash"] = source.hash if isinstance(source, Whole) else digest_of(descriptor, ask.deadline)
