@@ -89,8 +89,9 @@ def _resolved(node: Schema, whole: Schema) -> Schema:
 
 
 def _type(node: Schema, whole: Schema) -> Schema:
+    """Return a field's type; one that may be null in two forms, as some hosts know no arrays of types."""
     node = _resolved(node, whole)
     if "anyOf" in node:
-        kinds = [_type(form, whole).get("type") for form in node["anyOf"]]
-        return {"type": kinds} if all(isinstance(kind, str) for kind in kinds) else {}
+        forms = [_type(form, whole) for form in node["anyOf"]]
+        return {"anyOf": forms} if all(forms) else {}
     return {"type": node["type"]} if "type" in node else {}

