@@ -23,7 +23,7 @@ foo | foo -n | foo -i | -S foo | -S Foo | -s Foo -i | -w foo | -x foo | -F foo |
 OUTPUT = r"""
 -l foo | --files-without-match foo | -c foo | --count-matches foo | -c foo --include-zero | -o foo | -o -b foo
 -o -n --column foo | -A1 foo | -B2 foo | -C1 foo -n | -C 3 foo | -C1 -o foo | -A1 -B0 -C5 foo | -C=1 foo | -nC1 foo
--m1 foo | -m2 -n foo | -m1 -A3 foo | -m0 foo | -m0 --json foo | --max-count 3 foo sub | --vimgrep foo
+-m1 foo | -m2 -n foo | -m1 -A3 foo | -m0 foo | -m0 --json foo | --max-count 3 foo sub | -c -m1 -A1 foo | --vimgrep foo
 --vimgrep -o foo | --column foo | --column -n -A1 foo | --heading foo | --heading -n -C1 foo | --no-heading foo
 -b foo | -b -c foo | -0 foo | -0 -l foo | -0 -c foo | -0 --heading foo | --trim foo | --trim --color always foo
 -I foo | --no-filename foo -n | -H foo a.txt | --with-filename foo a.txt | foo a.txt | foo -n a.txt | -M 10 foo

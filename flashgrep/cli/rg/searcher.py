@@ -79,7 +79,9 @@ class Searcher:
         sink.finish(searched, run.nul)
 
     def _counts(self, haystack: Haystack) -> bool:
-        """Return whether each match is a line, and no NUL byte comes in between."""
+        """Return whether each match is a line, and no NUL byte or match behind the limit, as context, comes in."""
+        if self.limit is not None and self.after:
+            return False
         if haystack.whole and haystack.on_nul != "text":
             return False
         return haystack.nul is None and not self.matcher.crosses_lines
