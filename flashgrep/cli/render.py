@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ import orjson
 
 PATH, LINE, PLAIN = b"\x1b[35m", b"\x1b[32m", b"\x1b[0m"
 NOTHING_FOUND = 1
+CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|\xc2[\x80-\x9f]")
+"""What a terminal may obey, but for line ends and tabs: C0, DELETE and (in UTF-8) C1."""
 JSON_OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
@@ -27,9 +30,17 @@ class Style:
         """Return a result's path as seen from the reader's folder, in its own bytes."""
         raw = item.get("file_path_bytes")
         inside = base64.b64decode(raw) if raw else os.fsencode(item["file_path"])
-        if not self.root or item.get("project"):
-            return inside
-        return os.path.relpath(os.path.join(os.fsencode(self.root), inside), os.fsencode(self.cwd))  # noqa: PTH118 - bytes
+        if self.root and not item.get("project"):
+            inside = os.path.relpath(os.path.join(os.fsencode(self.root), inside), os.fsencode(self.cwd))  # noqa: PTH118 - bytes
+        return self.harmless(inside).replace(b"\n", b"\\x0a") if self.headings else inside
+
+    def text(self, text: str) -> bytes:
+        """Return text of a file, in its own bytes."""
+        return self.harmless(text.encode("utf-8", "surrogateescape"))
+
+    def harmless(self, raw: bytes) -> bytes:
+        """Return bytes that are safe for whatever they are shown on: a file must not give a terminal orders."""
+        return CONTROL.sub(_escaped, raw) if self.headings else raw
 
     def paint(self, color: bytes, text: bytes) -> bytes:
         """Return ``text`` in a colour, where colours are wanted."""
@@ -52,12 +63,12 @@ def render(result: Any, style: Style, *, as_json: bool) -> Shown:
     if as_json:
         return Shown(orjson.dumps(result, option=JSON_OPTIONS), b"", status)
     stdout = b"".join(_lines(result, results, style))
-    return Shown(stdout, _notes(result), status)
+    return Shown(stdout, CONTROL.sub(_escaped, _notes(result)), status)
 
 
 def _lines(result: Any, results: list[Any] | None, style: Style) -> Iterator[bytes]:
     if results is None:
-        yield _text(result)
+        yield _text(result, style)
     elif results and all(isinstance(item, dict) and "text" in item and "start_line" in item for item in results):
         yield from _hits(results, style)
     else:
@@ -65,12 +76,12 @@ def _lines(result: Any, results: list[Any] | None, style: Style) -> Iterator[byt
             yield _item(item, style) + b"\n"
 
 
-def _text(result: Any) -> bytes:
+def _text(result: Any, style: Style) -> bytes:
     """Return what a read answers with as the text itself, and any other object as JSON."""
     for name in ("content", "text"):
         if isinstance(result, dict) and isinstance(result.get(name), str):
             content: str = result[name]
-            return _bytes(content if content.endswith("\n") or not content else content + "\n")
+            return style.text(content if content.endswith("\n") or not content else content + "\n")
     return orjson.dumps(result, option=JSON_OPTIONS)
 
 
@@ -99,22 +110,22 @@ def _hit(hit: dict[str, Any], path: bytes, style: Style) -> Iterator[bytes]:
 def _line_printer(path: bytes, style: Style) -> Callable[[int, bytes, str], bytes]:
     def line(number: int, separator: bytes, text: str) -> bytes:
         prefix = path + separator if path else b""
-        return prefix + style.paint(LINE, str(number).encode()) + separator + _bytes(text) + b"\n"
+        return prefix + style.paint(LINE, str(number).encode()) + separator + style.text(text) + b"\n"
 
     return line
 
 
 def _item(item: Any, style: Style) -> bytes:
     if not isinstance(item, dict) or "file_path" not in item:
-        return _bytes(item) if isinstance(item, str) else orjson.dumps(item)
+        return style.text(item) if isinstance(item, str) else orjson.dumps(item)
     shown = style.paint(PATH, style.path(item))
     if "symbols" in item:
-        return b"\n  ".join([shown, *map(_bytes, item["symbols"])])
+        return b"\n  ".join([shown, *map(style.text, item["symbols"])])
     if "start_line" not in item:
         return shown + (b":%d" % item["count"] if "count" in item else b"")
     place = shown + b":" + style.paint(LINE, b"%d" % item["start_line"])
     column = f"{item['column']}:" if "column" in item else ""
-    return place + b":" + _bytes(f"{column}{_symbol(item)}")
+    return place + b":" + style.text(f"{column}{_symbol(item)}")
 
 
 def _symbol(item: Mapping[str, Any]) -> str:
@@ -145,5 +156,5 @@ def _notes(result: Any) -> bytes:
     return "".join(f"fgrep: {note}\n" for note in notes).encode(errors="replace")
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\x%02x" % found[0][-1]
