@@ -146,7 +146,7 @@ class Catalogue:
         return next(iter(self._roots))
 
     def _root_of(self, root_or_name: str) -> Path | None:
-        if root_or_name.startswith("/"):
+        if root_or_name.startswith("/") and "\0" not in root_or_name:
             return Path(root_or_name).resolve()
         return self._roots.get(root_or_name)
 
@@ -163,7 +163,7 @@ class Catalogue:
         return self._adopt(root)
 
     def _adopt(self, root: Path) -> str:
-        if not root.is_dir():
+        if not os.path.isdir(root):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
         name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
         number = 1

@@ -43,7 +43,7 @@ def enclosing_root(folder: Path, known: Iterable[Path]) -> Path:
     """
     roots = set(known)
     for candidate in (folder, *folder.parents):
-        if candidate in roots or (candidate / ".git").exists():
+        if candidate in roots or os.path.exists(candidate / ".git"):  # noqa: PTH110 - a name too long is none
             return candidate
     raise NotFound(
         f"no project here: {folder} lies in no known project and no git work tree",

@@ -21,6 +21,8 @@ from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, plain, translat
 
 MAX_GLOBS = 1000
 MAX_GLOB = 4096
+MOST_SHOWN = 200
+"""Characters of a bad glob that its error repeats."""
 _BELOW = rb"(?:/[^\x00]*)?"
 
 
@@ -92,7 +94,8 @@ def _slashed(glob: str) -> bytes:
 
 
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:
-    return InvalidParams(f"{field}: bad glob {glob!r}: {problem}", field=field, glob=glob, problem=problem)
+    shown = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
+    return InvalidParams(f"{field}: bad glob {shown!r}: {problem}", field=field, glob=shown, problem=problem)
 
 
 def _tops(include: Sequence[str]) -> list[bytes] | None:

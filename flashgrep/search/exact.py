@@ -7,7 +7,7 @@ a hit is never stale. What a file is not proposed for, the index has proven abse
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -45,6 +45,15 @@ WINDOW_HITS = 200
 """Hits are ranked among the files of a window: whole files, best tier first, until it has so many."""
 
 WINDOW_FILES = 100
+FILE_HITS = 2_000
+"""So many hits of one file are ranked; its others follow in the order of their lines."""
+
+COUNT_ON_HITS = 20_000
+"""When a page is full, so many more hits are still counted for an exact total (less than 0.2 s)."""
+
+HITS_BETWEEN_LOOKS = 1_000
+"""Matching lines of one file between two looks at the clock (about 1 ms)."""
+
 HIT_OVERHEAD = 120
 """Characters of JSON around a hit's texts."""
 
@@ -132,6 +141,10 @@ class Answer:
     candidates: int = 0
     files_read: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
+
+
+Match = tuple[bytes, Document, LineMatch]
+"""A matching line of a file."""
 
 
 class _Budget(Exception):
@@ -269,12 +282,20 @@ class Search:
             return None
         return document
 
-    def _matches(self, path: bytes) -> tuple[Document, list[LineMatch]] | None:
+    def _matches(self, path: bytes) -> tuple[Document, Iterator[LineMatch]] | None:
+        """Return a file and its matching lines, one by one: a file can have millions."""
         document = self._document(path)
         if document is None:
             return None
-        found = list(self._matcher.lines(document.data))
-        return (document, found) if found else None
+        lines = iter(self._matcher.lines(document.data))
+        first = next(lines, None)
+        return None if first is None else (document, chain((first,), self._timed(lines)))
+
+    def _timed(self, lines: Iterator[LineMatch]) -> Iterator[LineMatch]:
+        for at, line in enumerate(lines):
+            if at % HITS_BETWEEN_LOOKS == 0:
+                self._check_time()
+            yield line
 
     def _likely(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with how often they match where that is known (else 0)."""
@@ -310,27 +331,29 @@ class Search:
         """Rank window by window; a position inside a window names its first file and how many hits were taken."""
         taken = self._question.position.taken if self._question.position else 0
         words = self._question.pattern.texts
-        for window in self._windows():
-            first = window[0][1]
-            ranked = sorted(window, key=lambda item: rank_key(words, item[1], _line(item)))
-            for at, (_, path, document, match) in enumerate(ranked[taken:], taken + 1):
+        for window, rest in self._windows():
+            first = window[0][0]
+            ranked = sorted(window, key=lambda item: rank_key(words, item[0], _line(item)))
+            for at, (path, document, match) in enumerate(islice(chain(ranked, rest), taken, None), taken + 1):
                 yield Position(tier_of(first), first, at, None), path, document, match
             taken = 0
 
-    def _windows(self) -> Iterator[list[tuple[int, bytes, Document, LineMatch]]]:
-        window: list[tuple[int, bytes, Document, LineMatch]] = []
+    def _windows(self) -> Iterator[tuple[list[Match], Iterator[Match]]]:
+        """Yield hits to be ranked, and those of the last file that are too many for that."""
+        window: list[Match] = []
         files = 0
         for path, _ in self._likely():
             found = self._matches(path)
             if found is None:
                 continue
             files += 1
-            window.extend((0, path, found[0], match) for match in found[1])
+            matches = _of_file(path, *found)
+            window.extend(islice(matches, FILE_HITS))
             if files >= WINDOW_FILES or len(window) >= WINDOW_HITS:
-                yield window
+                yield window, matches
                 window, files = [], 0
         if window:
-            yield window
+            yield window, iter(())
 
     # What is answered
 
@@ -356,9 +379,10 @@ class Search:
         if self.answer.candidates - self.answer.files_read > COUNT_ON_FILES:
             return None
         try:
-            return counted + sum(1 for _ in found)
+            more = sum(1 for _ in islice(found, COUNT_ON_HITS))
         except _Budget:
             return None
+        return counted + more if more < COUNT_ON_HITS else None
 
     def _files(self) -> None:
         """Answer with files, or with files and how many lines match in each."""
@@ -397,9 +421,13 @@ class Search:
         return self._matcher.count_lines(document.data)
 
 
-def _line(item: tuple[int, bytes, Document, LineMatch]) -> tuple[str, int, int]:
+def _of_file(path: bytes, document: Document, lines: Iterator[LineMatch]) -> Iterator[Match]:
+    return ((path, document, line) for line in lines)
+
+
+def _line(item: Match) -> tuple[str, int, int]:
     """Return the line's text, and where in it the match stands, for ranking."""
-    _, _, document, match = item
+    _, document, match = item
     start, end = match.spans[0] if match.spans else (match.start, match.start)
     low = max(match.start, start - 200)
     text = decoded(document, low, min(match.end, end + 200))
