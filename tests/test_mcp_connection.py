@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep import config
 from flashgrep.mcp.shim import choice
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject, Wire, daemon_in, short_folder
 from tests.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
@@ -111,7 +112,7 @@ def test_one_connection_is_bound_once(daemon: DaemonAtHand, project: MakeProject
     wire = daemon.wire("unix", mine)
     opened.append(wire)
     assert wire.fail("$/bind", project=str(other))["data"]["reason"] == "already_bound"
-    assert wire.call("$/bind", read_only=True)["projects"] == [str(mine)]
+    assert wire.call("$/bind", read_only=True)["projects"] == [str(mine)]  # as its socket bound it
     assert wire.fail("$/bind", nonsense=1)["code"] == -32602
     assert wire.fail("$/bind", toolsets="core")["code"] == -32602
 
@@ -284,6 +285,22 @@ def test_a_host_may_give_the_server_another_name(project: MakeProject) -> None:
         client = host(renamed, wires, "--project", str(project({"a": "x"})), start=False)
         assert client.request("initialize", **INITIALIZE)["serverInfo"] == {"name": "code-indexer", "version": "9.9"}
         wires[0].close()
+
+
+def test_variables_that_mean_another_server_are_not_ours() -> None:
+    loaded = config.load(environ={"MCP_TRANSPORT": "sse", "MCP_ENABLED": "perhaps", "MCP_OTHER": "x"})
+    assert (loaded.settings.mcp.transport, loaded.settings.mcp.enabled) == ("both", True)
+    loaded = config.load(environ={"MCP_SERVER_NAME": "plain", "FLASHGREP_MCP_SERVER_NAME": "own"})
+    assert (loaded.settings.mcp.server_name, loaded.origins["mcp.server_name"]) == ("own", "environment")
+
+
+def test_resources_are_there_before_the_first_call(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    mine = project({"a": "x"}, name="fresh")
+    for client in (host(daemon, opened, cwd=mine), host(daemon, opened, CLAUDE_PROJECT_DIR=str(mine))):
+        uris = [one["uri"] for one in client.request("resources/list")["resources"]]
+        assert uris == ["flashgrep://fresh/skill", "flashgrep://fresh/stats"]
 
 
 def test_arguments_win_over_what_the_host_tells() -> None:

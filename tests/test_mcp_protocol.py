@@ -175,9 +175,9 @@ def test_prompts_take_what_they_ask_for(client: McpClient) -> None:
     assert [one["name"] for one in listed] == ["bootstrap", "explore", "trace"]
     message = client.request("prompts/get", name="trace", arguments={"symbol": "parse_config"})["messages"][0]
     assert "parse_config" in message["content"]["text"]
-    for name in ("trace", "none"):
+    for name, symbol in (("trace", " "), ("none", "x")):
         with pytest.raises(Failed) as failed:
-            client.request("prompts/get", name=name, arguments={})
+            client.request("prompts/get", name=name, arguments={"symbol": symbol})
         assert failed.value.code == -32602
 
 

@@ -149,7 +149,7 @@ class Adapter:
 
 
 async def _prompt(asked: Asked) -> dict[str, Any]:
-    return prompt_message(asked.params.get("name"), asked.params.get("arguments") or {})
+    return prompt_message(asked.params.get("name"), asked.params.get("arguments"))
 
 
 async def _nothing(_asked: Asked) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Binder:
                 state.unchosen = False
                 named_roots = await self._by_roots(context, state) if may_ask else []
                 found = named_roots or self._by_fallback(state)
-                context.session.projects = tuple(str(root) for root in found)
+                context.session.projects = tuple([await self._name(str(root)) for root in found])
 
     async def _choose(self, session: Session, state: ClientState, given: Mapping[str, Any]) -> None:
         if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
@@ -67,12 +67,13 @@ class Binder:
         elif given.get("project"):
             session.projects = session.collections = (await self._name(_native(given["project"])),)
         elif given.get("folder") and (root := self._root(Path(_native(given["folder"])))):
-            session.projects = (str(root),)
+            session.projects = (await self._name(str(root)),)
         elif not session.projects:
             state.fallback = given.get("fallback")
             state.unchosen = True
 
     async def _name(self, project: str) -> str:
+        """Return the name of a project, which is open from now on: its index is made while the client gets ready."""
         return (await self._catalogue.open(project)).name
 
     async def _by_roots(self, context: RequestContext, state: ClientState) -> list[Path]:

@@ -96,7 +96,7 @@ PROMPTS = {
 }
 
 
-def prompt_message(name: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def prompt_message(name: Any, arguments: Any) -> dict[str, Any]:
     """Return a prompt as prompts/get has it.
 
     Raises:
@@ -106,7 +106,8 @@ def prompt_message(name: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     prompt = PROMPTS.get(name) if isinstance(name, str) else None
     if prompt is None:
         raise InvalidParams(f"unknown prompt: {name}", allowed=list(PROMPTS))
-    given = {one.name: arguments.get(one.name) for one in prompt.arguments}
+    told: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+    given = {one.name: told.get(one.name) for one in prompt.arguments}
     missing = [name for name, value in given.items() if not isinstance(value, str) or not value.strip()]
     if missing:
         raise InvalidParams(f"{prompt.name}: {missing[0]}: a text is required", field=missing[0])

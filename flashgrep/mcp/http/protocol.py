@@ -106,7 +106,7 @@ class Answers:
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         async def answer(_bound: Bound) -> dict[str, Any]:
-            return prompt_message(params.name, params.arguments or {})
+            return prompt_message(params.name, params.arguments)
 
         return await self._answer(types.GetPromptResult, context, answer)
 
