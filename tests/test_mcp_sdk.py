@@ -1,6 +1,8 @@
 """The official SDK's own client, in both modes, over standard input and HTTP."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -79,6 +81,39 @@ def test_it_lists_and_calls(run: Run) -> None:
         assert unknown.value.code == -32602
 
     run(scenario)
+
+
+@pytest.fixture(scope="module")
+def fixture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    program = Path(__file__).with_name("mcp_fixture_server.py")
+    command = [sys.executable, str(program), str(tmp_path_factory.mktemp("fixture"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+        assert process.wait(BOUND) == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_progress_and_a_missing_capability_come_over_http_too(fixture_url: str, mode: Any) -> None:
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
+
+    async def main() -> None:
+        with anyio.fail_after(BOUND):
+            async with Client(streamable_http_client(fixture_url), mode=mode) as client:
+                told = await client.call_tool("test_tool_with_progress", {}, progress_callback=note)
+                assert told.structured_content == {"text": "done"}
+                with pytest.raises(MCPError) as missing:
+                    await client.call_tool("test_missing_capability", {})
+                assert missing.value.code == -32021
+                assert missing.value.data["requiredCapabilities"] == {"sampling": {}}
+
+    anyio.run(main)
+    assert seen == [(0, 100, "at 0"), (50, 100, "at 50"), (100, 100, "at 100")]
 
 
 def test_it_reads_resources_and_prompts(run: Run) -> None:

@@ -8,6 +8,7 @@ import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any, Final
 
 Message = MutableMapping[str, Any]
@@ -49,10 +50,10 @@ class Guard:
             return
         refusal = self._judge(scope)
         if refusal is not None:
-            await _refuse(refusal, send)
+            await _refuse(refusal, _dated(send))
             return
         self.seen()
-        await self.app(scope, _Capped(receive, self.max_body), send)
+        await self.app(scope, _Capped(receive, self.max_body), _dated(send))
 
     def _judge(self, scope: Scope) -> Refusal | None:
         headers, twice = _headers(scope)
@@ -106,6 +107,18 @@ def _headers(scope: Scope) -> tuple[dict[str, str], bool]:
 
 def _is_json(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == "application/json"
+
+
+def _dated(send: Send) -> Send:
+    """Put the date on every answer, as a server with a clock must (RFC 9110, 6.6.1)."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            dated = (b"date", formatdate(usegmt=True).encode())
+            message = {**message, "headers": [*message.get("headers", ()), dated]}
+        await send(message)
+
+    return sending
 
 
 async def _refuse(refusal: Refusal, send: Send) -> None:

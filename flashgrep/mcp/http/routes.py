@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from flashgrep import __version__
-from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, Unavailable
+from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
 from flashgrep.mcp.http.sessions import Sessions
 from flashgrep.registry import Handler, Session
 from flashgrep.rpc.codec import decode, encode
@@ -38,6 +38,7 @@ STATUS: Final = {
 }
 """HTTP statuses of our codes; all others are 500."""
 NO_CONTENT: Final = 204
+TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
 QUERY_PARAMETERS: Final = ("project", "collection", "collections", "read_only")
 
@@ -84,6 +85,8 @@ class Routes:
         try:
             message = read_message(await request.body(), self._dispatcher.limits.batch_items)
             caller = Caller((await self._sessions.bound(request.query_params)).session)
+        except ClientDisconnect:
+            return _json(error_line(None, _cut_off()), TOO_LARGE)
         except FlashgrepError as error:
             return _json(error_line(None, error))
         answers = [answer for item in message.items if (answer := await self._answer(caller, item)) is not None]
@@ -119,7 +122,7 @@ class Routes:
             bound = await self._sessions.bound(request.query_params)
             return _json(encode(await self._dispatcher.call(bound.session, name, params)))
         except ClientDisconnect:
-            return Response(status_code=400)
+            return _failed(_cut_off(), TOO_LARGE)
         except FlashgrepError as error:
             return _failed(error, STATUS.get(error.code, 500))
 
@@ -195,6 +198,11 @@ def _described(operation: str, summary: str, params: dict[str, Any], result: dic
 def _standing_alone(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Give a schema with definitions an address of its own, so that its references are found inside it."""
     return {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
+
+
+def _cut_off() -> TooLarge:
+    """Return the error for a body that the guard gave up; a client that hung up will not read it."""
+    return TooLarge("the body is longer than is taken", guidance="send the request in parts")
 
 
 def _json(body: bytes, status: int = 200) -> Response:

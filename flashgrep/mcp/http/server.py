@@ -82,6 +82,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = anyio.Event()
+        self._told_to_stop = anyio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -93,9 +94,14 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self.ready.set()
 
+    async def main_loop(self) -> None:
+        """Wait until told to stop; uvicorn's own loop would wake an idle daemon ten times a second for the date."""
+        await self._told_to_stop.wait()
+
     def stop(self) -> None:
         """Take no further request; ``serve`` returns when those in flight are answered, or after the grace."""
         self.should_exit = True
+        self._told_to_stop.set()
 
 
 class Protocol(H11Protocol):
@@ -125,6 +131,7 @@ def server(app: Guard) -> Server:
         log_config=None,
         access_log=False,
         server_header=False,
+        date_header=False,  # the guard's is of the moment, without a loop that keeps it so
         lifespan="on",
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
