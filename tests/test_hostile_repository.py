@@ -90,3 +90,27 @@ def test_a_long_rules_file_is_made_ready_once(tmp_path: Path) -> None:
     changed = read_rules(os.fsencode(rules))
     assert changed is not None
     assert (changed.verdict(b"x.a", b"x.a", False), changed.verdict(b"x.o", b"x.o", False)) == (True, None)
+
+
+def test_nothing_is_written_through_links_of_the_repository(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.txt": "needle"})
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (root / ".flashgrep").mkdir()
+    for name in (".gitignore", "index.db", "index.db-wal", "index.db-shm", "mcp.sock", "config.toml"):
+        (root / ".flashgrep" / name).symlink_to(outside / name)
+    assert paths(answer(daemon, root, "query", "needle")) == {"a.txt"}
+    daemon.run("index", cwd=root)
+    assert list(outside.iterdir()) == []
+
+
+def test_a_state_folder_that_is_a_link_is_not_entered(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.txt": "needle"})
+    outside = root.parent / "outside"
+    outside.mkdir(0o755)
+    (root / ".flashgrep").symlink_to(outside)
+    assert paths(answer(daemon, root, "query", "needle")) == {"a.txt"}
+    assert (list(outside.iterdir()), outside.stat().st_mode & 0o777) == ([], 0o755)
+    assert daemon.run("projects", "remove", str(root)).returncode == 0
+    assert outside.is_dir()
+    assert str(root) not in daemon.status()["problems"]

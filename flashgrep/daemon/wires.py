@@ -102,6 +102,7 @@ class Wires:
 
     def close_project(self, root: Path) -> None:
         """Close a project's socket and hang up on its clients."""
+        self.problems.pop(str(root), None)
         scope = self._projects.pop(root, None)
         if scope is not None:
             scope.cancel()
@@ -149,9 +150,8 @@ def _make_folder(root: Path) -> None:
         raise Forbidden(f"{folder} is no folder", reason="unsafe_folder", path=str(folder))
     if stat.S_IMODE(mode) != PRIVATE_FOLDER:
         folder.chmod(PRIVATE_FOLDER)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="ascii")
+    with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="ascii") as ignore:  # never by a link
+        ignore.write("*\n")
 
 
 def _is_there(path: str) -> bool:

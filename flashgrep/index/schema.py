@@ -107,6 +107,9 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
         Damaged: it is no database, a foreign one, or of another format.
 
     """
+    for name in (file, *_companions(file)):
+        if name.is_symlink():  # a repository may have put it there; SQLite would write where it leads
+            raise Damaged(f"{name.name} is a link")
     mode = "rwc" if writer else "rw"
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}",
@@ -184,11 +187,13 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 
 def set_aside(file: Path) -> Path | None:
     """Move a damaged database out of the way, keeping the last one for study; return where it is now."""
+    for companion in _companions(file):
+        companion.unlink(missing_ok=True)
+    if file.is_symlink():
+        file.unlink()
     if not file.exists():
         return None
     aside = _aside(file)
-    for suffix in ("-wal", "-shm"):
-        file.with_name(file.name + suffix).unlink(missing_ok=True)
     file.replace(aside)
     return aside
 
@@ -196,6 +201,11 @@ def set_aside(file: Path) -> Path | None:
 def drop_aside(file: Path) -> None:
     """Remove what was set aside: the new index is whole."""
     _aside(file).unlink(missing_ok=True)
+
+
+def _companions(file: Path) -> list[Path]:
+    """Return the files SQLite keeps beside a database."""
+    return [file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
 
 
 def _aside(file: Path) -> Path:

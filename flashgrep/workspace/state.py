@@ -1,5 +1,6 @@
 """Where a project keeps its state: inside its folder, or elsewhere where that cannot be written."""
 
+import contextlib
 import hashlib
 import os
 from pathlib import Path
@@ -22,10 +23,9 @@ def _made(folder: Path) -> bytes:
         raise OSError(f"a link, not a folder: {folder}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as ignore:  # never through a link
+        ignore.write("*\n")
     probe = folder / f".probe-{os.getpid()}"
-    probe.touch()
+    probe.touch(exist_ok=False)
     probe.unlink()
     return os.fsencode(folder)
