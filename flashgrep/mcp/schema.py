@@ -24,6 +24,10 @@ SHORT = {
     "file_path": "Path from the project's root.",
 }
 """What stands in many tools, in fewer words."""
+MOST_FIELDS = 8
+"""Fields of a result that are told; a model sees the rest when it has one."""
+MOST_CHOICES = 12
+"""Values of a field that are listed; a wrong one is answered with all of them."""
 LEFT_OUT = frozenset({"title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"})
 BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 NULL = {"type": "null"}
@@ -41,14 +45,15 @@ def input_schema(handler: Handler) -> Schema:
 
 
 def output_schema(handler: Handler) -> Schema:
-    """Return the schema of a tool's structured content: the fields every result has.
+    """Return the schema of a tool's structured content: the first fields every result has.
 
     None is called required, because some clients hold the error object of a failed call against the schema too.
     """
     whole = handler.result_schema()
     found = _resolved(whole, whole)
     always = [name for name in found["properties"] if name in found.get("required", ()) and name not in ERROR]
-    return {"type": "object", "properties": {name: _type(found["properties"][name], whole) for name in always}}
+    fields = {name: _type(found["properties"][name], whole) for name in always[:MOST_FIELDS]}
+    return {"type": "object", "properties": fields}
 
 
 def _object(node: Mapping[str, Any]) -> Schema:
@@ -78,6 +83,8 @@ def _input(node: Any) -> Any:
 
 
 def _tells_nothing(key: str, value: Any) -> bool:
+    if key == "enum":
+        return len(value) > MOST_CHOICES
     return key in LEFT_OUT or key in BOUNDS or (key == "default" and not value)
 
 
