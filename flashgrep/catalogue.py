@@ -85,6 +85,9 @@ class Catalogue:
             NotFound: no project has the name, or no folder is there.
 
         """
+        at_hand = self._at_hand(root_or_name)
+        if at_hand is not None:
+            return at_hand
         async with self._lock:
             name = self._name(root_or_name)
             if name in self._open and self._open[name].lost():
@@ -120,6 +123,12 @@ class Catalogue:
             root = self._roots.pop(name)
             self._save()
             return root
+
+    def _at_hand(self, root_or_name: str) -> Workspace | None:
+        """Return a project that is open: it must not wait while another is being opened."""
+        root = self._root_of(root_or_name)
+        found = self._open.get(root_or_name) or next((one for one in self._open.values() if one.path == root), None)
+        return None if found is None or found.lost() else found
 
     async def _start(self, name: str) -> Workspace:
         root = self._roots[name]
