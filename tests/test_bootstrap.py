@@ -1,5 +1,7 @@
 """bootstrap_skill: the same answer by every name on every wire, once a connection, and typed errors."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,7 +123,41 @@ def test_a_missing_packaged_skill_is_a_typed_error(monkeypatch: pytest.MonkeyPat
 
 def test_what_the_skill_and_the_advice_name_is_there() -> None:
     named = {name for family in bootstrap.PREFERRED.values() for name in family}
-    later = {"get_symbol", "glob", "code_research", "search_code"}  # come with their own engines
+    later = {"search_code"}  # comes with its own engine
     assert named - later <= set(REGISTRY.names())
     for name in named:
         assert f"`{name}`" in SKILL.read_text()
+
+
+CALL = re.compile(r"\b([a-z]+(?:_[a-z]+)*) (?=\{\")")
+SAMPLE = {
+    "src/config.py": "\n" * 34
+    + "# settings\na = 1\n\n\n\n\ndef parse_config(path):\n    raise ValueError(path)\n"
+    + "#\n" * 30,
+    "src/a.py": "old_name = old_name\n",
+    "src/b.py": "one\ntwo\nthree\n",
+}
+
+
+def worked_calls() -> list[tuple[str, dict[str, Any]]]:
+    text = SKILL.read_text()
+    decode = json.JSONDecoder(strict=False).raw_decode
+    return [(found.group(1), decode(text, found.end())[0]) for found in CALL.finditer(text)]
+
+
+def test_every_worked_call_of_the_skill_works(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({**SAMPLE})
+    daemon.run("projects", "add", str(root))
+    wire = daemon.wire("unix", root)
+    read = wire.call("read_code", file_path="src/config.py")
+    calls = worked_calls()
+    assert {name for name, _ in calls} >= {"query", "get_slice", "read_code", "glob", "write_code", "batch_write_code"}
+    for name, params in calls:
+        if params.get("precondition", {}).get("expected_file_hash"):
+            params["precondition"]["expected_file_hash"] = read["file_hash"]
+        if REGISTRY.get(name).writes:
+            params["dry_run"] = True
+        answer = wire.ask(name, **params)
+        assert "result" in answer, (name, params, answer)
+        assert answer["result"].get("results", True), (name, params)
+    wire.close()

@@ -31,7 +31,7 @@ REMEDIATION = (
 REINSTALL = ("reinstall flashgrep: its package carries skills/SKILL.md",)
 PREFERRED: dict[str, list[str]] = {
     "search": ["query"],
-    "symbol": ["get_symbol"],
+    "symbol": ["get_symbol", "outline"],
     "files": ["glob", "list_files"],
     "read": ["get_slice", "read_code"],
     "write": ["write_code", "batch_write_code"],

@@ -12,8 +12,8 @@ in milliseconds. Prefer it to grep, find, ls and cat.
 
 Which tool: text or regex: query. Definition or uses of a name: get_symbol. Files by pattern: glob; by part of the \
 path: list_files. Lines of a file: get_slice. A symbol's code or a whole file within a budget: read_code. Change one \
-place: write_code; several, all or none: batch_write_code. How something works across files: code_research or \
-search_code, where listed. Index state: stats. bootstrap_skill gives a guide with worked calls.
+place: write_code; several, all or none: batch_write_code. Who calls or implements what: code_research. What \
+a file defines: outline. Index state: stats. bootstrap_skill gives a guide with worked calls.
 
 Work from small to large: query or get_symbol first, then get_slice around the hit. Paths are relative to the \
 project's root; lines and columns count from 1.
