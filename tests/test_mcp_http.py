@@ -316,6 +316,22 @@ def test_serve_listens_as_long_as_it_runs(serving: subprocess.Popen[str], cold_d
     assert cold_daemon.status()["version"]
 
 
+def test_the_last_to_end_closes_it(serving: subprocess.Popen[str], cold_daemon: DaemonAtHand) -> None:
+    assert serving.stdout
+    port = int(serving.stdout.readline().rpartition(":")[2])
+    wire = cold_daemon.wire("unix")
+    assert wire.call("$/serve", port=0) == {"port": port}
+    serving.terminate()
+    assert serving.wait(BOUND) == 0
+    socket.create_connection(("127.0.0.1", port), BOUND).close()
+    assert wire.call("$/serve", stop=True) == {"port": None}
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), BOUND)
+    for wrong in (-1, 70_000, "80"):
+        assert wire.fail("$/serve", port=wrong)["data"]["field"] == "port"
+    wire.close()
+
+
 def test_a_request_in_flight_is_answered_before_the_end(
     serving: subprocess.Popen[str], cold_daemon: DaemonAtHand, project: MakeProject
 ) -> None:

@@ -30,8 +30,7 @@ def serve(
         while signal.sigtimedwait(SIGNALS, LOOK_SECONDS) is None:
             if select.select([connection], [], [], 0)[0]:
                 fail("the daemon has ended")
-        if told["opened"]:
-            ask_running("$/serve", stop=True)
+        ask_running("$/serve", stop=True)
 
 
 def _opened(connection: socket.socket, params: dict[str, object]) -> Any:

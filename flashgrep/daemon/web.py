@@ -38,6 +38,7 @@ class Web:
         self._server: Any = None
         self._ended = anyio.Event()
         self._lock = anyio.Lock()
+        self._holders = 0
         self.port: int | None = None
 
     async def open(self, port: int) -> int:
@@ -73,18 +74,21 @@ class Web:
                 self.port = None
 
     async def serve(self, context: RequestContext, params: Any) -> dict[str, Any]:
-        """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes."""
+        """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes with its last caller."""
         if context.session.wire == "tcp" and "auth" not in context.session.notes:
             raise Forbidden("over TCP this needs the token", reason="auth_required", suggestion="call auth")
         given = params if isinstance(params, dict) else {}
         if given.get("stop"):
-            await self.close()
-            return {"port": None, "opened": False}
+            self._holders = max(0, self._holders - 1)
+            if not self._holders and not self._settings.http.enabled:
+                await self.close()
+            return {"port": self.port}
         port = given.get("port", self._settings.http.port)
         if not isinstance(port, int) or not 0 <= port <= HIGHEST_PORT:
             raise InvalidParams("port: a number up to 65535 is required", field="port")
-        opened = self.port is None
-        return {"port": await self.open(port), "opened": opened}
+        opened = await self.open(port)
+        self._holders += 1
+        return {"port": opened}
 
     async def _serve(self, server: Any, listener: Any) -> None:
         try:

@@ -20,9 +20,11 @@ from flashgrep.rpc.dispatch import Dispatcher
 
 PAGE = 50
 """Tools or resources in one answer: any sensible choice of toolsets fits."""
-MOST_RESULT_CHARS = 200_000
+MOST_RESULT_CHARS = 300_000
 """Told to hosts that cut results at a size of their own unless a tool asks for more (Claude Code does): a read of the
-most bytes allowed. What an answer holds by default is far smaller and up to the method."""
+most bytes allowed, with what JSON adds. What an answer holds by default is far smaller and up to the method."""
+SIZED_BY = frozenset({"max_tokens", "max_bytes", "end_line"})
+"""Parameters by which a caller can ask for that much."""
 CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": False},
     "resources": {"subscribe": False, "listChanged": False},
@@ -132,7 +134,7 @@ class Service:
 
 def _descriptor(handler: Handler) -> dict[str, Any]:
     meta: dict[str, Any] = {}
-    if "max_tokens" in handler.params.model_fields:
+    if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
         meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
     if handler.aliases:
         meta["flashgrep/aliases"] = list(handler.aliases)

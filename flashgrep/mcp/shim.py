@@ -108,7 +108,10 @@ def _bind(connection: socket, asked: dict[str, object]) -> str:
     if error is None:
         return ""
     if str(error["code"]) == "-32601":
-        return "the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport)"
+        return (
+            "the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport), "
+            "or an older daemon runs (fgrep daemon restart)"
+        )
     return str(error["message"])
 
 
