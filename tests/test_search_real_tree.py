@@ -111,11 +111,15 @@ def copy_some(base: Path, folders: tuple[str, ...], root: Path) -> None:
             shutil.copyfile(file, place)
 
 
-def lines_of(root: Path) -> list[str]:
+def lines_of(root: Path, names: str = "*.py") -> list[str]:
     """Return the lines patterns are drawn from: those with something to look for."""
     found: list[str] = []
-    for file in sorted(root.rglob("*.py")):
-        found += [line for line in file.read_text("utf-8", "replace").splitlines() if len(line.strip()) > 3]
+    for file in sorted(file for file in root.rglob(names) if file.is_file() and ".git" not in file.parts):
+        found += [
+            line
+            for line in file.read_text("utf-8", "replace").splitlines()
+            if len(line.strip()) > 3 and "\0" not in line
+        ]
     return found
 
 

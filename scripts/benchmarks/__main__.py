@@ -1,0 +1,94 @@
+"""Measure flashgrep on a tree, beside ripgrep in the same run: scripts/bench --help."""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+
+from benchmarks import changes, peers, queries, report
+from benchmarks.machine import described, machine, tree_facts
+from benchmarks.private import Private, private_daemon
+from benchmarks.rows import Row
+from benchmarks.targets import Targets, targets_for
+from tests.rpc_harness import dispatch_overhead
+
+RG = Path(sys.executable).with_name("rg")
+
+
+def main() -> int:
+    """Run as the command line says."""
+    options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the daemon is ended and the copies removed then, too
+    base = Path(tempfile.mkdtemp(prefix="fgbench", dir=options.work))
+    try:
+        root = _copy(options.path.resolve(), base / options.path.resolve().name)
+        _run(options, base, root)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    here = Path(__file__).parent.parent.parent
+    parser.add_argument("path", type=Path, nargs="?", default=here, help="tree to measure on; it is copied first")
+    parser.add_argument("--peers", action="store_true", help="measure other search tools too, where they install")
+    parser.add_argument("--only-peers", action="store_true", help="measure the other tools and ripgrep alone")
+    parser.add_argument("--save", action="store_true", help="keep the result under scripts/bench-results")
+    parser.add_argument("--quick", action="store_true", help="leave out the branch switch and a minute of idling")
+    parser.add_argument("--work", type=Path, help="folder for copies of the tree (default: the system's temporary one)")
+    parser.add_argument("--remark", default="", help="kept with the result: whether others used the machine, say")
+    return parser.parse_args()
+
+
+def _copy(source: Path, target: Path) -> Path:
+    """Copy a tree without what tools keep in it."""
+    ignored = shutil.ignore_patterns(".git", ".flashgrep", ".venv")
+    shutil.copytree(source, target, symlinks=True, ignore=ignored)
+    return target
+
+
+def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
+    about, tree, targets = machine(RG), tree_facts(root, RG), targets_for(root, RG)
+    print(f"machine: {described(about)}\ntree: {described(tree)}\n{targets}\n\n{report.head()}")
+    rows: list[Row] = []
+    if not options.only_peers:
+        with private_daemon(base / "state") as daemon:
+            for row in _measured(options, daemon, root, targets):
+                print(report.line(row), flush=True)
+                rows.append(row)
+    told = list(_peers(base, root, targets)) if options.peers or options.only_peers else []
+    if options.save:
+        remark = f"{options.remark} Load average at the end: {os.getloadavg()[0]:.1f}.".strip()
+        print(report.save(about, tree, rows, told, remark))
+
+
+def _measured(options: argparse.Namespace, daemon: Private, root: Path, targets: Targets) -> Iterator[Row]:
+    yield from changes.indexing(daemon, root, RG, tree_facts(root, RG), targets)
+    yield from queries.measure(daemon, RG, targets)
+    client = daemon.client()
+    touched = root / changes.pick_file(client, targets)
+    client.close()
+    yield changes.touched(daemon, touched, 30 if options.quick else 200)
+    yield from changes.crowd(daemon, targets)
+    cost = anyio.run(dispatch_overhead)
+    yield Row("dispatch overhead", value=cost["jsonrpcserver_us"], unit="µs", note=f"plain {cost['plain_us']:.0f} µs")
+    yield from changes.idling(daemon, 5 if options.quick else changes.IDLE_SECONDS)
+    if not options.quick:
+        yield from changes.branch_switch(daemon, root, RG)
+
+
+def _peers(base: Path, root: Path, targets: Targets) -> Iterator[str]:
+    for told in peers.measure(base, root, RG, targets):
+        print(told, flush=True)
+        yield told
+
+
+if __name__ == "__main__":
+    sys.exit(main())

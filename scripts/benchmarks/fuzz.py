@@ -1,0 +1,109 @@
+"""Patterns drawn from real code, trees drawn from nothing and faults at drawn moments, for as long as is given."""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import sysconfig
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+from hypothesis import seed
+from hypothesis.errors import HypothesisException
+
+from tests import test_faults_index, test_faults_kill, test_search_truth
+from tests.test_search_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
+from tests.workspace_harness import opened, repository
+
+ROUND_SECONDS = 20.0
+"""One tree is asked for so long before the next kind of round; each round has a seed of its own."""
+
+
+def main() -> int:
+    """Fuzz until the time is over; 1 if anything differed."""
+    parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
+    parser.add_argument("seconds", type=float, nargs="?", default=300.0, help="how long to go on (default: 300)")
+    parser.add_argument("path", type=Path, nargs="?", help="real code to draw from (default: Python's own)")
+    options = parser.parse_args()
+    until = time.monotonic() + options.seconds
+    tried: Counter[str] = Counter()
+    failed = 0
+    rounds: list[Callable[[int], int]] = [
+        lambda number: _real_tree(number, options.path, tried, until),
+        lambda number: _guarded(_drawn_trees, number, tried),
+        lambda number: _guarded(_flipped_bits, number, tried),
+        lambda number: _guarded(_killed_indexers, number, tried),
+    ]
+    turn = 0
+    while time.monotonic() < until:
+        failed += rounds[turn % len(rounds)](random.SystemRandom().randrange(1 << 32))
+        turn += 1
+        print(f"tried {dict(tried)}, differences {failed}", flush=True)
+    return int(failed > 0)
+
+
+def _real_tree(number: int, path: Path | None, tried: Counter[str], until: float) -> int:
+    rng = random.Random(number)  # noqa: S311 - a seed makes the case again
+    with repository() as root:
+        _copy(rng, path, root)
+        lines = lines_of(root, "*")
+        return anyio.run(_ask, root, lines, rng, tried, min(until, time.monotonic() + ROUND_SECONDS))
+
+
+def _copy(rng: random.Random, path: Path | None, root: Path) -> None:
+    if path is None:
+        name, folders = rng.choice([("stdlib", STDLIB), ("purelib", PACKAGES)])
+        copy_some(Path(sysconfig.get_path(name)), folders, root)
+        return
+    folders = sorted(each.relative_to(path) for each in path.rglob("*") if each.is_dir() and ".git" not in each.parts)
+    some = rng.sample(folders, min(len(folders), 30)) or [Path()]
+    copy_some(path, tuple(os.fspath(each) for each in some), root)
+
+
+async def _ask(root: Path, lines: list[str], rng: random.Random, tried: Counter[str], until: float) -> int:
+    failed = 0
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        while time.monotonic() < until and lines:
+            drawn = draw(rng, lines)
+            tried["patterns of real code"] += 1
+            found = await differences(workspace, root, drawn)
+            failed += len(found)
+            for each in found:
+                kept = shutil.copytree(root, root.with_name(f"{root.name}-kept"), symlinks=True, dirs_exist_ok=True)
+                print(f"DIFFERENCE in {kept}: {each}", flush=True)
+    return failed
+
+
+def _guarded(test: Callable[[int], None], number: int, tried: Counter[str]) -> int:
+    name = test.__name__.strip("_").replace("_", " ")
+    tried[name] += 1
+    try:
+        test(number)
+    except (AssertionError, OSError, ExceptionGroup, HypothesisException) as error:
+        print(f"DIFFERENCE in {name}, seed {number}:", flush=True)
+        traceback.print_exception(error)
+        return 1
+    return 0
+
+
+def _drawn_trees(number: int) -> None:
+    test = test_search_truth.test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes
+    seed(number)(test)()
+
+
+def _flipped_bits(number: int) -> None:
+    test_faults_index.test_bits_flipped_at_drawn_offsets_never_cost_a_hit(number)
+
+
+def _killed_indexers(number: int) -> None:
+    test_faults_kill.test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""A daemon of the benchmark's own, its clients, and what its processes use."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flashgrep.daemon import lifecycle
+from flashgrep.places import Places
+from flashgrep.rpc import longpath
+
+FGREP = str(Path(sys.executable).with_name("fgrep"))
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Client:
+    """One connection, one call at a time."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = longpath.connect_unix(path, 30)
+        self._socket.settimeout(600)
+        self._held = b""
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Return a result."""
+        self.send(method, params)
+        answer = json.loads(self.line())
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["result"]
+
+    def send(self, method: str, params: dict[str, Any]) -> None:
+        """Send a call."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
+
+    def line(self) -> bytes:
+        """Return the next line."""
+        while b"\n" not in self._held:
+            piece = self._socket.recv(1 << 16)
+            if not piece:
+                raise ConnectionError("the daemon hung up")
+            self._held += piece
+        line, _, self._held = self._held.partition(b"\n")
+        return line
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+@dataclass(slots=True)
+class Private:
+    """A running daemon with a state folder of its own, and the project measured."""
+
+    places: Places
+    environ: dict[str, str]
+    pid: int
+    root: Path
+    socket: str
+    peak: dict[str, int] = field(default_factory=lambda: {"daemon": 0, "others": 0, "all": 0})
+    _sampling: threading.Event = field(default_factory=threading.Event)
+
+    def client(self) -> Client:
+        """Connect to the project's own socket."""
+        return Client(self.socket)
+
+    def processes(self) -> list[int]:
+        """Return the daemon and all it started."""
+        return [self.pid, *_descendants(self.pid)]
+
+    def cpu(self) -> float:
+        """Return the processor seconds of all its processes, those that ended included."""
+        return sum(_cpu(pid) for pid in self.processes())
+
+    def resident(self) -> int:
+        """Return the resident bytes of all its processes."""
+        return sum(_resident(pid) for pid in self.processes())
+
+    @contextmanager
+    def sampled(self) -> Iterator[None]:
+        """Note the most memory in use while the block runs, looking twenty times a second."""
+        self._sampling.clear()
+        thread = threading.Thread(target=self._sample)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._sampling.set()
+            thread.join()
+
+    def _sample(self) -> None:
+        while not self._sampling.wait(0.05):
+            daemon = _resident(self.pid)
+            others = sum(_resident(pid) for pid in _descendants(self.pid))
+            for name, found in (("daemon", daemon), ("others", others), ("all", daemon + others)):
+                self.peak[name] = max(self.peak[name], found)
+
+
+@contextmanager
+def private_daemon(state: Path) -> Iterator[Private]:
+    """Start a daemon, with no project yet, and end it."""
+    environ = {name: os.environ[name] for name in ("HOME", "PATH", "LANG", "TMPDIR") if name in os.environ}
+    environ |= {
+        "FLASHGREP_STATE_DIR": str(state),
+        "XDG_CONFIG_HOME": str(state.with_name("config")),
+        "FLASHGREP_TCP_PORT": "0",
+    }
+    places = Places(str(state))
+    subprocess.run([FGREP, "daemon", "start"], env=environ, check=True, stdout=subprocess.DEVNULL)
+    try:
+        pid = lifecycle.holder(places)
+        assert pid is not None  # noqa: S101 - it has just said that it runs
+        yield Private(places, environ, pid, state, "")
+    finally:
+        lifecycle.terminate(places)
+
+
+def adopt(daemon: Private, root: Path) -> None:
+    """Open a project; indexing starts."""
+    control = Client(daemon.places.socket)
+    opened = control.call("$/open", folder=os.fsencode(root).decode("latin-1"), adopt=True)
+    control.close()
+    daemon.root, daemon.socket = root, opened["socket"]
+
+
+def wait_until(client: Client, stages: set[str]) -> Any:
+    """Wait until indexing is past the stages; return the figures of that moment."""
+    while True:
+        found = client.call("stats")
+        if found["stage"] == "failed":
+            raise RuntimeError(found["stage_detail"])
+        if found["stage"] not in stages and not found["files_pending"]:
+            return found
+        time.sleep(0.05)
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text(encoding="ascii").split():
+                found += [int(child), *_descendants(int(child))]
+    return found
+
+
+def _cpu(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / TICKS
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
+    except OSError:
+        return 0
+
+
+def connect_many(path: str, clients: int) -> list[socket.socket]:
+    """Return so many connections."""
+    return [longpath.connect_unix(path, 30) for _ in range(clients)]
