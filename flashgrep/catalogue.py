@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from flashgrep.errors import Forbidden, NotFound
 from flashgrep.registry import Call
 from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
+from flashgrep.workspace.state import fallback_folder
 
 PROJECTS_FILE = "projects.json"
 SIEVE_IDLE_SECONDS = 60.0
@@ -114,7 +116,7 @@ class Catalogue:
         return await self.open(project)
 
     async def remove(self, name: str) -> Path:
-        """Forget a project, given by name or root, and return its root; its folder is left as it is."""
+        """Forget a project, given by name or root, and return its root; what is in its folder is left as it is."""
         async with self._lock:
             name = self._name(name, make=False)
             workspace = self._open.pop(name, None)
@@ -122,6 +124,7 @@ class Catalogue:
                 await workspace.close()
             root = self._roots.pop(name)
             self._save()
+            shutil.rmtree(fallback_folder(os.fsencode(root), self._state_dir / FALLBACK_FOLDER), ignore_errors=True)
             return root
 
     def _at_hand(self, root_or_name: str) -> Workspace | None:

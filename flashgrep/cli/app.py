@@ -55,9 +55,10 @@ def main(arguments: list[str]) -> int:
     try:
         status = app(args=arguments, prog_name="fgrep", standalone_mode=False)
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        sys.stderr.write(f"{context.get_usage()}\n" if context else "")
-        sys.stderr.write(f"fgrep: {error.format_message()}\n")
+        context, said = getattr(error, "ctx", None), error.format_message()
+        helped = said.startswith("Usage:")  # a group without a command: the message is its whole help
+        sys.stderr.write(f"{context.get_usage()}\n" if context and not helped else "")
+        sys.stderr.write(f"{said}\n" if helped else f"fgrep: {said}\n")
         return 2
     except typer.Abort:
         return 130

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from flashgrep import config
-from flashgrep.daemon.lifecycle import holding_lock
+from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import open_log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import FlashgrepError
@@ -49,17 +49,17 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
 
     """
     places = Places(state_folder(environ))
-    with holding_lock(places):
+    hold_lock(places)
 
-        def settings_for(root: Path | None) -> config.Settings:
-            user_file = Path(config_file(environ))
-            return config.load(user_file=user_file, project_root=root, environ=environ, flags=flags).settings
+    def settings_for(root: Path | None) -> config.Settings:
+        user_file = Path(config_file(environ))
+        return config.load(user_file=user_file, project_root=root, environ=environ, flags=flags).settings
 
-        settings = settings_for(None)
-        log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
-        _raise_descriptor_limit()
-        _bound_crash_log(Path(places.crash_log))
-        anyio.run(Daemon(places, settings, log, _cli, settings_for).run, lambda: tell("ready"))
+    settings = settings_for(None)
+    log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
+    _raise_descriptor_limit()
+    _bound_crash_log(Path(places.crash_log))
+    anyio.run(Daemon(places, settings, log, _cli, settings_for).run, lambda: tell("ready"))
 
 
 async def _cli(context: RequestContext, params: Any) -> dict[str, Any]:

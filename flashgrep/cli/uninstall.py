@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -77,6 +78,9 @@ def _remove(path: Path) -> None:
     """Remove a file, or a folder; of a state folder the user named, only what is ours, for it may hold other things."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
+        if path == Path(config_file(os.environ)):
+            with suppress(OSError):  # something else lies in it
+                path.parent.rmdir()
         return
     if path == Path(places().state):
         for name in (*MINE, PROJECTS_FILE):

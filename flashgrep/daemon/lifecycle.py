@@ -5,8 +5,7 @@ import fcntl
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from flashgrep.errors import Busy
@@ -20,9 +19,10 @@ POLL_SECONDS = 0.02
 """flock has no time limit of its own; a stop or a hand-over is seen this much late at most."""
 
 
-@contextmanager
-def holding_lock(places: Places, wait_seconds: float = HANDOVER_SECONDS) -> Iterator[None]:
-    """Hold the daemon's lock, for as long as the process lives if need be; its file names the holder.
+def hold_lock(places: Places, wait_seconds: float = HANDOVER_SECONDS) -> None:
+    """Take the daemon's lock and hold it until this process is gone; its file names the holder.
+
+    Whoever finds the lock free may rely on it that no daemon is left, not even one that is about to end.
 
     Raises:
         Busy: another daemon holds it and goes on holding it.
@@ -30,13 +30,10 @@ def holding_lock(places: Places, wait_seconds: float = HANDOVER_SECONDS) -> Iter
     """
     make_private(places.state)
     descriptor = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-    try:
-        if not _wait_for(descriptor, time.monotonic() + wait_seconds):
-            raise Busy(f"another daemon runs already (process {holder(places)})", holder=holder(places))
-        _write_holder(descriptor)
-        yield
-    finally:
+    if not _wait_for(descriptor, time.monotonic() + wait_seconds):
         os.close(descriptor)
+        raise Busy(f"another daemon runs already (process {holder(places)})", holder=holder(places))
+    _write_holder(descriptor)
 
 
 def holder(places: Places) -> int | None:

@@ -14,7 +14,12 @@ def state_folder(root: bytes, fallback: Path) -> bytes:
     try:
         return _made(inside)
     except OSError:
-        return _made(fallback / hashlib.blake2b(root, digest_size=10).hexdigest())
+        return _made(fallback_folder(root, fallback))
+
+
+def fallback_folder(root: bytes, fallback: Path) -> Path:
+    """Return where the state of a project goes whose own folder cannot be written."""
+    return fallback / hashlib.blake2b(root, digest_size=10).hexdigest()
 
 
 def _made(folder: Path) -> bytes:
