@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any, Final
 
+import anyio
+
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -20,6 +22,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 NAMES: Final = ("127.0.0.1", "localhost")
 OPEN_PATHS: Final = frozenset({"/healthz", "/docs", "/openapi.json"})
 """What tells nothing of anybody's code."""
+DRAINED: Final = 64 * 1024
+DRAIN_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Guard:
             return
         refusal = self._judge(scope)
         if refusal is not None:
+            await _drain(receive)
             await _refuse(refusal, _dated(send))
             return
         self.seen()
@@ -119,6 +124,17 @@ def _dated(send: Send) -> Send:
         await send(message)
 
     return sending
+
+
+async def _drain(receive: Receive) -> None:
+    """Take a small body in before refusing: closing on unread bytes resets the connection, and the answer is lost."""
+    left = DRAINED
+    with anyio.move_on_after(DRAIN_SECONDS):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
 
 
 async def _refuse(refusal: Refusal, send: Send) -> None:
