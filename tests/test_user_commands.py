@@ -57,3 +57,42 @@ def test_uninstalled_nothing_is_left(cold_daemon: DaemonAtHand, project: MakePro
     assert not Path(cold_daemon.places.state).exists()
     assert not config.parent.exists()
     assert sorted(path.name for path in root.iterdir()) == [".git", "a.txt"]
+
+
+def test_a_path_after_the_text_is_answered_with_how_to_narrow(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"src/a.txt": "needle", "b.txt": "needle"})
+    wrong = daemon.run("query", "needle", "src/", cwd=root)
+    assert wrong.returncode == 2
+    assert "-g 'src/**'" in wrong.stderr
+    narrowed = daemon.run("query", "needle", "-g", "src/**", cwd=root)
+    assert narrowed.stdout == "src/a.txt:1:1:needle\n"
+    as_rg = daemon.run("rg", "needle", "src/", cwd=root)
+    assert as_rg.stdout == "src/a.txt:needle\n"
+
+
+def test_no_command_of_the_terminal_writes_over_tcp_without_the_token(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.txt": "needle"})
+    daemon.run("projects", "add", str(root))
+    wire = daemon.wire("tcp")
+    given = {"cwd": str(root), "tty": False, "color": False, "width": 80}
+    written = wire.ask("$/cli", argv=["fs-write", "a.txt", "mine"], **given)
+    made = wire.ask("$/cli", argv=["fs-create", "b.txt"], **given)
+    wire.close()
+    for answer in (written, made):
+        assert "needs the token" in answer["result"]["stderr"]
+    assert {path.name: path.read_text() for path in root.glob("*.txt")} == {"a.txt": "needle"}
+
+
+def test_commands_on_files_take_paths_as_seen_from_the_current_folder(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"sub/a.txt": "one\n"})
+    here = root / "sub"
+    assert daemon.run("fs-write", "b.txt", "two", cwd=here).returncode == 0
+    assert daemon.run("fs-copy", "b.txt", "../c.txt", cwd=here).returncode == 0
+    assert daemon.run("fs-move", "a.txt", "d.txt", cwd=here).returncode == 0
+    assert daemon.run("fs-remove", "b.txt", cwd=here).returncode == 0
+    assert daemon.run("fs-read", "d.txt", cwd=here).stdout == "one\n"
+    assert sorted(path.name for path in root.rglob("*.txt") if ".flashgrep" not in path.parts) == ["c.txt", "d.txt"]

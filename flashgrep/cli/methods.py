@@ -28,6 +28,8 @@ POSITIONAL = {
     "read_code": ("file_path",),
     "write_code": ("file_path",),
     "outline": ("path",),
+    "fs_write": ("path", "content"),
+    **dict.fromkeys(("fs_create", "fs_read", "fs_list", "fs_stat", "fs_remove"), ("path",)),
 }
 """Optional fields that are arguments on the command line all the same, in their order."""
 SHORT_OPTIONS = {
@@ -49,6 +51,8 @@ SHORTCUTS = {
     "-e": ("mode", "regex"),
 }
 """Options of grep that stand for a value of ours, on commands that have the field."""
+QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"
+"""For those who know grep and rg, which take paths."""
 PLAIN = (str, int, float, bool)
 USAGE_ERROR = 2
 
@@ -98,7 +102,8 @@ def parse_line(group: TyperGroup, argv: list[str], width: int) -> Invocation | S
         with contextlib.redirect_stdout(out):
             found = group.main(argv, prog_name="fgrep", standalone_mode=False, terminal_width=width)
     except typer.TyperException as error:
-        return Said("", f"{_usage(error)}fgrep: {error.format_message()}\n", USAGE_ERROR)
+        hint = QUERY_HINT if argv[:1] == ["query"] and "extra argument" in error.format_message() else ""
+        return Said("", f"{_usage(error)}fgrep: {error.format_message()}\n{hint}", USAGE_ERROR)
     except (typer.Abort, typer.Exit):
         return Said(out.getvalue(), "", USAGE_ERROR)
     if isinstance(found, Invocation):

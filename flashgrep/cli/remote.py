@@ -15,7 +15,7 @@ from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.handlers import REGISTRY
 from flashgrep.rpc.context import RequestContext
 
-PATH_FIELDS = frozenset({"file_path", "path"})
+PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
 """Parameters that name a file; on the command line they are seen from the current folder."""
 
 
