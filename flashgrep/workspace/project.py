@@ -46,6 +46,9 @@ EVENT_PAUSE = 0.05
 SWEEP_SHARE = 50
 """Where nothing can be watched, the daemon rests so many times as long as its last look at the whole tree took."""
 
+END_SECONDS = 5.0
+"""Background work ends at its next wait, well within this."""
+
 FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
 """After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
@@ -99,6 +102,7 @@ class Workspace:
         self._folder = _identity(self.path)
         self._child: IndexerChild | None = None
         self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
         self._listed = False
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = False
@@ -115,6 +119,8 @@ class Workspace:
     async def close(self) -> None:
         """Stop watching and indexing; what is stored stays."""
         self._scope.cancel()
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            await self._ended.wait()
         if self._child is not None:
             await self._child.close()
             self._child = None
@@ -157,10 +163,13 @@ class Workspace:
         self.progress.detail = f"index set aside: {why}"
 
     async def _run(self) -> None:
-        with self._scope:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._follow)
-                tasks.start_soon(self._keep_indexed)
+        try:
+            with self._scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._follow)
+                    tasks.start_soon(self._keep_indexed)
+        finally:
+            self._ended.set()
 
     # Freshness
 
@@ -236,7 +245,8 @@ class Workspace:
             dict(tree.pending),
             self.options.max_file_size,
             self.sieve,
-            self._parsed,
+            worded=self.progress.stage in {"symbols", "ready"},
+            parsed=self._parsed,
         )
 
     def paths(self) -> list[bytes]:
@@ -428,7 +438,8 @@ class Workspace:
     async def _indexer(self) -> IndexerChild:
         if self._child is None:
             how = Indexing(self.root, str(self._index), self.options.max_file_size, self.options.workers)
-            self._child = await IndexerChild.start(how)
+            with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+                self._child = await IndexerChild.start(how)
         return self._child
 
     async def _update(self, child: IndexerChild) -> None:

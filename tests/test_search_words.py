@@ -1,0 +1,36 @@
+"""Words find files before, while and after their words are in the index, and right after an edit."""
+
+from pathlib import Path
+
+from flashgrep.model import given_path
+from flashgrep.workspace import Workspace
+from tests.workspace_harness import opened, put, run
+
+FILES = {
+    "src/ignore.py": b"def parse_ignore_rules(lines):\n    return [rule for rule in lines]\n",
+    "src/other.py": b"def unrelated():\n    pass\n",
+    "docs/guide.md": b"Where the rules are.\n",
+}
+
+
+async def best(workspace: Workspace, text: str) -> list[tuple[bytes, int]]:
+    await workspace.refresh()
+    answer = await workspace.words(text, 10, None)
+    assert all(0 < hit["score"] <= 1 for hit in answer.results)
+    return [(given_path(hit["file_path"], None), hit["start_line"]) for hit in answer.results]
+
+
+def test_words_find_the_text_that_has_most_of_them_at_every_stage() -> None:
+    async def body(root: Path) -> None:
+        put(root, FILES)
+        async with opened(root) as workspace:
+            assert (await best(workspace, "parse the ignore rules"))[0] == (b"src/ignore.py", 1)
+            await workspace.wait_indexed()
+            assert (await best(workspace, "parse the ignore rules"))[0] == (b"src/ignore.py", 1)
+            put(root, {"src/fresh.py": b"x = 1\nparse = ignore = rules = the = 2\n"})
+            assert (b"src/fresh.py", 2) in await best(workspace, "parse the ignore rules")
+            (root / "src" / "ignore.py").unlink()
+            assert b"src/ignore.py" not in [path for path, _ in await best(workspace, "parse the ignore rules")]
+            assert await best(workspace, "%% ??") == []
+
+    run(body)
