@@ -57,8 +57,9 @@ def make_private(folder: str) -> None:
     """
     os.makedirs(folder, mode=PRIVATE_FOLDER, exist_ok=True)
     found = os.stat(folder)
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} belongs to user {found.st_uid}, not to you ({os.geteuid()})")
+    for owner in (os.lstat(folder).st_uid, found.st_uid):  # a link of somebody else's may lead to a folder of ours
+        if owner != os.geteuid():
+            raise PermissionError(f"{folder} belongs to user {owner}, not to you ({os.geteuid()})")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"{folder} may be written by others (mode {found.st_mode & 0o777:o}); chmod 700 it")
 
