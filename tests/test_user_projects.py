@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-import pytest
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
@@ -66,8 +65,8 @@ def test_a_repository_inside_a_project_is_one_of_its_own(daemon: DaemonAtHand, p
     assert results(daemon, outer, "needle", "--order", "path") == ["a.txt:1:1:needle", "inner/b.txt:1:1:needle"]
 
 
-def test_five_projects_at_once_answer_each_for_itself(daemon: DaemonAtHand, project: MakeProject) -> None:
-    roots = [project({f"{number}.txt": f"needle {number}"}, f"p{number}") for number in range(5)]
+def test_several_projects_at_once_answer_each_for_itself(daemon: DaemonAtHand, project: MakeProject) -> None:
+    roots = [project({f"{number}.txt": f"needle {number}"}, f"p{number}") for number in range(3)]
     answers: dict[int, Any] = {}
     wires = [daemon.wire("tcp") for _ in roots]
     for number, wire in enumerate(wires):
@@ -77,7 +76,7 @@ def test_five_projects_at_once_answer_each_for_itself(daemon: DaemonAtHand, proj
         answer = wire.receive()
         answers[answer["id"]] = [hit["text"] for hit in answer["result"]["results"]]
         wire.close()
-    assert answers == {number: [f"needle {number}"] for number in range(5)}
+    assert answers == {number: [f"needle {number}"] for number in range(3)}
 
 
 def test_a_moved_project_is_found_where_it_is_now(daemon: DaemonAtHand, project: MakeProject) -> None:
@@ -115,23 +114,23 @@ def test_a_restarted_daemon_knows_its_projects(cold_daemon: DaemonAtHand, projec
 
 def test_git_sees_nothing_of_us(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"a.txt": "needle"})
-    daemon.run("index", cwd=root)
-    assert (root / ".flashgrep" / "index.db").exists()
+    daemon.run("files", cwd=root)
+    assert (root / ".flashgrep").is_dir()
     status = subprocess.run(
         ["git", "-C", str(root), "status", "--porcelain"], capture_output=True, text=True, check=True
     )
     assert status.stdout == "?? a.txt\n"
 
 
-@pytest.mark.parametrize("text", ["needle", "nee.le", "no such"])
 def test_every_wire_gives_the_same_answer(
-    connect: Callable[..., Wire], daemon: DaemonAtHand, project: MakeProject, text: str
+    connect: Callable[..., Wire], daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({"a.txt": "needle\nother\nneedle", "sub/ü.txt": "ä needle"})
     wire = connect(root)
-    over_wire = wire.call("query", text=text, mode="regex")
-    by_command = json.loads(daemon.run("query", text, "-e", "--json", cwd=root).stdout)
-    for answer in (over_wire, by_command):
-        for volatile in ("took_ms", "stage", "generation"):
-            del answer["coverage"][volatile]
-    assert over_wire == by_command
+    for text in ("needle", "nee.le", "no such"):
+        over_wire = wire.call("query", text=text, mode="regex")
+        by_command = json.loads(daemon.run("query", text, "-e", "--json", cwd=root).stdout)
+        for answer in (over_wire, by_command):
+            for volatile in ("took_ms", "stage", "generation"):
+                del answer["coverage"][volatile]
+        assert over_wire == by_command
