@@ -51,6 +51,19 @@ def test_what_is_encoded_is_decoded(documents: list[np.ndarray[tuple[int], np.dt
     assert all(mine[2] + 1 == following[0] == following[1] for mine, following in pairwise(covered))
 
 
+@given(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=60), st.integers(1, 9))
+def test_slices_of_any_size_give_the_same_pairs(
+    documents: list[np.ndarray[tuple[int], np.dtype[np.uint32]]], size: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flashgrep.index.postings.SLICE_PAIRS", size)
+        pairs = pairs_of(documents)
+        opened = [open_block(block.data, 9) for block in encode(pairs, 9)]
+    assert np.concatenate([decode_pairs(block) for block in opened]).tolist() == pairs.tolist()
+    assert (opened[0].first, opened[-1].last) == (0, 0xFFFFFFFF)
+    assert all(mine.last + 1 == following.first for mine, following in pairwise(opened))
+
+
 @given(st.lists(st.integers(0, 2**31), min_size=1, max_size=200, unique=True).map(sorted))
 def test_one_list_comes_back_by_its_gram(documents: list[int]) -> None:
     pairs = np.array([(7 << 32) | document for document in documents], np.uint64)

@@ -37,7 +37,7 @@ from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.writer import Writer
 
-BATCH_BYTES = 48 << 20
+BATCH_BYTES = 32 << 20
 """Text in one batch: a worker needs about four times as much memory for it, and each batch becomes a segment."""
 
 BATCH_FILES = 8192

@@ -29,6 +29,9 @@ Pairs = npt.NDArray[np.uint64]
 BLOCK = 3800
 """Bytes of payload and tables a block aims at: two fit a page of 8 KiB, and reading one costs about 5 µs."""
 
+SLICE_PAIRS = 1 << 20
+"""Pairs encoded at once: numpy needs about 80 bytes for each."""
+
 LAST_GRAM = 0xFFFFFFFF
 _HEADER = 16
 
@@ -46,17 +49,35 @@ class Block:
 
 
 def pairs_of(documents: list[Grams]) -> Pairs:
-    """Return the (gram, position in the list) pairs of documents, ascending."""
-    if not documents:
-        return np.empty(0, np.uint64)
-    parts = [(grams.astype(np.uint64) << np.uint64(32)) | np.uint64(at) for at, grams in enumerate(documents)]
-    pairs = np.concatenate(parts)
+    """Return the (gram, position in the list) pairs of documents, ascending; takes their room and twice as much."""
+    pairs = np.empty(sum(map(len, documents)), np.uint64)
+    end = 0
+    for at, grams in enumerate(documents):
+        start, end = end, end + len(grams)
+        pairs[start:end] = grams
+        pairs[start:end] <<= np.uint64(32)
+        pairs[start:end] |= np.uint64(at)
     pairs.sort()
     return pairs
 
 
 def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_GRAM)) -> Iterator[Block]:
     """Yield the blocks for pairs, covering every gram from ``covered[0]`` to ``covered[1]``."""
+    start, low = 0, covered[0]
+    while len(pairs) - start > SLICE_PAIRS:
+        gram = int(pairs[start + SLICE_PAIRS] >> np.uint64(32))
+        stop = int(np.searchsorted(pairs, np.uint64(gram << 32)))
+        if stop <= start:  # one gram fills the slice: its list stays whole
+            stop = int(np.searchsorted(pairs, np.uint64(gram << 32 | LAST_GRAM), "right"))
+            gram += 1
+        if stop == len(pairs):
+            break
+        yield from _encode(pairs[start:stop], segment, (low, gram - 1))
+        start, low = stop, gram
+    yield from _encode(pairs[start:], segment, (low, covered[1]))
+
+
+def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Block]:
     grams = (pairs >> np.uint64(32)).astype(np.uint32)
     documents = pairs.astype(np.uint32)
     starts = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.int64)

@@ -30,6 +30,7 @@ from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
+from flashgrep.workspace.memory import give_back
 from flashgrep.workspace.progress import Progress
 from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
@@ -360,6 +361,7 @@ class Workspace:
                 await self._index_all()
                 self.progress.enter("ready", self.progress.detail if self._reader is None else "")
                 schema.drop_aside(self._index)
+                give_back()
                 self._failures = 0
                 self._tell_idle()
             except IndexerFailed as failure:
@@ -436,11 +438,12 @@ class Workspace:
             self._reader = await anyio.to_thread.run_sync(Reader, self._index)
 
     async def _indexer(self) -> IndexerChild:
-        if self._child is None:
-            how = Indexing(self.root, str(self._index), self.options.max_file_size, self.options.workers)
-            with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
-                self._child = await IndexerChild.start(how)
-        return self._child
+        if self._child is not None:
+            return self._child
+        how = Indexing(self.root, str(self._index), self.options.max_file_size, self.options.workers)
+        with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+            self._child = child = await IndexerChild.start(how)
+        return child
 
     async def _update(self, child: IndexerChild) -> None:
         sent = dict(self.tree.pending)
