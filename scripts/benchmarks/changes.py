@@ -145,6 +145,7 @@ def crowd(daemon: Private, targets: Targets) -> Iterator[Row]:
     errors = 0
     asked: dict[int, float] = {}
     sockets = connect_many(daemon.socket, CLIENTS)
+    by_number = {one.fileno(): one for one in sockets}
     with selectors.DefaultSelector() as selector:
         for one in sockets:
             selector.register(one, selectors.EVENT_READ, bytearray())
@@ -153,15 +154,14 @@ def crowd(daemon: Private, targets: Targets) -> Iterator[Row]:
         started = time.perf_counter()
         while time.perf_counter() - started < LOAD_SECONDS:
             for key, _ in selector.select(1):
-                one = key.fileobj
-                key.data.extend(one.recv(1 << 16))  # type: ignore[union-attr]  # sockets were registered
+                key.data.extend(by_number[key.fd].recv(1 << 16))
                 if key.data.endswith(b"\n"):
                     now = time.perf_counter()
                     walls.append((now - asked[key.fd]) * 1000)
                     errors += b'"error"' in key.data[:60]
                     key.data.clear()
                     asked[key.fd] = now
-                    one.sendall(line)  # type: ignore[union-attr]  # as above
+                    by_number[key.fd].sendall(line)
         spent = time.perf_counter() - started
     for one in sockets:
         one.close()

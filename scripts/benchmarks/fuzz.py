@@ -16,6 +16,7 @@ import anyio
 from hypothesis import seed
 from hypothesis.errors import HypothesisException
 
+from flashgrep.errors import FlashgrepError
 from tests import test_faults_index, test_faults_kill, test_search_truth
 from tests.test_search_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
 from tests.workspace_harness import opened, repository
@@ -60,8 +61,8 @@ def _copy(rng: random.Random, path: Path | None, root: Path) -> None:
         name, folders = rng.choice([("stdlib", STDLIB), ("purelib", PACKAGES)])
         copy_some(Path(sysconfig.get_path(name)), folders, root)
         return
-    folders = sorted(each.relative_to(path) for each in path.rglob("*") if each.is_dir() and ".git" not in each.parts)
-    some = rng.sample(folders, min(len(folders), 30)) or [Path()]
+    inside = sorted(each.relative_to(path) for each in path.rglob("*") if each.is_dir() and ".git" not in each.parts)
+    some = rng.sample(inside, min(len(inside), 30)) or [Path()]
     copy_some(path, tuple(os.fspath(each) for each in some), root)
 
 
@@ -72,7 +73,10 @@ async def _ask(root: Path, lines: list[str], rng: random.Random, tried: Counter[
         while time.monotonic() < until and lines:
             drawn = draw(rng, lines)
             tried["patterns of real code"] += 1
-            found = await differences(workspace, root, drawn)
+            try:
+                found = await differences(workspace, root, drawn)
+            except FlashgrepError as error:  # ripgrep takes every pattern that is drawn
+                found = [f"{drawn}: {error}"]
             failed += len(found)
             for each in found:
                 kept = shutil.copytree(root, root.with_name(f"{root.name}-kept"), symlinks=True, dirs_exist_ok=True)

@@ -78,7 +78,8 @@ def measure(base: Path, root: Path, rg: Path, targets: Targets) -> Iterator[str]
     yield "|" + "---|" * (len(KINDS) + 6)
     for peer in PEERS:
         state = base / f"peer-{peer.name}"
-        shutil.copytree(root, state / "tree", symlinks=True, ignore=shutil.ignore_patterns(".flashgrep"))
+        left_out = shutil.ignore_patterns(".flashgrep", ".gitignore")  # some heed its rules outside of git, some do not
+        shutil.copytree(root, state / "tree", symlinks=True, ignore=left_out)
         try:
             yield _Measured(peer, state, rg).line(targets)
         except NotToBeHad as reason:
@@ -125,7 +126,7 @@ class _Measured:
             return
         folder = Path(self._names["bin"]).parent
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        command = [folder / "bin" / "pip", "install", "-q", self._peer.package, *self._peer.more]
+        command = [str(folder / "bin" / "pip"), "install", "-q", self._peer.package, *self._peer.more]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
         except subprocess.TimeoutExpired:

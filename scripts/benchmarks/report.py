@@ -41,6 +41,7 @@ def save(machine: Machine, tree: TreeFacts, rows: Sequence[Row], peers: Sequence
     FOLDER.mkdir(exist_ok=True)
     stem = f"{datetime.now(UTC):%Y-%m-%d-%H%M}-{tree.name}"
     found = {"machine": asdict(machine), "tree": asdict(tree), "remark": remark, "rows": [as_dict(row) for row in rows]}
+    found["peers"] = list(peers)
     (FOLDER / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     parts = [f"# {stem}", "", f"Machine: {described(machine)}", "", f"Tree: {described(tree)}", "", remark, "", head()]
     parts += [line(row) for row in rows]
