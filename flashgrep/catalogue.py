@@ -177,6 +177,8 @@ class Catalogue:
     def _adopt(self, root: Path) -> str:
         if not os.path.isdir(root):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+        if root == Path(root.anchor):
+            raise Forbidden("the whole file system is no project: name a folder in it", reason="outside_root")
         name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
         number = 1
         while name in self._roots:

@@ -134,3 +134,10 @@ def test_every_wire_gives_the_same_answer(
             for volatile in ("took_ms", "stage", "generation"):
                 del answer["coverage"][volatile]
         assert over_wire == by_command
+
+
+def test_the_whole_file_system_is_no_project(daemon: DaemonAtHand) -> None:
+    wire = daemon.wire("unix")
+    error = wire.fail("stats", project="/")
+    assert error["data"]["reason"] == "outside_root"
+    wire.close()

@@ -98,9 +98,11 @@ def _rpc(path: Annotated[str, typer.Argument(help="The project; default: the cur
     _elsewhere(f"rpc {path}")
 
 
-def _mcp(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
+def _mcp(
+    project: Annotated[str, typer.Option(help="The project; default: the host's, else the current folder's.")] = "",
+) -> NoReturn:
     """Speak the Model Context Protocol over stdin and stdout."""
-    _elsewhere(f"mcp {path}")
+    _elsewhere(f"mcp --project {project}" if project else "mcp")
 
 
 def _rg() -> NoReturn:

@@ -101,7 +101,7 @@ class Binder:
         try:
             return self._enclosing_root(folder, self._known())
         except NotFound:
-            wide = not folder.is_dir() or folder in {Path("/"), Path.home()}
+            wide = not os.path.isdir(folder) or folder in {Path("/"), Path.home()}  # noqa: PTH112 - holds a name too long for any
             return None if wide else folder
 
     def _known(self) -> list[Path]:
