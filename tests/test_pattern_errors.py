@@ -151,3 +151,9 @@ def test_lines_stop_at_the_limit_and_carry_the_first_span() -> None:
 def test_what_the_table_of_differences_calls_refused_is_refused(text: str) -> None:
     with pytest.raises(BadPattern):
         Pattern(texts=(text,)).matcher()
+
+
+def test_a_backslash_before_a_control_character_means_that_character() -> None:
+    matcher = Pattern(texts=("a\\\tb",), case="sensitive").matcher()
+    assert matcher.search(b"a\tb")
+    assert not matcher.search(b"a\\tb")

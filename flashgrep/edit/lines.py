@@ -143,7 +143,6 @@ class LineIndex:
 class Large:
     """A file read block by block through its descriptor, in constant memory."""
 
-
     def __init__(self, descriptor: int, index: LineIndex, deadline: float | None) -> None:
         self._descriptor = descriptor
         self._index = index

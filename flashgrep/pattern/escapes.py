@@ -54,7 +54,7 @@ def read_escape(cursor: Cursor) -> Escape:  # one case for each kind of escape
         return perl_class(char, unicode_on=cursor.flags.unicode)
     if char in "pP":
         return _property(cursor, start, negated=char == "P")
-    if not char.isascii() or char.isalnum() or not char.isprintable():
+    if not char.isascii() or char.isalnum():
         _refuse(cursor, char, start)
     return Written(ord(char), byte=False)
 

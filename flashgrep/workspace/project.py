@@ -24,13 +24,13 @@ from flashgrep.index.rows import IndexSize
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import watch
+from flashgrep.memory import give_back
 from flashgrep.search.exact import Answer, Question, Search, View
 from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
-from flashgrep.workspace.memory import give_back
 from flashgrep.workspace.progress import Progress
 from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
