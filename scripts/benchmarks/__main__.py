@@ -6,12 +6,14 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import bench_mcp
 
-from benchmarks import changes, peers, queries, report
+from benchmarks import changes, editing, peers, queries, report, symbols
 from benchmarks.machine import described, machine, tree_facts
 from benchmarks.private import Private, private_daemon
 from benchmarks.rows import Row
@@ -60,7 +62,7 @@ def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
     rows: list[Row] = []
     if not options.only_peers:
         with private_daemon(base / "state") as daemon:
-            for row in _measured(options, daemon, root, targets):
+            for row in _measured(options, daemon, base, root, targets):
                 print(report.line(row), flush=True)
                 rows.append(row)
     told = list(_peers(base, root, targets)) if options.peers or options.only_peers else []
@@ -69,9 +71,13 @@ def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
         print(report.save(about, tree, rows, told, remark))
 
 
-def _measured(options: argparse.Namespace, daemon: Private, root: Path, targets: Targets) -> Iterator[Row]:
+def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Path, targets: Targets) -> Iterator[Row]:
     yield from changes.indexing(daemon, root, RG, tree_facts(root, RG), targets)
     yield from queries.measure(daemon, RG, targets)
+    yield from symbols.measure(daemon, targets)
+    yield symbols.parsing(root)
+    yield from editing.measure(base, time.process_time)
+    yield from _mcp(root)
     client = daemon.client()
     touched = root / changes.pick_file(client, targets)
     client.close()
@@ -82,6 +88,13 @@ def _measured(options: argparse.Namespace, daemon: Private, root: Path, targets:
     yield from changes.idling(daemon, 5 if options.quick else changes.IDLE_SECONDS)
     if not options.quick:
         yield from changes.branch_switch(daemon, root, RG)
+
+
+def _mcp(root: Path) -> Iterator[Row]:
+    """Yield what bench_mcp measures on a small part of the tree: a daemon of its own indexes it first."""
+    small = next((folder for folder in (root / "kernel", root / "flashgrep", root) if folder.is_dir()), root)
+    for name, value in bench_mcp.measure(small).items():
+        yield Row(f"MCP {name}", value=value)
 
 
 def _peers(base: Path, root: Path, targets: Targets) -> Iterator[str]:
