@@ -14,6 +14,7 @@ from flashgrep.index.rows import FileRow
 from flashgrep.index.words import words_of
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
+from flashgrep.memory import give_back
 from flashgrep.model import FileStat, Skipped
 
 RACY_NS = 100_000_000
@@ -40,6 +41,7 @@ class _Read(NamedTuple):
 
 def prepare(root: bytes, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int) -> Prepared:
     """Read files and make their postings; ``known`` is the index whose texts need none."""
+    give_back()  # what the batch before took
     gone: list[bytes] = []
     files: list[tuple[FileRow, bytes]] = []
     texts: dict[bytes, Text] = {}
@@ -115,6 +117,7 @@ class Worded(NamedTuple):
 
 def words(root: bytes, texts: Sequence[tuple[int, bytes, bytes]], max_size: int) -> Worded:
     """Read texts, given as (number, content hash, path), and return their words."""
+    give_back()
     rows: list[tuple[int, str, str]] = []
     passed: list[int] = []
     for blob, text_hash, path in texts:

@@ -29,7 +29,7 @@ Pairs = npt.NDArray[np.uint64]
 BLOCK = 3800
 """Bytes of payload and tables a block aims at: two fit a page of 8 KiB, and reading one costs about 5 µs."""
 
-SLICE_PAIRS = 1 << 20
+SLICE_PAIRS = 1 << 18
 """Pairs encoded at once: numpy needs about 80 bytes for each."""
 
 LAST_GRAM = 0xFFFFFFFF

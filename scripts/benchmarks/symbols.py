@@ -77,4 +77,4 @@ def _symbol(client: Client, name: str) -> int:
 
 
 def _research(client: Client, question: str) -> int:
-    return len(client.call("code_research", query=question, depth=3)["nodes"])
+    return len(client.call("code_research", query=question, depth=3)["results"])
