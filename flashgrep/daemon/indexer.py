@@ -42,6 +42,9 @@ BATCH_BYTES = 32 << 20
 
 BATCH_FILES = 8192
 WORD_BATCH = 256
+WORD_BYTES = 8 << 20
+"""Text in one batch of words: generated headers have megabytes each."""
+
 WORD_ROUND = 16
 """So many batches of words are stored before the next command is looked at: about two seconds."""
 
@@ -193,11 +196,11 @@ class Indexer:
         waiting: list[tuple[Texts, Future[Worded] | None]] = []
         after = 0
         for _ in range(WORD_ROUND):
-            texts = self._writer.wordless(WORD_BATCH, after)
+            texts = self._writer.wordless(WORD_BATCH, WORD_BYTES, after)
             if not texts:
                 break
             after = texts[-1][0]
-            many = len(texts) == WORD_BATCH
+            many = self._pool is not None or len(texts) == WORD_BATCH
             future = self._pooled().submit(words, self._job.root, texts, self._job.max_size) if many else None
             waiting.append((texts, future))
             if len(waiting) > self._job.workers + 1:

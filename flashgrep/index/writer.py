@@ -139,13 +139,23 @@ class Writer:
             ).fetchone()[0]
         )
 
-    def wordless(self, limit: int, after: int) -> list[tuple[int, bytes, bytes]]:
-        """Return (blob, hash, one path) of texts without words numbered past ``after``, ascending."""
-        return self.connection.execute(
-            "SELECT blob.id, blob.hash, min(path.path) FROM blob JOIN path ON path.blob = blob.id "
+    def wordless(self, limit: int, most_bytes: int, after: int) -> list[tuple[int, bytes, bytes]]:
+        """Return (blob, hash, one path) of texts without words numbered past ``after``, ascending.
+
+        At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
+        """
+        rows = self.connection.execute(
+            "SELECT blob.id, blob.hash, min(path.path), blob.size FROM blob JOIN path ON path.blob = blob.id "
             "WHERE stage < 1 AND blob.id > ? GROUP BY blob.id ORDER BY blob.id LIMIT ?",
             [after, limit],
         ).fetchall()
+        taken: list[tuple[int, bytes, bytes]] = []
+        for blob, text_hash, path, size in rows:
+            most_bytes -= size
+            if most_bytes < 0 and taken:
+                break
+            taken.append((blob, text_hash, path))
+        return taken
 
     def put_words(self, rows: Sequence[tuple[int, str, str]], passed: Sequence[int] = ()) -> None:
         """Store the words of texts as (blob, words of its path, words of its body); ``passed``: texts that changed."""
