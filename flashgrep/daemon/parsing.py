@@ -36,7 +36,7 @@ class Parsers:
             parser.close()
 
     def run(self, batches: Sequence[Texts]) -> list[Symbols]:
-        """Parse batches side by side; a text that changed meanwhile is declined until it is indexed again."""
+        """Parse batches side by side; a text that changed meanwhile is left unparsed."""
         count = len(self._parsers)
         shares = [batches[at::count] for at in range(count)]
         done = self._threads.map(self._share, self._parsers, shares)
@@ -51,8 +51,10 @@ class Parsers:
         sources: list[tuple[str, bytes]] = []
         for blob, text_hash, path in texts:
             data = read_text(self._root, path, text_hash, self._max_size)
-            language = None if data is None else language_of(path.decode("utf-8", "replace"), data)
-            if data is None or language is None:
+            if data is None:
+                continue  # a row without symbols would still be there when the text comes back
+            language = language_of(path.decode("utf-8", "replace"), data)
+            if language is None:
                 done.declined.append((blob, ""))
             else:
                 blobs.append(blob)

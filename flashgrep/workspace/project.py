@@ -403,16 +403,16 @@ class Workspace:
     async def _index_all(self) -> None:
         """Have everything indexed: changed files first, then words, then merging, then symbols."""
         await self._index_texts()
-        left = 1
-        while left:
+        left, before = -1, 0
+        while left and (left != before or self.tree.pending):  # texts that are gone from the disk cannot be parsed
             if self.tree.pending:
                 await self._index_texts()
-            left = await (await self._indexer()).symbols()
+            before, left = left, await (await self._indexer()).symbols()
             self.progress.symbols_left = left
             if left:
                 self.progress.enter("symbols")
                 self._tell_idle()
-        self._parsed = not self.tree.pending
+        self._parsed = not left and not self.tree.pending
 
     async def _index_texts(self) -> None:
         """Have grams and words stored until nothing is pending."""
