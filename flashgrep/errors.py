@@ -11,7 +11,8 @@
     ├── CollectionRequired             -32603  collection_required
     ├── BadSetting                     -32603  bad_setting         (``source``, ``key``, ``allowed``)
     ├── NotFound                       -32001  file_not_found, directory_not_found, path_not_found, …
-    ├── Unavailable                    -32000  index_not_found, provider_unavailable, skill_unreadable
+    ├── Unavailable                    -32000  index_not_found, skill_unreadable
+    │   └── ProviderUnavailable                provider_unavailable (``available``: names of those that would work)
     ├── Conflict                       -32002  precondition_failed, destination_exists, …
     ├── TooLarge                       -32003  payload_too_large
     ├── DeadlineExceeded               -32004  deadline_exceeded
@@ -25,6 +26,7 @@ Raise them anywhere; ``rpc.dispatch`` makes the JSON-RPC error of them, the comm
 Messages are lower case, without a full stop, and name the path.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypedDict
 
 
@@ -124,6 +126,15 @@ class Unavailable(FlashgrepError):
 
     code = -32000
     default_reason = "index_not_found"
+
+
+class ProviderUnavailable(Unavailable):
+    """An embedding provider or reranker that cannot answer; ``data.available`` names the providers that would."""
+
+    default_reason = "provider_unavailable"
+
+    def __init__(self, message: str, *, available: Sequence[str] = (), **data: Any) -> None:
+        super().__init__(message, available=list(available), **data)
 
 
 class Conflict(FlashgrepError):

@@ -1,0 +1,1 @@
+"""Texts to vectors: one interface, the embedded default, and providers beside it."""
