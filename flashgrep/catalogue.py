@@ -143,6 +143,7 @@ class Catalogue:
             max_file_size=settings.index.max_file_size,
             workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
             read_only=settings.read_only,
+            spec_folders=tuple(settings.specs.folders),
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
         workspace = Workspace(name, os.fsencode(root), options, self._sieve)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from rapidfuzz import process
 
@@ -109,6 +109,22 @@ class Write(_Section):
     )
 
 
+class Specs(_Section):
+    """Where specifications are."""
+
+    folders: list[str] = Field(
+        ["specs", "openspec/specs", "openspec/changes/*/specs"],
+        description="Folders below which every spec.md is a specification; * in a name stands for any text.",
+        json_schema_extra=PROJECT,
+    )
+
+    @field_validator("folders", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        """Split the text that an environment or a flag holds at its commas."""
+        return [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+
+
 class Log(_Section):
     """The daemon's log."""
 
@@ -142,6 +158,7 @@ class Settings(_Section):
     query: Query = Field(default_factory=Query, description="Answers' defaults.")
     read: Read = Field(default_factory=Read, description="Bounds on reading.")
     write: Write = Field(default_factory=Write, description="Bounds on writing.")
+    specs: Specs = Field(default_factory=Specs, description="Where specifications are.")
     log: Log = Field(default_factory=Log, description="The daemon's log.")
 
 
@@ -218,6 +235,8 @@ def _sentence(field: FieldInfo) -> str:
 
 
 def _toml(plain: Any) -> str:
+    if isinstance(plain, list):
+        return f"[{','.join(_toml(item) for item in plain)}]"
     return str(plain).lower() if isinstance(plain, bool) else f'"{plain}"' if isinstance(plain, str) else str(plain)
 
 
@@ -322,7 +341,7 @@ def _check_alone(source: str, table: Mapping[str, Any]) -> None:
         Settings.model_validate(_nested(table), strict=strict)
     except ValidationError as error:
         problem = error.errors()[0]
-        key = ".".join(str(part) for part in problem["loc"])
+        key = ".".join(part for part in problem["loc"] if isinstance(part, str))  # a number: the place in a list
         allowed = _allowed(key)
         message = f"{source}: {key}: {problem['msg'].lower()}{f' ({allowed})' if allowed else ''}"
         raise BadSetting(message, source=source, key=key, allowed=allowed) from None

@@ -16,7 +16,7 @@ LADDER = [
     "model",
     "config registry pattern",
     "index ingest embed rpc",
-    "search edit reach pump",
+    "search edit reach pump specs",
     "workspace",
     "catalogue",
     "handlers",

@@ -30,6 +30,7 @@ from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
+from flashgrep.specs.vectors import SpecVectors
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
 from flashgrep.workspace.progress import Progress
 from flashgrep.workspace.state import state_folder
@@ -73,6 +74,8 @@ class WorkspaceOptions:
     workers: int = 2
     read_only: bool = False
     limits: Limits = field(default_factory=Limits)
+    spec_folders: tuple[str, ...] = ()
+    """Folders of specifications, relative to the root; `*` in a name stands for any text."""
     native_watch: bool = True
 
 
@@ -108,6 +111,7 @@ class Workspace:
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = False
         self._parsed = False
+        self.spec_vectors = SpecVectors()
         self.editor = Editor(Root(root, self.state_dir), options.limits)
 
     # Opening and closing

@@ -1,0 +1,1 @@
+"""Specifications in OpenSpec's Markdown: reading, finding and validating them; knows no wire."""
