@@ -1,0 +1,1 @@
+"""How well search by meaning ranks: questions over real repositories, and documentation sought in functions."""
