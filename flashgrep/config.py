@@ -27,6 +27,8 @@ PLAIN_PREFIX = "MCP_"
 """Variables of the section ``mcp`` are also read without our prefix, as hosts set them; FLASHGREP_MCP_… comes after."""
 
 MIB = 1024 * 1024
+URL = r"^(https?://[^\s/?#@]+(/[^\s?#@]*)?)?$"
+"""A base URL without credentials or query, or nothing; keys come from the environment alone."""
 PROJECT: dict[str, Any] = {"project": True}
 """A repository's own file may set this."""
 REBUILDS: dict[str, Any] = {"project": True, "rebuild": True}
@@ -134,6 +136,61 @@ class Log(_Section):
     )
 
 
+class Embedding(_Section):
+    """What turns text into vectors. A project may set none of it: a hostile one would have code sent elsewhere."""
+
+    provider: Literal[
+        "static",
+        "minilm",
+        "local",
+        "ollama",
+        "openai",
+        "voyage",
+        "lmstudio",
+        "vllm",
+        "llamacpp",
+        "mlx",
+        "swift-embeddings",
+    ] = Field("static", description="Who embeds: static is built in and works offline; a change embeds again.")
+    model: str = Field(
+        "",
+        max_length=1024,
+        description="Model's name, for local and mlx its folder; empty: the provider's usual one.",
+    )
+    url: str = Field("", pattern=URL, description="Base URL of the provider's API; empty: its usual one.")
+    dims: int = Field(
+        0, ge=0, le=65_536, description="Width of a vector, asked for where a model can choose; 0: as the model has it."
+    )
+    batch: int = Field(0, ge=0, le=2048, description="Most texts in one request; 0: what suits the provider.")
+    timeout_seconds: float = Field(60, gt=0, le=3600, description="Time one request may take.")
+    attempts: int = Field(4, ge=1, le=20, description="Times a request is tried when the provider is busy or away.")
+
+
+class Reranking(_Section):
+    """A second look at the best results by a model that reads question and text together."""
+
+    provider: Literal["none", "http", "tei", "jina", "cohere", "voyage", "local"] = Field(
+        "none", description="Who reranks: http is any server with a /rerank of Jina's shape, local a folder."
+    )
+    model: str = Field(
+        "", max_length=1024, description="Model's name, for local its folder; empty: the provider's usual one."
+    )
+    url: str = Field("", pattern=URL, description="Base URL of the reranker's API; empty: its usual one.")
+    top: int = Field(50, ge=1, le=1000, description="Results that are read again.")
+    timeout_seconds: float = Field(10, gt=0, le=600, description="Time one request may take.")
+
+
+class Refinement(_Section):
+    """A chat model that makes a search out of a question and its prompt."""
+
+    provider: Literal["none", "openai", "ollama", "lmstudio", "vllm", "llamacpp"] = Field(
+        "none", description="Who refines a question; without one the prompt's words are added to it."
+    )
+    model: str = Field("", max_length=1024, description="Model's name; empty: the provider's usual one.")
+    url: str = Field("", pattern=URL, description="Base URL of the OpenAI-compatible API; empty: its usual one.")
+    timeout_seconds: float = Field(10, gt=0, le=600, description="Time one request may take.")
+
+
 class Settings(_Section):
     """Every setting of the daemon."""
 
@@ -159,6 +216,9 @@ class Settings(_Section):
     read: Read = Field(default_factory=Read, description="Bounds on reading.")
     write: Write = Field(default_factory=Write, description="Bounds on writing.")
     specs: Specs = Field(default_factory=Specs, description="Where specifications are.")
+    embedding: Embedding = Field(default_factory=Embedding, description="What turns text into vectors.")
+    reranking: Reranking = Field(default_factory=Reranking, description="A second look at the best results.")
+    refinement: Refinement = Field(default_factory=Refinement, description="A chat model that refines questions.")
     log: Log = Field(default_factory=Log, description="The daemon's log.")
 
 

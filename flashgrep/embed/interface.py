@@ -1,13 +1,10 @@
 """What an embedder is: texts to unit vectors, and the meaning of a similarity."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
-import numpy as np
-import numpy.typing as npt
-
-Vectors = npt.NDArray[np.float32]
-"""(n, dims); rows of unit length, or zero for a text without anything known in it."""
+from flashgrep.embed.scale import Scale
+from flashgrep.embed.vectors import Vectors
 
 
 class Embedder(Protocol):
@@ -47,3 +44,6 @@ class Embedder(Protocol):
 
     def confidence(self, similarity: float) -> float:
         """Map the cosine of a question and a text to 0-1, as ``scale.Scale`` describes."""
+
+    def with_scale(self, scale: Scale) -> Self:
+        """Return the same model, whose ``confidence`` goes by unrelated pairs that were measured."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.interface import Vectors
+from flashgrep.embed.vectors import Vectors
 
 Floats = npt.NDArray[np.float64]
 Quantiles = Sequence[tuple[float, float]]
@@ -49,6 +49,9 @@ class Scale:
         """Return 0-1 for a cosine; 1.0 at 1 and above."""
         levels = [level for _, level in ANCHORS]
         return float(np.interp(similarity, [*self.cosines, 1.0], [*levels, 1.0]))
+
+
+ASSUMED = Scale.of(TYPICAL)
 
 
 def unrelated(queries: Vectors, texts: Vectors) -> Floats:

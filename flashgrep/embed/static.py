@@ -7,19 +7,19 @@ distinct words of row x scale x (1 + ln count), at unit length.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.interface import Vectors
 from flashgrep.embed.scale import Scale
 from flashgrep.embed.tokens import Vocabulary
+from flashgrep.embed.vectors import Vectors
 from flashgrep.errors import ProviderUnavailable
 
 FORMAT = 1
@@ -59,6 +59,10 @@ class StaticEmbedder:
     def confidence(self, similarity: float) -> float:
         """Map a cosine to 0-1 by the unrelated pairs of the data file."""
         return self.scale.confidence(similarity)
+
+    def with_scale(self, scale: Scale) -> Self:
+        """Return the same model with another scale."""
+        return replace(self, scale=scale)
 
     def _embed(self, texts: Sequence[str], weights: Weights) -> Vectors:
         rows = np.empty((len(texts), self.dims), np.float32)
