@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from flashgrep.embed.interface import Embedder, Vectors
+from flashgrep.embed.interface import Embedder
+
+Rows = NDArray[np.float32]
 
 
 class SpecVectors:
@@ -15,7 +17,7 @@ class SpecVectors:
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], NDArray[np.float32]] = {}
 
-    def of(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    def of(self, embedder: Embedder, texts: Sequence[str]) -> Rows:
         """Return a row for each text, embedding only those that are new; what is not asked for is forgotten."""
         if not texts:
             return np.zeros((0, embedder.dims), np.float32)
