@@ -88,7 +88,7 @@ def _plain(units: Units, ranks: Ints) -> list[Chunk]:
 
 
 def _section(chunk: Chunk, sections: Sections) -> Chunk:
-    name = sections.name(chunk.start)
+    name = sections.name(chunk.start, chunk.end)
     return chunk._replace(kind="section", name=name, header=name) if name else chunk
 
 

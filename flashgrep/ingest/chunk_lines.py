@@ -26,7 +26,8 @@ _NEWLINE: Final = 10
 CHARACTER_MASK: Final = 0xC0
 CHARACTER_REST: Final = 0x80
 """A byte of UTF-8 under the mask that does not begin a character; at most three follow one that does."""
-_DEPTH: Final = 1_000
+STEP: Final = 1_000
+"""Between the ranks of cuts through one more definition."""
 _HANGS: Final = 500
 _INDENT: Final = 10
 _DEEPEST: Final = 40
@@ -98,7 +99,7 @@ def ranks_of(units: Units, language: str | None, spans: Ints, skips: Ints) -> In
     gaps = units.gaps()
     hangs = _hanging(units, language, gaps) | _within(units.starts, skips)
     indent = np.minimum(units.first - units.starts, _DEEPEST)
-    ranks: Ints = _depth(units, spans) * _DEPTH + hangs * _HANGS + indent * _INDENT + ~gaps * _NO_GAP
+    ranks: Ints = _depth(units, spans) * STEP + hangs * _HANGS + indent * _INDENT + ~gaps * _NO_GAP
     ranks[~units.whole] = _INSIDE
     return ranks
 

@@ -82,10 +82,13 @@ class Outline:
         return "\n".join(text for text in reversed(found) if text)
 
     def _around(self, start: int, end: int) -> Iterator[int]:
-        """Yield the definitions a chunk lies in that begin before it, the innermost first."""
+        """Yield the definitions around a chunk that begin before it, the innermost first.
+
+        What ends in the chunk's second half counts: only the brackets that close the scopes above may follow.
+        """
         index = bisect_left(self._starts, start) - 1
         while index >= 0:
-            if self._rows[index][END] >= end:
+            if 2 * self._rows[index][END] >= start + end:
                 yield index
             index = self._above[index]
 

@@ -6,14 +6,15 @@ from typing import Final
 
 import numpy as np
 
-from flashgrep.ingest.chunk_lines import Ints, Units
+from flashgrep.ingest.chunk_lines import STEP, Ints, Units
 
 _SEPARATOR: Final = " > "
 _TITLE_CHARS: Final = 120
 _LEVELS: Final = 6
-_TEXT: Final = 100
-"""Rank added to a cut that is not before a heading; keeps headings first."""
-_FENCED: Final = 2_000
+_TEXT: Final = STEP
+"""Rank added to a cut that is not before a heading."""
+_FENCED: Final = 2 * STEP
+"""Rank added to a cut in a fence, or between a heading and what is under it."""
 _MARKS: Final = np.frombuffer(b"#=-`~", np.uint8)
 """First letters of the lines that may make or fence off a heading."""
 
@@ -26,10 +27,17 @@ class Sections:
     paths: list[str]
     ranks: Ints
 
-    def name(self, start: int) -> str:
-        """Return the path of headings at the beginning of a chunk, empty before the first heading."""
-        index = bisect_right(self.offsets, start) - 1
-        return self.paths[index] if index >= 0 else ""
+    def name(self, start: int, end: int) -> str:
+        """Return the path of headings a chunk begins under, empty for none.
+
+        A heading in its first quarter counts when it is below that one: what stood between was an introduction.
+        """
+        index = max(0, bisect_right(self.offsets, start) - 1)
+        if index >= len(self.offsets) or self.offsets[index] >= end:
+            return ""
+        first = self.paths[index]
+        later = self.paths[max(index, bisect_right(self.offsets, start + (end - start) // 4) - 1)]
+        return later if later.startswith(first + _SEPARATOR) else first
 
 
 def sections_of(data: bytes, units: Units, ranks: Ints) -> Sections:

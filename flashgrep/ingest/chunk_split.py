@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from flashgrep.ingest.chunk_lines import Ints, Units
+from flashgrep.ingest.chunk_lines import STEP, Ints, Units
 
 FULL: Final = 1_500
 """Most bytes gathered from several siblings."""
 HARD: Final = 2_000
-"""Most bytes of a chunk: one definition may be as large."""
+"""Most bytes of a chunk: a function that holds no other may be as large."""
 _GOAL: Final = 1_200
 _TINY: Final = 200
 """A smaller chunk says too little for a vector of its own: it joins the neighbour it is closer to."""
@@ -24,15 +24,19 @@ def pieces_of(units: Units, ranks: Ints) -> list[tuple[int, int]]:
     starts, last = units.starts.tolist(), units.last.tolist()
     pieces: list[tuple[int, int]] = []
     todo = [(0, len(starts))]
-    limit = FULL
     while todo:
         first, end = todo.pop()
-        if end - first <= 1 or last[end - 1] - starts[first] <= limit:
+        size = last[end - 1] - starts[first]
+        if end - first <= 1 or size <= FULL or (size <= HARD and _is_even(ranks[first + 1 : end])):
             pieces.append((first, end))
         else:
             todo.extend(reversed(_siblings(starts, last, ranks, first, end)))
-        limit = HARD
     return _without_tiny(pieces, starts, last, ranks)
+
+
+def _is_even(inner: Ints) -> bool:
+    """Whether cuts are all in one definition, or all between paragraphs: none is clearly better than another."""
+    return bool(inner.max() // STEP == inner.min() // STEP)
 
 
 def _siblings(starts: list[int], last: list[int], ranks: Ints, first: int, end: int) -> list[tuple[int, int]]:
