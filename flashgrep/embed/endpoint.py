@@ -135,7 +135,7 @@ class Endpoint:
             raise _Passing(f"no answer within {self.patience.timeout:g} s") from None
         except ssl.SSLCertVerificationError as error:
             raise self.failure(f"its certificate is not trusted: {error.verify_message}") from None
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, UnicodeError) as error:  # the last: a host's name that no name server takes
             raise _Passing(f"no connection: {error or type(error).__name__}") from None
         finally:
             connection.close()
