@@ -57,8 +57,10 @@ def check(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[
         assert len(chunk.header.encode()) <= HEADER_BYTES or chunk.kind == "section"
         at = chunk.end
     if len(chunks) < MAX_CHUNKS:
-        assert not data[at : considered(data, language)].strip(bytes(range(0x21)))
-    assert considered(data, language) == len(data) or considered(data, language) in range(HEAD - 3, HEAD + 1)
+        assert not data[at : considered(data, language, parsed)].strip(bytes(range(0x21)))
+    assert considered(data, language, parsed) == len(data) or considered(data, language, parsed) in range(
+        HEAD - 3, HEAD + 1
+    )
     return chunks
 
 
@@ -86,7 +88,7 @@ def test_a_text_in_utf_8_is_cut_between_characters(text: str, language: str | No
     data = text.encode()
     for chunk in check(data, language, None):
         data[chunk.start : chunk.end].decode()
-    data[: considered(data, language)].decode()
+    data[: considered(data, language, None)].decode()
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

@@ -151,19 +151,29 @@ def test_a_long_line_is_cut_into_windows_of_one_line() -> None:
 @pytest.mark.parametrize("language", sorted(DATA_LANGUAGES))
 def test_of_large_data_only_the_head_is_taken(language: str) -> None:
     row = b'{"id": 1, "name": "one of many rows"}\n'
-    assert considered(row * 10_000, language) == HEAD
-    assert considered(row * 10, language) == len(row) * 10
+    assert considered(row * 10_000, language, None) == HEAD
+    assert considered(row * 10, language, None) == len(row) * 10
     assert chunks_of(row * 10_000, language, None)[-1].end <= HEAD
 
 
 def test_of_minified_text_and_of_dumps_only_the_head_is_taken() -> None:
-    assert considered(b"var a=1;" * 10_000, "javascript") == HEAD
-    assert considered(b"0x00, 0xff, 0x17, 0x80,\n" * 20_000, "c") == HEAD
-    assert considered(b"Prose of the longer kind, without end.\n" * 20_000, None) == 39 * 20_000
+    assert considered(b"var a=1;" * 10_000, "javascript", None) == HEAD
+    assert considered(b"0x00, 0xff, 0x17, 0x80,\n" * 20_000, "c", None) == HEAD
+    assert considered(b"Prose of the longer kind, without end.\n" * 20_000, None, None) == 39 * 20_000
+    assert considered(b"Prose of the longer kind, without end.\n" * 200_000, None, None) == HEAD
+
+
+@pytest.mark.parametrize(("functions", "whole"), [(0, False), (2, False), (40, True)])
+def test_of_large_code_that_defines_next_to_nothing_only_the_head_is_taken(functions: int, whole: bool) -> None:  # noqa: FBT001 - a case's value
+    text = "#define REGISTER_OF_THE_CHIP 1\n" * 10_000 + "int work(void) { return done; }\n" * functions
+    parsed = parse_symbols("c", text.encode())
+    assert isinstance(parsed, ParsedFile)
+    assert considered(text.encode(), "c", parsed) == (len(text) if whole else HEAD)
 
 
 def test_a_file_has_a_bounded_number_of_chunks() -> None:
-    data = b"A line of prose that is long enough to be worth the while.\n" * 200_000
+    data = (b"w" * 790 + b"\n\n") * 5_000
+    assert considered(data, None, None) == len(data)
     assert len(chunks_of(data, None, None)) == MAX_CHUNKS
 
 

@@ -9,21 +9,25 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flashgrep.ingest.chunk_lines import CHARACTER_MASK, CHARACTER_REST, Ints, Units, ranks_of, units_of
-from flashgrep.ingest.chunk_names import Outline
+from flashgrep.ingest.chunk_names import NAMED_KINDS, Outline
 from flashgrep.ingest.chunk_sections import Sections, sections_of
 from flashgrep.ingest.chunk_split import pieces_of
-from flashgrep.ingest.parse.model import ParsedFile
+from flashgrep.ingest.parse.model import KIND, ParsedFile
 
 MAX_CHUNKS: Final = 4_000
-"""Most chunks of a file: about 5 MB of text, more than any file a person wrote."""
+"""Most chunks of a file: about 4 MB of text."""
 HEAD: Final = 16_384
 """Bytes taken of a data file or of minified text: its first records show its fields and what it is about."""
 DATA_LANGUAGES: Final = frozenset({"json", "jsonl", "csv", "lock", "svg", "xml", "po", "log", "diff", "jupyter"})
 """Languages of data: rows alike by the thousand, of which a vector says nothing that words do not."""
 _DENSE_LINE: Final = 1_000
 """Mean bytes a line past which a text is minified."""
+_LARGEST: Final = 4_000_000
+"""A larger text is data whatever it looks like; symbols are not read of it either."""
 _TABLE: Final = 1 << 18
-"""A larger text with few letters (dumps, tables of registers, fonts) is data too."""
+"""A larger text is data too when few of its bytes are letters, or when it is code that hardly defines anything."""
+_SPREAD: Final = 1 << 16
+"""Bytes a function or a type of such code has on average: registers of a chip, tables of characters, fonts."""
 _LETTERS: Final = 0.5
 """Part of a text's bytes that are letters in prose and code; hexadecimal tables have less."""
 _BLANKS: Final = bytes(range(0x21))
@@ -49,7 +53,7 @@ class Chunk(NamedTuple):
 
 def chunks_of(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[Chunk]:
     """Return a file's chunks in order; they hold every byte of ``data[:considered(…)]`` above 0x20, once."""
-    size = considered(data, language)
+    size = considered(data, language, parsed)
     if not data[:size].translate(None, _BLANKS):
         return []
     units = units_of(data, size)
@@ -62,12 +66,12 @@ def chunks_of(data: bytes, language: str | None, parsed: ParsedFile | None) -> l
     return [_defined(chunk, outline) for chunk in _plain(units, ranks)]
 
 
-def considered(data: bytes, language: str | None) -> int:
-    """Return how many of the first bytes are chunked: all but for data, minified text and large dumps."""
+def considered(data: bytes, language: str | None, parsed: ParsedFile | None) -> int:
+    """Return how many of the first bytes are chunked: all but for data, minified text, large dumps and tables."""
     if len(data) <= HEAD:
         return len(data)
-    dense = len(data) > _DENSE_LINE * (1 + data.count(b"\n"))
-    if dense or language in DATA_LANGUAGES or (len(data) > _TABLE and _is_table(data[:_TABLE])):
+    dense = len(data) > min(_LARGEST, _DENSE_LINE * (1 + data.count(b"\n")))
+    if dense or language in DATA_LANGUAGES or (len(data) > _TABLE and _is_table(data, parsed)):
         return _character(data, HEAD)
     return len(data)
 
@@ -97,10 +101,14 @@ def _defined(chunk: Chunk, outline: Outline) -> Chunk:
     return chunk._replace(kind=kind or "block", name=name, header=outline.header(chunk.start, chunk.end))
 
 
-def _is_table(data: bytes) -> bool:
-    """Whether less than half of what is written are letters."""
-    written = data.translate(None, _BLANKS)
-    return len(written.translate(None, _ALPHABET)) > (1 - _LETTERS) * len(written)
+def _is_table(data: bytes, parsed: ParsedFile | None) -> bool:
+    """Whether less than half of what is written are letters, or code hardly has a definition that does something."""
+    written = data[:_TABLE].translate(None, _BLANKS)
+    if len(written.translate(None, _ALPHABET)) > (1 - _LETTERS) * len(written):
+        return True
+    if parsed is None or parsed.grammar != "tree-sitter" or parsed.language == "markdown":
+        return False
+    return int(np.isin(parsed.definitions[:, KIND], NAMED_KINDS).sum()) * _SPREAD < len(data)
 
 
 def _character(data: bytes, size: int) -> int:

@@ -31,8 +31,9 @@ _NAME_BYTES: Final = 200
 """A longer name is not one a person wrote."""
 _NAME_PARTS: Final = 12
 _EXTENSION: Final = KIND_ID["extension"]
-_NAMED: Final = frozenset(KIND_ID[kind] for kind in TYPE_KINDS | CALLABLE_KINDS - {"macro"})
+NAMED_KINDS: Final = tuple(KIND_ID[kind] for kind in sorted(TYPE_KINDS | CALLABLE_KINDS - {"macro"}))
 """What gives a chunk its name first; a macro is a constant more often than a function."""
+_NAMED: Final = frozenset(NAMED_KINDS)
 _CALLABLE: Final = frozenset(KIND_ID[kind] for kind in CALLABLE_KINDS)
 _TYPE: Final = frozenset(KIND_ID[kind] for kind in TYPE_KINDS)
 _SCOPES: Final = _NAMED | {KIND_ID["macro"], KIND_ID["module"], KIND_ID["namespace"]}
