@@ -77,7 +77,7 @@ def _section(settings: Settings, provider: str) -> Embedding:
 def _open(section: Embedding, provider: str, environ: Environ) -> Embedder:
     match provider:
         case "static":
-            return static.load()
+            return static.load(static.DATA)
         case "minilm":
             return open_minilm(section.batch)
         case "local":

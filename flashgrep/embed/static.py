@@ -82,7 +82,7 @@ class StaticEmbedder:
 
 
 @cache
-def load(path: Path = DATA) -> StaticEmbedder:
+def load(path: Path) -> StaticEmbedder:
     """Return the model of a data file, read once a process.
 
     Raises:
