@@ -1,0 +1,70 @@
+"""The trained table as it is shipped: int8 rows, one float16 scale a row and side, no pickle."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.embed.static import DATA, FORMAT, StaticEmbedder, load
+
+Floats = npt.NDArray[np.float32]
+
+PROBABILITIES: Final = (0.0, 0.01, 0.05, *np.arange(0.1, 0.9, 0.1).tolist(), 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+"""Quantiles of unrelated pairs that are shipped."""
+MOST_BYTES: Final = 12_000_000
+
+
+class Model(NamedTuple):
+    """A table and its weights, as trained."""
+
+    words: list[str]
+    table: Floats
+    code_weights: Floats
+    query_weights: Floats
+
+    def save(self, path: Path) -> None:
+        """Keep it in full precision."""
+        np.savez(path, words=np.array(self.words), **{name: getattr(self, name) for name in self._fields[1:]})
+
+    @classmethod
+    def read(cls, path: Path) -> "Model":
+        """Return what ``save`` kept."""
+        with np.load(path) as data:
+            return cls(data["words"].tolist(), *(data[name] for name in cls._fields[1:]))
+
+
+def write(model: Model, quantiles: Floats, path: Path = DATA) -> None:
+    """Write the shipped layout, described in ``flashgrep.embed.static``.
+
+    Raises:
+        ValueError: the file became larger than a wheel may carry.
+
+    """
+    largest = np.maximum(np.abs(model.table).max(1), 1e-12)
+    rounded = np.clip(np.rint(model.table / largest[:, None] * 127), -127, 127).astype(np.int8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(
+        path,
+        format=np.int32(FORMAT),
+        tokens=np.frombuffer("\n".join(model.words).encode(), np.uint8),
+        table=rounded,
+        scale=(largest / 127 * model.code_weights).astype(np.float16),
+        qscale=(largest / 127 * model.query_weights).astype(np.float16),
+        quantiles=quantiles.astype(np.float32),
+    )
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size} bytes")
+
+
+def calibrated(model: Model, questions: list[str], code: list[str], path: Path = DATA) -> StaticEmbedder:
+    """Write a model with the quantiles of unrelated pairs: question i and code j, for i other than j."""
+    write(model, np.array([(0.0, 0.0), (1.0, 1.0)], np.float32), path)
+    load.cache_clear()
+    embedder = load(path)
+    cosines = embedder.embed_queries(questions) @ embedder.embed_code(code).T
+    apart = cosines[~np.eye(*cosines.shape, dtype=np.bool_)]
+    quantiles = np.stack([np.array(PROBABILITIES), np.quantile(apart, PROBABILITIES)], axis=1)
+    write(model, quantiles.astype(np.float32), path)
+    load.cache_clear()
+    return load(path)
