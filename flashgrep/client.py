@@ -18,6 +18,7 @@ WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write
 HOT = WRITING | frozenset(
     {"query", "files", "glob", "symbol", "outline", "slice", "read", "stats", "bootstrap-skill"}
     | {"search-code", "code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
+    | {"list-specs", "get-spec-requirements", "get-scenario", "search-specs", "validate-specs"}
 )
 """Commands that the daemon parses and renders: one for each method."""
 LOCAL = frozenset(

@@ -131,7 +131,7 @@ def _item(item: Any, style: Style) -> bytes:
 def _symbol(item: Mapping[str, Any]) -> str:
     """Return what stands at a place: its role and kind, and its line or its name."""
     role = " ".join(str(item[name]) for name in ("role", "kind") if item.get(name))
-    text = str(item.get("signature") or item.get("name") or item.get("symbol_name") or "")
+    text = str(item.get("signature") or item.get("name") or item.get("symbol_name") or item.get("snippet") or "")
     return f"{role}: {text}" if role and text else role or text
 
 

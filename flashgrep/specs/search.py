@@ -64,21 +64,29 @@ class Found:
 
 
 def search(
-    specs: Sequence[Shelved], query: str, *, embedder: Embedder, vectors: SpecVectors, limit: int, threshold: float
+    specs: Sequence[Shelved],
+    query: str,
+    *,
+    embedder: Embedder | None,
+    vectors: SpecVectors,
+    limit: int,
+    threshold: float,
 ) -> list[Found]:
     """Return the requirements nearest to a question, best first, each with its best passage.
 
-    A purpose that fits stands for its specification: it is shown with the requirement there that fits best.
+    A purpose that fits stands for its specification: it is shown with the requirement there that fits best. Without
+    an embedder, words alone decide.
 
     Raises:
-        Unavailable: the embedder is not at hand.
+        ProviderUnavailable: the embedder is not at hand.
 
     """
     passages = [passage for spec in specs for passage in passages_of(spec)]
     wanted = Counter(words_of(query))
-    by_words = word_scores(wanted, [words_of(passage.text) for passage in passages])
-    by_meaning = _meaning_scores(query, passages, embedder, vectors)
-    scores = [MEANING * near + (1 - MEANING) * said for near, said in zip(by_meaning, by_words, strict=True)]
+    scores = word_scores(wanted, [words_of(passage.text) for passage in passages])
+    if embedder is not None:
+        by_meaning = _meaning_scores(query, passages, embedder, vectors)
+        scores = [MEANING * near + (1 - MEANING) * said for near, said in zip(by_meaning, scores, strict=True)]
     best = _best_of_each(zip(passages, scores, strict=True))
     best.sort(key=lambda one: (-one[2], one[0].spec.id, one[0].line))
     return [

@@ -5,9 +5,10 @@ A file's id is its folder's path below the folder of specifications, after what 
 two files would have the same id, the later one goes by its folder's whole path.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain, count
 from typing import Final, TypeVar
 
 from rapidfuzz import fuzz, process
@@ -65,7 +66,7 @@ def spec_files(paths: Iterable[bytes], folders: Sequence[str]) -> list[SpecFile]
         for name, path in sorted(named):
             if path not in seen:
                 seen.add(path)
-                found[name if name not in found else _shown(path.rpartition(b"/")[0])] = path
+                found[_free(name, _shown(path), found)] = path
     return [SpecFile(name, path) for name, path in found.items()]
 
 
@@ -133,11 +134,17 @@ def _folded(name: str) -> str:
 
 def _missing(kind: str, wanted: str, known: list[str], **where: str) -> NotFound:
     """Return the error for a name that is none, with those that may have been meant."""
-    near = process.extract(wanted, known, scorer=fuzz.WRatio, limit=NEAREST, score_cutoff=NEAR_ENOUGH)
+    near = process.extract(wanted, known, scorer=_likeness, processor=_folded, limit=NEAREST, score_cutoff=NEAR_ENOUGH)
     nearest = [name for name, _, _ in near]
     hint = f"; did you mean {nearest[0]}?" if nearest else "" if known else f"; there is no {kind} at all"
     message = f"{kind} not found: {wanted}{hint}" if wanted else f"{kind} not found{hint}"
     return NotFound(message, reason=f"{kind}_not_found", **{kind: wanted}, **where, nearest=nearest)
+
+
+def _likeness(wanted: str, known: str, *, score_cutoff: float | None = None) -> float:
+    """Compare two names, 0 to 100: a part will do, but the whole is better."""
+    likeness = (fuzz.ratio(wanted, known) + fuzz.WRatio(wanted, known)) / 2
+    return likeness if likeness >= (score_cutoff or 0) else 0.0
 
 
 def _shelved(file: SpecFile, read: Read) -> Shelved | None:
@@ -166,7 +173,13 @@ def _name_below(folder: str, path: bytes) -> str | None:
             starred.append(part)
         elif pattern != part:
             return None
-    return "/".join([*starred, *given[len(wanted) :]]) or (wanted[-1] if wanted else ".")
+    return "/".join([*starred, *given[len(wanted) :]]) or (wanted[-1] if wanted else "spec")
+
+
+def _free(name: str, path: str, taken: Container[str]) -> str:
+    """Return the first of a file's possible names that no other has."""
+    names = chain((name, path.rpartition("/")[0], path), (f"{path}~{number}" for number in count(2)))
+    return next(one for one in names if one and one not in taken)
 
 
 def _shown(path: bytes) -> str:

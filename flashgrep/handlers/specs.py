@@ -1,0 +1,349 @@
+"""Methods on specifications: listing them, their requirements, one scenario, searching and validating them."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NotRequired, TypeVar, cast
+
+from anyio.to_thread import run_sync
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.edit.read import read_all
+from flashgrep.embed import open_embedder
+from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
+from flashgrep.handlers.covering import Coverage, coverage_of
+from flashgrep.handlers.reading import ProjectParams
+from flashgrep.ingest.extract import extract
+from flashgrep.model import Document, Skipped, show_path
+from flashgrep.registry import Call, Handler, handler
+from flashgrep.search.exact import Answer
+from flashgrep.specs.model import Requirement, Scenario, Severity, Step
+from flashgrep.specs.search import Found, Kind, search
+from flashgrep.specs.shelf import (
+    Read,
+    Shelved,
+    SpecFile,
+    get_requirement,
+    get_spec_by_id,
+    parse_all_specs,
+    spec_files,
+)
+from flashgrep.specs.shelf import get_scenario as scenario_of
+from flashgrep.specs.validate import validate
+from flashgrep.workspace import Workspace
+
+MOST_BYTES = 1 << 20
+"""A specification is read by people; parsing this much takes about a second at worst."""
+THRESHOLD = 0.4
+LookT = TypeVar("LookT")
+SPEC_ID = "Id of a specification, as list_specs tells it; the path of its file will do."
+
+
+class SpecParams(ProjectParams):
+    """Which specification."""
+
+    spec_id: str = Field(min_length=1, description=SPEC_ID)
+
+
+class ScenarioParams(SpecParams):
+    """Which scenario."""
+
+    requirement: str = Field(min_length=1, description="Name of a requirement.")
+    scenario: str | None = Field(None, min_length=1, description="Name of a scenario of it; by default its first.")
+
+
+class SearchSpecsParams(ProjectParams):
+    """What to look for."""
+
+    query: str = Field(min_length=1, max_length=1000, description="What is looked for, in any words.")
+    limit: int = Field(10, ge=1, le=100, description="Most results to send back.")
+    threshold: float = Field(THRESHOLD, ge=0, le=1, description="Least score of a result.")
+
+
+class ValidateSpecsParams(ProjectParams):
+    """Which specifications."""
+
+    spec_id: str | None = Field(None, min_length=1, description=SPEC_ID + " Default: all.")
+
+
+class FilePlace(TypedDict):
+    """A file, its name also in base64 if it is not UTF-8."""
+
+    file_path: str
+    file_path_bytes: NotRequired[str]
+
+
+class SpecSummary(TypedDict):
+    """A specification in brief; `problem`: why its file cannot be read, or not whole."""
+
+    id: str
+    title: str
+    purpose: str
+    problem: NotRequired[str]
+
+
+class ListSpecsResult(TypedDict):
+    """All specifications, in the order of their folders and then of their ids."""
+
+    results: list[SpecSummary]
+
+
+class RequirementSummary(TypedDict):
+    """A requirement without the bodies of its scenarios; `operation`: what a delta file does with it."""
+
+    name: str
+    scenario_count: int
+    scenarios: list[str]
+    operation: NotRequired[str]
+    renamed_from: NotRequired[str]
+
+
+class SpecRequirementsResult(SpecSummary, FilePlace):
+    """A specification's requirements, in the order of its file."""
+
+    requirements: list[RequirementSummary]
+
+
+class StepShown(TypedDict):
+    """A clause of a scenario: `keyword` is GIVEN, WHEN, THEN, AND or BUT."""
+
+    keyword: str
+    text: str
+    line: int
+
+
+class ScenarioResult(FilePlace):
+    """A scenario, and the description of its requirement; `steps` are all its clauses in order, `notes` what else."""
+
+    spec_id: str
+    requirement: str
+    description: str
+    operation: NotRequired[str]
+    name: str
+    given: list[str]
+    when: str
+    then: list[str]
+    steps: list[StepShown]
+    notes: NotRequired[str]
+    start_line: int
+
+
+class SpecHit(FilePlace):
+    """A requirement that was found: by its own text, by a scenario of it, or by its specification's purpose."""
+
+    spec_id: str
+    requirement: str
+    scenario: NotRequired[str]
+    kind: Kind
+    score: float
+    snippet: str
+    start_line: int
+
+
+class SearchSpecsResult(TypedDict):
+    """Requirements, best first; scores are from 0 to 1."""
+
+    results: list[SpecHit]
+    coverage: Coverage
+
+
+class ProblemShown(FilePlace):
+    """What is wrong, and where; a warning leaves everything readable."""
+
+    spec_id: str
+    line: int
+    message: str
+    severity: Severity
+
+
+class ValidateSpecsResult(TypedDict):
+    """Whether all is well, warnings aside, how many files were looked at, and what is wrong with them."""
+
+    valid: bool
+    files: int
+    problems: list[ProblemShown]
+
+
+@handler("list_specs", title="List specifications", toolset="specs")
+async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsResult:
+    """List the project's specifications: id, title and purpose of each."""
+    workspace = await call.host.workspace(call, params.project)
+    specs = await _on_disk(workspace, parse_all_specs)
+    return {"results": [_summary(one) for one in specs]}
+
+
+@handler("get_spec_requirements", title="Requirements of a specification", toolset="specs")
+async def get_spec_requirements(call: Call[Catalogue], params: SpecParams) -> SpecRequirementsResult:
+    """Return a specification's requirements by name, each with the names of its scenarios and none of their bodies."""
+    workspace = await call.host.workspace(call, params.project)
+    found = await _on_disk(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
+    requirements = [_requirement(one) for one in found.spec.requirements]
+    return {**_summary(found), **_place(found.file), "requirements": requirements}
+
+
+@handler("get_scenario", title="Read a scenario", toolset="specs")
+async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> ScenarioResult:
+    """Return one scenario of a requirement in full, with the requirement's description."""
+    workspace = await call.host.workspace(call, params.project)
+    found = await _on_disk(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
+    requirement = get_requirement(found, params.requirement)
+    return _scenario(found, requirement, scenario_of(found, requirement, params.scenario))
+
+
+@handler("search_specs", title="Search specifications", toolset="specs")
+async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> SearchSpecsResult:
+    """Find requirements by meaning, over purposes, requirements and scenarios; needs the project's index."""
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh()
+    await _check_indexed(workspace)
+    specs = await _on_disk(workspace, parse_all_specs)
+    found, problem = await run_sync(_found, call, workspace, specs, params, abandon_on_cancel=True)
+    coverage = coverage_of(workspace, Answer(), fresh=fresh, started=started)
+    coverage["files_searched"] = len(specs)
+    if problem:
+        coverage["detail"] = problem
+    return {"results": [_hit(one) for one in found], "coverage": coverage}
+
+
+@handler("validate_specs", title="Validate specifications", toolset="specs")
+async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> ValidateSpecsResult:
+    """Tell what is malformed or missing in the project's specifications, by file and line."""
+    workspace = await call.host.workspace(call, params.project)
+    return await _on_disk(workspace, partial(_validated, spec_id=params.spec_id))
+
+
+HANDLERS: tuple[Handler, ...] = (list_specs, get_spec_requirements, get_scenario, search_specs, validate_specs)
+
+
+async def _on_disk(workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]) -> LookT:
+    """Look at the specifications as they are saved now."""
+    await workspace.refresh()
+
+    def run() -> LookT:
+        files = spec_files(workspace.paths(), workspace.options.spec_folders)
+        return look(files, partial(_read, workspace))
+
+    return await run_sync(run, abandon_on_cancel=True)
+
+
+def _read(workspace: Workspace, path: bytes) -> Document | Skipped:
+    try:
+        descriptor, status, _ = workspace.editor.root.open_file(path)
+    except (Forbidden, InvalidParams) as refused:
+        return Skipped("unreadable", refused.message)
+    try:
+        if status.st_size > MOST_BYTES:
+            return Skipped("too_large", f"{status.st_size} bytes, {MOST_BYTES} at most")
+        return extract(read_all(descriptor, status.st_size))
+    finally:
+        os.close(descriptor)
+
+
+async def _check_indexed(workspace: Workspace) -> None:
+    if await workspace.size() is None:
+        root, progress = show_path(workspace.root)["file_path"], workspace.progress
+        why = f" ({progress.detail})" if progress.detail else ""
+        raise Unavailable(
+            f"index not found: {root}{why}; index_codebase builds it",
+            path=root,
+            suggestion=f"call index_codebase with path {root}, then ask again",
+            stage=progress.stage,
+        )
+
+
+def _found(
+    call: Call[Catalogue], workspace: Workspace, specs: list[Shelved], params: SearchSpecsParams
+) -> tuple[list[Found], str]:
+    """Search by meaning or, where that cannot be had, by words alone; then the second value says why."""
+    ask = partial(
+        search, specs, params.query, vectors=workspace.spec_vectors, limit=params.limit, threshold=params.threshold
+    )
+    try:
+        return ask(embedder=open_embedder(call.host.settings, {})), ""
+    except ProviderUnavailable as problem:
+        return ask(embedder=None), f"searched by words alone: {problem.message}"
+
+
+def _validated(files: list[SpecFile], read: Read, spec_id: str | None) -> ValidateSpecsResult:
+    specs = parse_all_specs(files, read) if spec_id is None else [get_spec_by_id(files, read, spec_id)]
+    problems = [problem for one in specs for problem in _problems(one)]
+    valid = all(problem["severity"] != "error" for problem in problems)
+    return {"valid": valid, "files": len(specs), "problems": problems}
+
+
+def _problems(shelved: Shelved) -> Iterator[ProblemShown]:
+    told = [shelved.unreadable] if shelved.unreadable else []
+    found = [] if told and not shelved.spec.requirements else validate(shelved.spec)
+    for problem in [*told, *found]:
+        yield {
+            "spec_id": shelved.id,
+            **_place(shelved.file),
+            "line": problem.line,
+            "message": problem.message,
+            "severity": problem.severity,
+        }
+
+
+def _place(file: SpecFile) -> FilePlace:
+    return cast("FilePlace", show_path(file.path))
+
+
+def _summary(shelved: Shelved) -> SpecSummary:
+    summary: SpecSummary = {"id": shelved.id, "title": shelved.title, "purpose": shelved.spec.purpose or ""}
+    if shelved.unreadable is not None:
+        summary["problem"] = shelved.unreadable.message
+    return summary
+
+
+def _requirement(requirement: Requirement) -> RequirementSummary:
+    names = [scenario.name for scenario in requirement.scenarios]
+    summary: RequirementSummary = {"name": requirement.name, "scenario_count": len(names), "scenarios": names}
+    if requirement.operation is not None:
+        summary["operation"] = requirement.operation
+    if requirement.renamed_from is not None:
+        summary["renamed_from"] = requirement.renamed_from
+    return summary
+
+
+def _scenario(shelved: Shelved, requirement: Requirement, scenario: Scenario) -> ScenarioResult:
+    result: ScenarioResult = {
+        "spec_id": shelved.id,
+        "requirement": requirement.name,
+        "description": requirement.text,
+        "name": scenario.name,
+        "given": scenario.given,
+        "when": scenario.when,
+        "then": scenario.then,
+        "steps": [_step(step) for step in scenario.steps],
+        **_place(shelved.file),  # type: ignore[typeddict-item]  # it has no key but its own
+        "start_line": scenario.line,
+    }
+    if requirement.operation is not None:
+        result["operation"] = requirement.operation
+    if scenario.text:
+        result["notes"] = scenario.text
+    return result
+
+
+def _step(step: Step) -> StepShown:
+    return {"keyword": step.keyword, "text": step.text, "line": step.line}
+
+
+def _hit(found: Found) -> SpecHit:
+    passage = found.passage
+    hit: SpecHit = {
+        "spec_id": passage.spec.id,
+        "requirement": found.requirement.name if found.requirement else "",
+        "kind": passage.kind,
+        "score": found.score,
+        "snippet": found.snippet,
+        **_place(passage.spec.file),  # type: ignore[typeddict-item]  # it has no key but its own
+        "start_line": passage.line,
+    }
+    if passage.scenario is not None:
+        hit["scenario"] = passage.scenario.name
+    return hit
