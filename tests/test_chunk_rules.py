@@ -185,3 +185,32 @@ def test_a_table_of_another_version_of_the_text_only_makes_worse_cuts() -> None:
     assert b"".join(short[chunk.start : chunk.end] for chunk in chunks_of(short, "python", parsed)).count(
         b"compute"
     ) == short.count(b"compute")
+
+
+def test_statements_without_blank_lines_are_cut_at_the_least_indentation() -> None:
+    step = "    if ready(1):\n" + "        act(2)\n" * 40
+    text = "def work(queue):\n" + step * 12
+    assert all(part.startswith("    if ready(") for part in texts(text, cut("python", text))[1:])
+
+
+def test_a_text_in_quotes_is_not_cut_while_there_is_another_place() -> None:
+    step = "    run('''\n\n    select a, b, c from d\n\n    where e\n\n''')\n" + "    act(2)\n" * 20
+    text = "def work(queue):\n" + step * 30
+    assert all(part.count("'''") % 2 == 0 for part in texts(text, cut("python", text)))
+
+
+def test_a_heading_stays_with_its_text_and_a_fence_is_not_cut() -> None:
+    fence = "```\n" + "run this\n\n" * 40 + "```\n\n"
+    words = "Many words. " * 90 + "\n\n"
+    text = "".join(f"# Part {number}\n\n{words}{fence}{words}" for number in range(9))
+    parts = texts(text, chunks_of(text.encode(), "markdown", None))
+    assert all(part.count("```") % 2 == 0 for part in parts)
+    assert all("words" in part for part in parts if part.startswith("# "))
+
+
+def test_the_last_method_has_the_signature_of_the_class_that_closes_after_it() -> None:
+    body = "    int total = compute(1, 2, 3);\n" * 30
+    methods = "".join(f"  int n{number}() {{\n{body}  }}\n\n" for number in range(3))
+    text = f"namespace deep {{\nclass Auth {{\n{methods}}};\n}}\n"
+    last = cut("cpp", text)[-1]
+    assert (last.name, last.header) == ("deep.Auth.n2", "namespace deep\nclass Auth")

@@ -172,9 +172,9 @@ def _introduces(words: NDArray[np.uint32], language: str | None) -> NDArray[np.b
 
 
 def _within(offsets: Ints, spans: Ints) -> NDArray[np.bool_]:
-    """Return whether each offset is inside a span, its first byte apart."""
+    """Return whether each offset is inside a span, or at the quote that ends it."""
     if not len(spans):
         return np.zeros(len(offsets), np.bool_)
     before = np.searchsorted(spans[:, 0], offsets) - 1
-    inside: NDArray[np.bool_] = (before >= 0) & (spans[before, 1] > offsets)
+    inside: NDArray[np.bool_] = (before >= 0) & (spans[before, 1] >= offsets)
     return inside
