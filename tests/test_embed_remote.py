@@ -207,6 +207,13 @@ def test_lasting_trouble_is_given_up_after_all_attempts(api: Api) -> None:
     assert len(api.requests) == 4
 
 
+def test_questions_are_given_up_sooner_since_somebody_waits(api: Api) -> None:
+    api.next.extend([Reply(status=500)] * 9)
+    with pytest.raises(ProviderUnavailable):
+        embedder(api).embed_queries(["where"])
+    assert len(api.requests) == 2
+
+
 def test_waits_grow_up_to_their_bound(api: Api) -> None:
     api.next.extend([Reply(status=500)] * 9)
     start = time.monotonic()

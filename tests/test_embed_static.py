@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.embed.scale import Scale, unrelated
-from flashgrep.embed.static import MAX_CHARS, StaticEmbedder, load
+from flashgrep.embed.static import DATA, MAX_CHARS, StaticEmbedder, load
 from flashgrep.embed.tokens import REMEMBERED, Vocabulary
 from flashgrep.errors import ProviderUnavailable
 from tests.embed_models import DIMS, WORDS, write_model
@@ -239,3 +239,18 @@ def test_a_measured_scale_puts_one_unrelated_pair_in_ten_above_one_half() -> Non
     levels = np.array([Scale.measured(pairs).confidence(pair) for pair in pairs])
     assert np.mean(levels > 0.5) == pytest.approx(0.1, abs=0.002)
     assert np.mean(levels > 0.7) == pytest.approx(0.01, abs=0.002)
+
+
+def test_the_shipped_model_is_small_and_knows_what_belongs_together() -> None:
+    assert DATA.stat().st_size <= 12_000_000
+    model = load(DATA)
+    questions = ["parse the http response", "write a file to disk", "compute the checksum"]
+    texts = [
+        "def parse_response(raw: bytes) -> HttpResponse: ...",
+        "with open(path, 'w') as file: file.write(text)",
+        "static uint32_t crc32_checksum(const void *data) { }",
+    ]
+    found = model.embed_queries(questions) @ model.embed_code(texts).T
+    assert found.argmax(axis=1).tolist() == [0, 1, 2]
+    assert all(model.confidence(cosine) > 0.5 for cosine in found.diagonal())
+    assert list(model.scale.cosines) == sorted(model.scale.cosines)

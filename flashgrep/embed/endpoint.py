@@ -7,7 +7,7 @@ is sent is code and a key. Keys stand in no message. Blocking; made for threads.
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -26,6 +26,9 @@ LARGEST_ANSWER = 256 << 20
 PIECE = 1 << 16
 SHOWN = 200
 """Characters of the other side's own words in a message."""
+
+HURRIED = 2
+"""Tries while somebody waits for an answer that can be given without this endpoint."""
 
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 BUSY: Final = frozenset({408, 425, 429})
@@ -102,6 +105,10 @@ class Endpoint:
     def get(self, path: str) -> Any:
         """Return the JSON at a path; raises as ``post``."""
         return self._patiently("GET", path, None)
+
+    def hurried(self) -> Self:
+        """Return the same endpoint with the patience of somebody who waits."""
+        return replace(self, patience=replace(self.patience, attempts=min(HURRIED, self.patience.attempts)))
 
     def failure(self, problem: str) -> ProviderUnavailable:
         """Return the error that names this endpoint."""

@@ -122,7 +122,7 @@ def open_minilm(batch: int) -> LocalEmbedder:
         pooled: npt.NDArray[Any] = np.einsum("ntd,nt->nd", hidden, mask.astype(np.float32))
         return pooled
 
-    return LocalEmbedder(name="minilm:all-MiniLM-L6-v2-int8", dims=384, encode=encode, batch=batch or 16)
+    return LocalEmbedder(name="minilm:all-MiniLM-L6-v2-int8", dims=384, encode=encode, batch=batch or 4)
 
 
 def minilm_installed() -> bool:

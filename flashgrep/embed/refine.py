@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flashgrep.config import Settings
-from flashgrep.embed.endpoint import Endpoint, Home, Patience
+from flashgrep.embed.endpoint import HURRIED, Endpoint, Home, Patience
 from flashgrep.errors import ProviderUnavailable
 
 MOST_WORDS = 24
@@ -17,8 +17,6 @@ MOST_CHARS = 500
 
 TOLD = 20_000
 """Characters of question and prompt that a model is told."""
-
-ATTEMPTS = 2  # somebody waits for the answer, and there is one without a model
 
 INSTRUCTION = (
     "Rewrite the user's request as one short query for a search engine over source code. Keep identifiers, file names "
@@ -86,7 +84,7 @@ def open_refiner(settings: Settings, environ: Mapping[str, str]) -> Refiner:
     if section.provider == "none":
         return Refiner()
     home, model = CHATS[section.provider]
-    patience = Patience(timeout=section.timeout_seconds, attempts=ATTEMPTS)
+    patience = Patience(timeout=section.timeout_seconds, attempts=HURRIED)
     place = Endpoint.found(section.provider, home, section.url, environ, patience)
     return Refiner(endpoint=place, model=section.model or model)
 

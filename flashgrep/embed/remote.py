@@ -65,6 +65,7 @@ class RemoteEmbedder:
     dialect: Dialect
     model: str
     dims: int
+    """Width of a vector; 0: not known before ``probed``."""
     asked_dims: int = 0
     batch: int = 32
     max_chars: int = 6000
@@ -77,11 +78,11 @@ class RemoteEmbedder:
 
     def embed_code(self, texts: Sequence[str]) -> Vectors:
         """Return a row for each text; raises ProviderUnavailable."""
-        return self._embed(texts, "document")
+        return self._embed(texts, "document", self.endpoint)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return a row for each question; raises ProviderUnavailable."""
-        return self._embed(texts, "query")
+        return self._embed(texts, "query", self.endpoint.hurried())
 
     def confidence(self, similarity: float) -> float:
         """Map a cosine to 0-1; by assumption until ``with_scale``."""
@@ -93,32 +94,30 @@ class RemoteEmbedder:
 
     def probed(self) -> Self:
         """Return the same model with the width that it answers with; raises ProviderUnavailable."""
-        return replace(self, dims=self._ask(["def probe(): pass"], "document", 0).shape[1])
+        found = self._ask(["def probe(): pass"], "document", self.endpoint.hurried())
+        return replace(self, dims=found.shape[1])
 
-    def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
+    def _embed(self, texts: Sequence[str], role: Role, place: Endpoint) -> Vectors:
         before = prefix(self.model, role)
         rows = np.zeros((len(texts), self.dims), np.float32)
         for part in portions([text[: self.max_chars] for text in texts], self.batch, REQUEST_CHARS):
-            rows[list(part)] = self._ask([before + text for text in part.values()], role, self.dims)
+            rows[list(part)] = self._ask([before + text for text in part.values()], role, place)
         return rows
 
-    def _ask(self, texts: Sequence[str], role: Role, dims: int) -> Vectors:
-        answer = self.endpoint.post(self.dialect.path, self.dialect.body(Ask(self.model, texts, role, self.asked_dims)))
+    def _ask(self, texts: Sequence[str], role: Role, place: Endpoint) -> Vectors:
+        answer = place.post(self.dialect.path, self.dialect.body(Ask(self.model, texts, role, self.asked_dims)))
         try:
             rows = self.dialect.rows(answer)
             table = np.array([row for _, row in sorted(rows, key=lambda row: row[0])], np.float64)
         except (KeyError, TypeError, ValueError):
-            raise self.endpoint.failure("its answer has not the shape of embeddings") from None
-        if sorted(place for place, _ in rows) != list(range(len(texts))):
-            raise self.endpoint.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each")
-        return self._checked(table, dims)
-
-    def _checked(self, table: Any, dims: int) -> Vectors:
+            raise place.failure("its answer has not the shape of embeddings") from None
+        if sorted(index for index, _ in rows) != list(range(len(texts))):
+            raise place.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each")
         if table.ndim != 2 or not table.shape[1]:  # noqa: PLR2004 - a table has rows and columns
-            raise self.endpoint.failure("its answer has not the shape of embeddings")
-        wanted = self.asked_dims or dims or table.shape[1]
+            raise place.failure("its answer has not the shape of embeddings")
+        wanted = self.dims or table.shape[1]
         if table.shape[1] != wanted:
-            raise self.endpoint.failure(f"vectors of {table.shape[1]} numbers instead of {wanted}")
+            raise place.failure(f"vectors of {table.shape[1]} numbers instead of {wanted}")
         if not np.isfinite(table).all():
-            raise self.endpoint.failure("vectors with numbers that are not finite")
+            raise place.failure("vectors with numbers that are not finite")
         return unit(table)

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.config import Reranking, Settings
-from flashgrep.embed.endpoint import Endpoint, Home, Patience
+from flashgrep.embed.endpoint import HURRIED, Endpoint, Home, Patience
 from flashgrep.embed.local import fingerprint, library
 from flashgrep.errors import ProviderUnavailable
 
 MAX_CHARS = 4000  # of a text; rerankers read 512 to 8,192 tokens of question and text
-ATTEMPTS = 2  # somebody waits for the answer, and there is a ranking without a model
 
 Scores = npt.NDArray[np.float32]
 
@@ -155,7 +154,7 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
 
 def _over_http(section: Reranking, environ: Mapping[str, str]) -> HttpReranker:
     shape = SHAPES[section.provider]
-    patience = Patience(timeout=section.timeout_seconds, attempts=ATTEMPTS)
+    patience = Patience(timeout=section.timeout_seconds, attempts=HURRIED)
     place = Endpoint.found(section.provider, shape.home, section.url, environ, patience)
     return HttpReranker(endpoint=place, shape=shape, model=section.model or shape.model, top=section.top)
 

@@ -30,14 +30,14 @@ SLICE = 256  # texts counted together: their words take about 2 MB
 Weights = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StaticEmbedder:
     """The model of one data file. Threads may share it."""
 
-    vocabulary: Vocabulary
-    table: npt.NDArray[np.int8]
-    code_weights: Weights
-    query_weights: Weights
+    vocabulary: Vocabulary = field(repr=False)
+    table: npt.NDArray[np.int8] = field(repr=False)
+    code_weights: Weights = field(repr=False)
+    query_weights: Weights = field(repr=False)
     scale: Scale
     name: Final[str] = field(default="flashgrep-static-1")
     batch: Final[int] = SLICE
@@ -77,8 +77,10 @@ class StaticEmbedder:
         damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
         bounds = bags.bounds.tolist()
         for row, (start, end) in enumerate(pairwise(bounds)):
-            # Text by text: rows of one text stay in the processor's cache, those of a batch would not.
-            np.dot(damped[start:end], self.table.take(bags.words[start:end], axis=0).astype(np.float32), out=rows[row])
+            # Text by text: rows of one text stay in the processor's cache, those of a batch would not. And by einsum,
+            # since BLAS adds up in an order that depends on the processor and its cores.
+            chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
+            np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
 
 
 @cache
