@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 DEPTH: Final = 10
+BYTES_A_TOKEN: Final = 4
 
 
 class Figures(NamedTuple):
@@ -16,17 +17,16 @@ class Figures(NamedTuple):
     tokens: float
 
 
-def figures(ranking: Sequence[str], wanted: Collection[str], sizes: Sequence[int] = ()) -> Figures:
-    """Judge a ranking of distinct names, best first; ``sizes``: bytes read with each name, none for no tokens."""
+def figures(ranking: Sequence[str], wanted: Collection[str], read: int = 0) -> Figures:
+    """Judge a ranking of distinct names, best first; ``read``: bytes of answers up to the first wanted one."""
     places = [place for place, name in enumerate(ranking) if name in wanted]
     near = [place for place in places if place < DEPTH]
     ideal = sum(_gain(place) for place in range(min(DEPTH, len(wanted))))
-    read = sizes[: places[0] + 1] if places else sizes
     return Figures(
         ndcg=sum(map(_gain, near)) / ideal,
         reciprocal=1 / (places[0] + 1) if places else 0.0,
         recall=len(near) / len(wanted),
-        tokens=sum(read) / 4,
+        tokens=read / BYTES_A_TOKEN,
     )
 
 

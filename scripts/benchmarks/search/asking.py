@@ -5,8 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from benchmarks.search.packages import HERE
-
+HERE: Final = Path(__file__).parent
 KINDS: Final = ("semantic", "architecture", "symbol")
 
 

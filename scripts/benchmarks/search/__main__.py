@@ -1,0 +1,157 @@
+"""Measure how well search by meaning ranks: scripts/eval_search --help."""
+
+import argparse
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from benchmarks.search.asking import KINDS, Question, asked, faults
+from benchmarks.search.docstrings import Sides, measured, pool
+from benchmarks.search.metrics import Figures, mean
+from benchmarks.search.packages import Package, Unavailable, packages, unpacked
+from benchmarks.search.ranking import SIDES, Way, ablations, judged
+from flashgrep.embed.static import load
+
+Results = dict[str, dict[str, list[Figures]]]
+"""By repository and way, the figures of each question."""
+
+
+def main() -> int:
+    """Run as the command line says; return 1 where a question's target is missing."""
+    options = _options()
+    options.cache.mkdir(parents=True, exist_ok=True)
+    roots = dict(_roots(options))
+    if options.check:
+        return _check(roots)
+    saved: dict[str, Any] = {"questions": {}, "docstrings": {}}
+    if not options.docstrings:
+        results = anyio.run(_questions, roots, SIDES | (ablations() if options.ablate else {}))
+        saved["questions"] = _told(results)
+    if not options.only and not options.questions:
+        saved["docstrings"] = _docstrings(roots)
+    if options.save:
+        options.save.write_text(json.dumps(saved, indent=1))
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/eval_search", description=__doc__)
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
+    kept = Path(__file__).parents[2] / "bench-results" / f"{datetime.now(UTC):%Y-%m-%d-%H%M}-search.json"
+    parser.add_argument("--only", action="append", metavar="REPOSITORY", help="ask this repository alone; repeatable")
+    parser.add_argument("--questions", action="store_true", help="leave out documentation sought in functions")
+    parser.add_argument("--docstrings", action="store_true", help="leave out the questions")
+    parser.add_argument("--ablate", action="store_true", help="rank again with each rule switched off")
+    parser.add_argument("--check", action="store_true", help="only see whether what the questions aim at is there")
+    parser.add_argument("--save", nargs="?", type=Path, const=kept, help="keep the figures as JSON (usual: %(const)s)")
+    parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
+    return parser.parse_args()
+
+
+def _roots(options: argparse.Namespace) -> Iterator[tuple[Package, Path]]:
+    """Yield the packages that are asked for and to be had."""
+    for package in packages():
+        wanted = not options.only or package.repository in options.only
+        if wanted and (package.use != "docstrings" or not (options.only or options.check or options.questions)):
+            try:
+                yield package, unpacked(package, options.cache)
+            except Unavailable as error:
+                print(f"left out: {error}", file=sys.stderr)
+
+
+def _check(roots: Mapping[Package, Path]) -> int:
+    questions = asked()
+    found = [
+        f"{package.repository}: {fault}"
+        for package, root in roots.items()
+        for question in questions.get(package.repository, [])
+        for fault in faults(question, root)
+    ]
+    print("\n".join(found) or f"{sum(map(len, questions.values()))} questions: every target is there")
+    return int(bool(found))
+
+
+# Questions
+
+
+async def _questions(roots: Mapping[Package, Path], ways: Mapping[str, Way]) -> Results:
+    questions = asked()
+    results: Results = {}
+    for package, root in roots.items():
+        if package.repository in questions:
+            results[package.repository] = await judged(root, questions[package.repository], ways)
+            print(_row(package.repository, mean(results[package.repository]["hybrid"])), flush=True)
+    return results
+
+
+def _told(results: Results) -> dict[str, Any]:
+    """Print the tables, and return what they say."""
+    ways = list(next(iter(results.values())))
+    print("\nNDCG@10 by repository: " + ", ".join(ways[: len(SIDES)]))
+    for repository, found in results.items():
+        print(f"  {repository:16}" + "".join(f"{mean(found[way]).ndcg:8.3f}" for way in ways[: len(SIDES)]))
+    lost = [name for name, found in results.items() if _ndcg(found, "model, no rules") < _ndcg(found, "BM25, no rules")]
+    print(f"the model alone is worse than BM25 alone on: {', '.join(lost) or 'none'}")
+    print("\nBy kind of question, hybrid")
+    kinds = {kind: [figures for _, figures in _of_kind(results, kind)] for kind in KINDS}
+    for kind, found in kinds.items():
+        if found:
+            print(_row(f"{kind} ({len(found)})", mean(found)))
+    print("\nAll questions")
+    table = {way: mean([one for found in results.values() for one in found[way]]) for way in ways}
+    for way, figures in table.items():
+        print(_row(way, figures) + f"  {figures.ndcg - table['hybrid'].ndcg:+.3f}")
+    repositories = {name: {way: mean(rows)._asdict() for way, rows in found.items()} for name, found in results.items()}
+    return {"all": {way: figures._asdict() for way, figures in table.items()}, "repositories": repositories}
+
+
+def _of_kind(results: Results, kind: str) -> Iterator[tuple[Question, Figures]]:
+    questions = asked()
+    for repository, found in results.items():
+        for question, figures in zip(questions[repository], found["hybrid"], strict=True):
+            if question.kind == kind:
+                yield question, figures
+
+
+def _ndcg(found: Mapping[str, Sequence[Figures]], way: str) -> float:
+    return mean(found[way]).ndcg
+
+
+def _row(name: str, figures: Figures) -> str:
+    ndcg, reciprocal, recall, tokens = figures
+    return f"  {name:34} NDCG@10 {ndcg:.3f}  MRR {reciprocal:.3f}  recall@10 {recall:.3f}  tokens {tokens:7.0f}"
+
+
+# Documentation
+
+
+def _docstrings(roots: Mapping[Package, Path]) -> dict[str, Any]:
+    pools: dict[str, list[tuple[Package, Path]]] = defaultdict(list)
+    for package, root in roots.items():
+        if package.use != "questions":
+            pools[package.language].append((package, root))
+    print("\nDocumentation sought in functions, NDCG@10: functions, queries, BM25 alone, the model alone, hybrid")
+    found = {language: measured(pool(rows), load()) for language, rows in pools.items()}
+    for language, sides in found.items():
+        print(f"  {language:12}{_sides(sides)}")
+    alone = [(sides.words.ndcg, sides.meaning.ndcg, sides.hybrid.ndcg) for sides in found.values()]
+    means = [sum(column) / len(column) for column in zip(*alone, strict=True)]
+    print(f"  {'mean':12}{'':14}" + "".join(f"{value:8.3f}" for value in means))
+    return {language: sides._asdict() for language, sides in found.items()}
+
+
+def _sides(sides: Sides) -> str:
+    return (
+        f"{sides.functions:7}{sides.queries:7}{sides.words.ndcg:8.3f}{sides.meaning.ndcg:8.3f}{sides.hybrid.ndcg:8.3f}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Documentation sought in functions: the first sentence of a function's comment is to find its code."""
+
+import random
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from flashgrep.search.rules import RULES
+
+from benchmarks.search.functions import Function, functions
+from benchmarks.search.metrics import Figures, figures, mean
+from benchmarks.search.packages import Package
+from flashgrep.embed import Embedder
+from flashgrep.index.words import match_any, words_of
+
+MOST_FUNCTIONS: Final = 3_000
+"""Functions of a language that are searched, drawn with a fixed seed."""
+MOST_QUERIES: Final = 400
+CANDIDATES: Final = 100
+
+
+class Sides(NamedTuple):
+    """What each side makes of one pool."""
+
+    functions: int
+    queries: int
+    words: Figures
+    meaning: Figures
+    hybrid: Figures
+
+
+def pool(packages: Iterable[tuple[Package, Path]]) -> list[Function]:
+    """Return some functions of packages of one language, each told apart by its place."""
+    found = [
+        function._replace(path=f"{package.repository}/{function.path}:{number}")
+        for package, root in packages
+        for number, function in enumerate(functions(root, package.language))
+    ]
+    random.Random(5).shuffle(found)  # noqa: S311 - a sample, the same every time
+    return found[:MOST_FUNCTIONS]
+
+
+def measured(found: Sequence[Function], embedder: Embedder) -> Sides:
+    """Return the figures of BM25 alone, the model alone, and both mixed by the weight that questions in words have."""
+    asked = list(_asked(found))
+    vectors = embedder.embed_code([function.code for function in found])
+    questions = embedder.embed_queries([function.sentence for function in asked])
+    index = _Words(found)
+    sides: dict[str, list[Figures]] = defaultdict(list)
+    for function, question in zip(asked, questions, strict=True):
+        words, similar = index.scores(function.sentence), vectors @ question
+        near = np.argsort(-similar, kind="stable")[:CANDIDATES].tolist()
+        meaning = {found[at].path: max(0.0, float(similar[at])) for at in near}
+        for side, scores in (("words", words), ("meaning", meaning), ("hybrid", mixed(words, meaning))):
+            ranking = sorted(scores, key=lambda path, scores=scores: (-scores[path], path))  # type: ignore[misc] # bound now
+            sides[side].append(figures(ranking, [function.path]))
+    return Sides(len(found), len(asked), mean(sides["words"]), mean(sides["meaning"]), mean(sides["hybrid"]))
+
+
+def mixed(words: dict[str, float], meaning: dict[str, float]) -> dict[str, float]:
+    """Return both sides, each divided by its maximum, mixed."""
+    weight = RULES.semantic_weight
+    most_words, most_meaning = max(words.values(), default=0) or 1.0, max(meaning.values(), default=0) or 1.0
+    return {
+        path: (1 - weight) * words.get(path, 0) / most_words + weight * meaning.get(path, 0) / most_meaning
+        for path in words | meaning
+    }
+
+
+def _asked(found: Sequence[Function]) -> Iterator[Function]:
+    """Yield functions with a sentence that no other has, without their own name where it opens the sentence."""
+    plain = [function._replace(sentence=_unnamed(function)) for function in found if function.sentence]
+    counts = Counter(function.sentence for function in plain)
+    alone = (function for function in plain if counts[function.sentence] == 1)
+    yield from list(alone)[:MOST_QUERIES]
+
+
+def _unnamed(function: Function) -> str:
+    return re.sub(rf"^{re.escape(function.name)}(?:\(\))?\s+", "", function.sentence)
+
+
+class _Words:
+    """BM25 over the words of functions."""
+
+    def __init__(self, found: Sequence[Function]) -> None:
+        self._paths = [function.path for function in found]
+        self._index = sqlite3.connect(":memory:")
+        self._index.execute("CREATE VIRTUAL TABLE word USING fts5(body, tokenize='ascii')")
+        rows = ((at, words_of(function.code.encode())) for at, function in enumerate(found))
+        self._index.executemany("INSERT INTO word (rowid, body) VALUES (?, ?)", rows)
+
+    def scores(self, sentence: str) -> dict[str, float]:
+        query = "SELECT rowid, -rank FROM word WHERE word MATCH ? ORDER BY rank LIMIT ?"
+        match = match_any(sentence)
+        found = self._index.execute(query, [match, CANDIDATES]).fetchall() if match else []
+        return {self._paths[at]: score for at, score in found}

@@ -1,0 +1,97 @@
+"""Questions asked of a repository as the daemon would ask them: a workspace in process, the real index and rules."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import anyio
+from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
+from flashgrep.search.rules import RULES, Rules
+
+from benchmarks.search.asking import Question
+from benchmarks.search.metrics import Figures, distinct, figures
+from flashgrep.workspace import Workspace, WorkspaceOptions
+
+RESULTS: Final = 60
+"""Results asked for: ten files at least, several chunks each."""
+INDEX_SECONDS: Final = 600.0
+
+
+class Way(NamedTuple):
+    """A way of ranking: the rules, and the share of similarity if it is not left to them."""
+
+    rules: Rules
+    semantic_weight: float | None
+
+
+OFF: Final[dict[str, dict[str, float]]] = {
+    "semantic weight by kind": {"symbol_weight": RULES.semantic_weight, "path_weight": RULES.semantic_weight},
+    "the name asked for": {"defined": 0.0},
+    "name cover": {"name_cover": 0.0},
+    "path cover": {"path_cover": 0.0},
+    "coherence of a file": {"coherence": 0.0},
+    "further chunks count less": {"repeated": 1.0},
+    "tests": {"test": 1.0},
+    "generated": {"generated": 1.0},
+    "vendored": {"vendored": 1.0},
+    "type stubs": {"stub": 1.0},
+    "files that re-export": {"re_export": 1.0},
+    "columns of words": {"path_words": 1.0, "name_words": 1.0},
+}
+"""What makes each rule do nothing."""
+PLAIN: Final = RULES.__class__(**{name: value for change in OFF.values() for name, value in change.items()})  # type: ignore[arg-type] # only floats are changed
+SIDES: Final[dict[str, Way]] = {
+    "hybrid": Way(RULES, None),
+    "words": Way(RULES, 0.0),
+    "meaning": Way(RULES, 1.0),
+    "hybrid, no rules": Way(PLAIN, None),
+    "BM25, no rules": Way(PLAIN, 0.0),
+    "model, no rules": Way(PLAIN, 1.0),
+}
+"""The sides, with the ranking rules and without."""
+
+
+def ablations() -> dict[str, Way]:
+    """Return the ways that lack one rule each."""
+    return {f"without {name}": Way(replace(RULES, **change), None) for name, change in OFF.items()}  # type: ignore[arg-type] # as PLAIN
+
+
+async def judged(root: Path, questions: Sequence[Question], ways: Mapping[str, Way]) -> dict[str, list[Figures]]:
+    """Return, for each way, the figures of every question."""
+    found: dict[str, list[Figures]] = {}
+    async with _opened(root) as workspace:
+        for name, way in ways.items():
+            answers = [await _answer(workspace, question, way) for question in questions]
+            found[name] = [_figures(answer, question) for answer, question in zip(answers, questions, strict=True)]
+    return found
+
+
+async def _answer(workspace: Workspace, question: Question, way: Way) -> MeaningAnswer:
+    asked = MeaningQuestion(text=question.text, limit=RESULTS, rules=way.rules, semantic_weight=way.semantic_weight)
+    return await workspace.by_meaning(asked)
+
+
+def _figures(answer: MeaningAnswer, question: Question) -> Figures:
+    paths = [os.fsdecode(piece.path) for piece in answer.results]
+    first = next((at for at, path in enumerate(paths) if path in question.files), len(paths))
+    read = sum(len(piece.text.encode()) for piece in answer.results[: first + 1])
+    return figures(distinct(paths), question.files, read)
+
+
+@asynccontextmanager
+async def _opened(root: Path) -> AsyncIterator[Workspace]:
+    """Open a repository and wait until it has its vectors."""
+    options = WorkspaceOptions(fallback_state=root.parent / f"{root.name}-state")
+    async with anyio.create_task_group() as tasks:
+        workspace = Workspace(root.name, os.fsencode(root), options)
+        await workspace.open(tasks)
+        try:
+            with anyio.fail_after(INDEX_SECONDS):
+                await workspace.wait_meant()
+            yield workspace
+        finally:
+            await workspace.close()
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,74 @@
+"""The questions and the extraction of documented functions, without any download."""
+
+from pathlib import Path
+
+from scripts.benchmarks.search.asking import KINDS, Question, Target, asked, faults
+from scripts.benchmarks.search.functions import Function, functions
+
+
+def only(tmp_path: Path, name: str, text: str, language: str) -> Function:
+    (tmp_path / name).write_text(text)
+    found = list(functions(tmp_path, language))
+    assert len(found) == 1
+    return found[0]
+
+
+def test_every_repository_has_questions_of_every_kind_with_one_to_four_answers() -> None:
+    questions = asked()
+    assert len(questions) >= 12
+    for rows in questions.values():
+        assert {question.kind for question in rows} == set(KINDS)
+        assert all(1 <= len(question.targets) <= 4 for question in rows)
+        assert len({question.text for question in rows}) == len(rows)
+    assert sum(map(len, questions.values())) >= 150
+
+
+def test_a_question_whose_file_or_name_is_missing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def run(): ...\n")
+    there = Question("one", "what runs", "semantic", (Target("a.py", "run"),))
+    assert faults(there, tmp_path) == []
+    gone = there._replace(targets=(Target("a.py", "ru"), Target("b.py", "")), kind="other")
+    assert faults(gone, tmp_path) == [
+        "what runs: no kind other",
+        "a.py: ru does not stand there",
+        "b.py: no such file",
+    ]
+
+
+def test_a_docstring_is_asked_and_stands_in_no_function(tmp_path: Path) -> None:
+    text = (
+        'def outer(path):\n    """Open a file and count its lines.\n\n    Raises nothing.\n    """\n'
+        "    with open(path) as file:\n        return len(list(file))\n"
+    )
+    found = only(tmp_path, "a.py", text, "python")
+    assert found.sentence == "Open a file and count its lines"
+    assert found.code == "def outer(path):\n    with open(path) as file:\n        return len(list(file))"
+
+
+def test_a_comment_above_a_function_is_asked_up_to_its_tags(tmp_path: Path) -> None:
+    text = (
+        "/**\n * Joins two {@link Path paths} with a slash. More is said here.\n * @param {string} a\n */\n"
+        "function join (a, b) {\n  const c = a\n  return c + '/' + b\n}\n"
+    )
+    found = only(tmp_path, "a.js", text, "javascript")
+    assert found.sentence == "Joins two Path paths with a slash"
+    assert "Joins" not in found.code
+    assert found.code.startswith("function join")
+
+
+def test_an_attribute_between_comment_and_function_is_looked_past(tmp_path: Path) -> None:
+    text = (
+        "/// Returns the larger of both given numbers.\n#[inline]\nfn larger(a: u8, b: u8) -> u8 {\n    a.max(b)\n}\n"
+    )
+    assert only(tmp_path, "a.rs", text, "rust").sentence == "Returns the larger of both given numbers"
+
+
+def test_what_is_too_short_to_ask_is_kept_to_be_searched_only(tmp_path: Path) -> None:
+    text = "// Adds.\nfunc add(a int, b int) int {\n\tc := a\n\treturn c + b\n}\n"
+    assert not only(tmp_path, "a.go", text, "go").sentence
+
+
+def test_functions_of_tests_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "a.py").write_text("def helper():\n    one = 1\n    return one\n")
+    assert list(functions(tmp_path, "python")) == []
