@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -41,8 +41,15 @@ class Catalogue:
     """Projects by name and root; opens them when first asked for."""
 
     def __init__(
-        self, *, state_dir: Path, settings: Settings, settings_for: Callable[[Path], Settings] | None = None
+        self,
+        *,
+        state_dir: Path,
+        settings: Settings,
+        settings_for: Callable[[Path], Settings] | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
+        """Make a catalogue; ``environ`` holds the keys of embedding providers."""
+        self.environ = environ or {}
         self.settings = settings
         self._settings_for = settings_for or (lambda _root: settings)
         self._state_dir = state_dir
@@ -144,6 +151,8 @@ class Catalogue:
             workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
             read_only=settings.read_only,
             spec_folders=tuple(settings.specs.folders),
+            embedding=settings.embedding.model_dump_json(),
+            environ=self.environ,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
         workspace = Workspace(name, os.fsencode(root), options, self._sieve)

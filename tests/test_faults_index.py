@@ -119,7 +119,7 @@ def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage) 
         some_tree(root, rng)
         async with opened(root) as workspace:
             await indexed(workspace)
-            await workspace._drop_child()
+            await workspace.keeper.close()
             damage(index_of(root), rng)
             await agree(workspace, root)
             for turn in range(3):
@@ -193,7 +193,7 @@ def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards() -
             await agree(workspace, root)
             await indexed(workspace)
             assert workspace._reader is not None
-            await workspace._drop_child()
+            await workspace.keeper.close()
 
     run(body)
 
@@ -238,7 +238,7 @@ def test_files_that_change_while_they_are_indexed_are_found_as_they_are() -> Non
             with changing(root, 5):
                 for _ in range(3):
                     await workspace.refresh()
-                    await workspace._idle.wait()
+                    await workspace.keeper.pause()
             await agree(workspace, root)
             await indexed(workspace)
             await agree(workspace, root)

@@ -116,8 +116,8 @@ def _print_lines(root: str) -> Any:
 
 
 def _told(state: Any) -> str:
-    if state["stage"] == "words":
-        return f"{state['words_left']:,} texts left"
+    if state["stage"] in state["left"]:
+        return f"{state['left'][state['stage']]:,} texts left"
     if not state["files_total"]:
         return "…"
     eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"

@@ -59,7 +59,7 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
     log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
     _raise_descriptor_limit()
     _bound_crash_log(Path(places.crash_log))
-    anyio.run(Daemon(places, settings, log, _cli, settings_for).run, lambda: tell("ready"))
+    anyio.run(Daemon(places, settings, log, _cli, settings_for, environ).run, lambda: tell("ready"))
 
 
 async def _cli(context: RequestContext, params: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.workspace import Workspace
 
 KIB = 1024
-PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "words_left")
+PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "left", "problem")
 
 
 @dataclass(slots=True)

@@ -7,11 +7,15 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
      "forget": [path, …]}                                      forget these: they are not ours any more
     {"op": "words"}                                            store the words of some texts that have none yet
     {"op": "symbols"}                                          store the symbols of some texts that have none yet
+    {"op": "chunks"}                                           store the chunks of some parsed texts that have none yet
+    {"op": "vectors", "embedding": "{…}"}                      store the vectors of some texts that have none yet
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
     → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
     → {"event": "worded", "left": 9}
     → {"event": "parsed", "left": 9}
+    → {"event": "chunked", "left": 9}
+    → {"event": "embedded", "left": 9, "problem": ""}          problem: why the embedder does not answer
     → {"event": "merged", "segments": 1}
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
@@ -19,21 +23,18 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
 import os
 import sqlite3
 import sys
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
+from flashgrep.daemon.meaning import Meaning
 from flashgrep.daemon.parsing import Parsers
-from flashgrep.daemon.prepare import Prepared, Worded, prepare, words
-from flashgrep.errors import Busy
+from flashgrep.daemon.prepare import Prepared, prepare, words
+from flashgrep.daemon.workers import Workers
+from flashgrep.errors import Busy, ProviderUnavailable
 from flashgrep.index import schema
 from flashgrep.index.writer import Writer
 
@@ -82,12 +83,13 @@ class Indexer:
         self._job = job
         self._out = out
         self._writer = Writer(job.index)
-        self._pool: ProcessPoolExecutor | None = None
+        self._workers = Workers(job.workers)
         self._parsers: Parsers | None = None
+        self._meaning = Meaning(job.root, job.index, job.max_size, self._writer, self._workers)
 
     def close(self) -> None:
         """Stop the workers and close the index."""
-        self._stop_pool()
+        self._workers.stop()
         self._stop_parsers()
         self._writer.close()
 
@@ -100,6 +102,11 @@ class Indexer:
             self._words()
         elif command["op"] == "symbols":
             self._symbols()
+        elif command["op"] == "chunks":
+            self._stop_parsers()
+            self._tell("chunked", left=self._meaning.chunks())
+        elif command["op"] == "vectors":
+            self._vectors(command["embedding"])
         else:
             self._merge()
 
@@ -116,35 +123,10 @@ class Indexer:
             self._store(batch, prepared, last=at == len(parts) - 1)
 
     def _prepared(self, parts: Sequence[Sequence[bytes]], *, big: bool) -> Iterator[Prepared]:
-        """Yield the batches read, in order, at most one ahead of each worker so that memory stays bounded."""
-        waiting: list[tuple[Sequence[bytes], Future[Prepared] | None]] = []
-        for part in parts:
-            waiting.append((part, self._submit(part) if big else None))
-            if len(waiting) > self._job.workers:
-                yield self._result(*waiting.pop(0))
-        for part, future in waiting:
-            yield self._result(part, future)
-
-    def _arguments(self, part: Sequence[bytes]) -> tuple[Any, ...]:
+        """Yield the batches read, in order."""
         job = self._job
-        return job.root, part, self._writer.reserve(len(part)), job.index, job.max_size
-
-    def _submit(self, part: Sequence[bytes]) -> Future[Prepared]:
-        return self._pooled().submit(prepare, *self._arguments(part))
-
-    def _result(self, part: Sequence[bytes], future: Future[Prepared] | None) -> Prepared:
-        """Return a batch; one whose worker died (of memory, most likely) is done here."""
-        if future is not None:
-            try:
-                return future.result()
-            except BrokenProcessPool:
-                self._stop_pool()
-        return prepare(*self._arguments(part))
-
-    def _stop_pool(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+        calls = ((job.root, part, self._writer.reserve(len(part)), job.index, job.max_size) for part in parts)
+        return self._workers.each(prepare, calls, spread=big)
 
     def _store(self, batch: int, prepared: Prepared, *, last: bool) -> None:
         generation, rows = self._writer.put(
@@ -162,7 +144,7 @@ class Indexer:
 
     def _symbols(self) -> None:
         """Parse about two seconds' worth of texts."""
-        self._stop_pool()
+        self._workers.stop()
         if self._parsers is None:
             self._parsers = Parsers(self._job.root, self._job.max_size, self._job.workers)
         texts = self._writer.unparsed(PARSE_ROUND)
@@ -180,46 +162,32 @@ class Indexer:
             self._parsers = None
 
     def _merge(self) -> None:
-        self._stop_pool()
+        self._workers.stop()
         segments = self._writer.segments()
         if len(segments) > MOST_SEGMENTS:
             self._writer.merge(segments)
         self._tell("merged", segments=len(self._writer.segments()))
 
     def _words(self) -> None:
-        for texts, future in self._worded():
-            result = self._worded_result(texts, future)
-            self._writer.put_words(result.rows, result.passed)
+        spread = self._workers.running or self._writer.wordless_count() > WORD_BATCH
+        for rows in self._workers.each(words, self._wordless(), spread=spread):
+            self._writer.put_words(rows)
         self._tell("worded", left=self._writer.wordless_count())
 
-    def _worded(self) -> Iterator[tuple[Texts, Future[Worded] | None]]:
-        waiting: list[tuple[Texts, Future[Worded] | None]] = []
+    def _wordless(self) -> Iterator[tuple[bytes, Texts, int]]:
         after = 0
         for _ in range(WORD_ROUND):
             texts = self._writer.wordless(WORD_BATCH, WORD_BYTES, after)
             if not texts:
-                break
+                return
             after = texts[-1][0]
-            many = self._pool is not None or len(texts) == WORD_BATCH
-            future = self._pooled().submit(words, self._job.root, texts, self._job.max_size) if many else None
-            waiting.append((texts, future))
-            if len(waiting) > self._job.workers + 1:
-                yield waiting.pop(0)
-        yield from waiting
+            yield self._job.root, texts, self._job.max_size
 
-    def _pooled(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            spawn = get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._job.workers, mp_context=spawn, initializer=_end_with_parent)
-        return self._pool
-
-    def _worded_result(self, texts: Texts, future: Future[Worded] | None) -> Worded:
-        if future is not None:
-            try:
-                return future.result()
-            except BrokenProcessPool:
-                self._stop_pool()
-        return words(self._job.root, texts, self._job.max_size)
+    def _vectors(self, embedding: str) -> None:
+        try:
+            self._tell("embedded", left=self._meaning.vectors(embedding), problem="")
+        except ProviderUnavailable as error:
+            self._tell("embedded", left=-1, problem=str(error))
 
 
 def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
@@ -233,18 +201,6 @@ def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
         part.append(path)
         weight += size
     yield part
-
-
-def _end_with_parent() -> None:
-    """Have this worker end when the indexer is killed: it would wait for work for ever."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_wait_and_end, args=[parent.sentinel], daemon=True).start()
-
-
-def _wait_and_end(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)
 
 
 def main() -> None:

@@ -108,22 +108,15 @@ class _Known:
             self._connection.close()
 
 
-class Worded(NamedTuple):
-    """The words of a batch of texts, and the numbers of those whose file has changed meanwhile."""
+def words(root: bytes, texts: Sequence[tuple[int, bytes, bytes]], max_size: int) -> list[tuple[int, str, str]]:
+    """Read texts, given as (number, content hash, path); return (number, words of the path, of the text).
 
-    rows: list[tuple[int, str, str]]
-    passed: list[int]
-
-
-def words(root: bytes, texts: Sequence[tuple[int, bytes, bytes]], max_size: int) -> Worded:
-    """Read texts, given as (number, content hash, path), and return their words."""
+    One whose file has changed meanwhile is left out: it may come back, and be without words then.
+    """
     give_back()
     rows: list[tuple[int, str, str]] = []
-    passed: list[int] = []
     for blob, text_hash, path in texts:
         data = read_text(root, path, text_hash, max_size)
-        if data is None:
-            passed.append(blob)
-        else:
+        if data is not None:
             rows.append((blob, words_of(path), words_of(data)))
-    return Worded(rows, passed)
+    return rows

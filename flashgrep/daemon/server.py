@@ -4,7 +4,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +49,8 @@ class Daemon:
     """Answers ``$/cli``; the command line stands above the daemon and is handed in."""
     settings_for: Callable[[Path], Settings]
     """Settings with those of the project at a root merged in."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Holds the keys of embedding providers."""
     started: float = field(default_factory=time.time)
 
     async def run(self, ready: Callable[[], None]) -> None:
@@ -90,7 +92,9 @@ class Daemon:
             tasks.start_soon(wires.offer_project, root)
             return self.settings_for(root)
 
-        return Catalogue(state_dir=Path(self.places.state), settings=self.settings, settings_for=settings_for)
+        return Catalogue(
+            state_dir=Path(self.places.state), settings=self.settings, settings_for=settings_for, environ=self.environ
+        )
 
     def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> Web:
         mcp = self.settings.mcp

@@ -124,6 +124,7 @@ class StatsResult(TypedDict):
     files_pending: int
     files_skipped: dict[str, int]
     indexing: dict[str, Any]
+    problem: str
     watching: bool
     watch_problem: str
     projects: list[str]
@@ -140,7 +141,7 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
         "project": workspace.name,
         "root": str(workspace.path).encode("utf-8", "replace").decode(),
         "total_files": workspace.tree.count(),
-        "total_chunks": size.words if size else 0,
+        "total_chunks": size.chunks if size else 0,
         "total_lines": size.lines if size else 0,
         "index_size_bytes": size.file_bytes if size else 0,
         "gram_bytes": size.gram_bytes if size else 0,
@@ -156,10 +157,10 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
             "files_total": progress.files_total,
             "bytes_done": progress.bytes_done,
             "bytes_total": progress.bytes_total,
-            "words_left": progress.words_left,
-            "symbols_left": progress.symbols_left,
+            "texts_left": progress.left,
             "eta_seconds": progress.eta_seconds(),
         },
+        "problem": progress.problem,
         "watching": facts["watching"],
         "watch_problem": facts["watch_problem"],
         "projects": [info.name for info in call.host.projects()],

@@ -5,11 +5,12 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index import schema, symbols
+from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import DamagedBlock, OpenBlock, decode, open_block
 from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
@@ -133,10 +134,20 @@ class Reader:
                 [match, limit],
             ).fetchall()
 
-    def unparsed(self) -> int:
-        """Return how many texts have no symbols stored yet."""
+    def done(self, embedding: str) -> set[Literal["symbols", "chunks", "vectors"]]:
+        """Return which late stages have reached every text, vectors with these settings of the embedder."""
         with self.snapshot() as connection:
-            return symbols.unparsed_count(connection)
+            left: dict[Literal["symbols", "chunks", "vectors"], int] = {
+                "symbols": symbols.unparsed_count(connection),
+                "chunks": chunks.unchunked_count(connection),
+                "vectors": chunks.unembedded_with(connection, embedding),
+            }
+        found = set()
+        for stage, texts in left.items():
+            if texts:
+                break
+            found.add(stage)
+        return found
 
     def size(self) -> IndexSize:
         """Return what the index holds now."""
@@ -145,10 +156,13 @@ class Reader:
             files, blobs = one("SELECT count(*), count(DISTINCT blob) FROM path WHERE skip = ''").fetchone()
             lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]
             words = one("SELECT count(*) FROM blob WHERE stage >= 1").fetchone()[0]
+            pieces = chunks.total(connection)
             segments, gram_bytes = one("SELECT count(*), total(bytes) FROM segment").fetchone()
             generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
-        return IndexSize(files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size)
+        return IndexSize(
+            files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size, pieces
+        )
 
 
 def _identity(file: Path) -> tuple[tuple[int, int] | None, ...]:

@@ -34,3 +34,4 @@ class IndexSize(NamedTuple):
     generation: int
     gram_bytes: int
     file_bytes: int
+    chunks: int

@@ -6,9 +6,10 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from flashgrep.index import chunks, symbols
 from flashgrep.index.rows import SegmentRow
 
-FORMAT = 2  # 2: a gram for letters that fold to ASCII; 1: first
+FORMAT = 3  # 3: chunks, segments without a count of pairs; 2: a gram for letters that fold to ASCII; 1: first
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
 
@@ -46,7 +47,6 @@ CREATE TABLE segment (
     id INTEGER PRIMARY KEY,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
-    pairs INTEGER NOT NULL,
     bytes INTEGER NOT NULL
 );
 CREATE TABLE gram_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
@@ -151,6 +151,8 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
         connection.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
         connection.execute("INSERT INTO meta VALUES ('next_blob', 1), ('next_segment', 1), ('generation', 0)")
+        symbols.create(connection)
+        chunks.create(connection)
         seal_segments(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 

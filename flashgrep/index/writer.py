@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashgrep.index import schema, symbols
+from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.postings import LAST_GRAM, Block, DamagedBlock, OpenBlock, Pairs, decode_pairs, encode, open_block
 from flashgrep.index.rows import FileRow, SegmentRow
 from flashgrep.index.schema import Damaged
@@ -44,14 +44,14 @@ class Writer:
 
     def __init__(self, file: Path) -> None:
         self.connection = schema.connect(file, writer=True)
-        symbols.create(self.connection)
 
     def close(self) -> None:
         """Close the database, folding its log back into the file."""
         self.connection.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run a block in one transaction: all of it is kept, or none."""
         try:
             with schema.transaction(self.connection):
                 yield self.connection
@@ -64,7 +64,7 @@ class Writer:
 
     def reserve(self, documents: int) -> Reserved:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
-        with self._transaction():
+        with self.transaction():
             return Reserved(self._advance("next_segment", 1), self._advance("next_blob", documents))
 
     def _advance(self, key: str, by: int) -> int:
@@ -90,7 +90,7 @@ class Writer:
 
         ``files``: each file's row, whose ``blob`` is settled here by the content hash beside it (empty: declined).
         """
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             fresh = [text for text in texts if self._put_text(text)]
             if fresh:
                 self._put_segment(reserved, max(text.blob for text in fresh), blocks)
@@ -109,7 +109,7 @@ class Writer:
 
     def _put_segment(self, reserved: Reserved, last: int, blocks: Sequence[Block]) -> None:
         self.connection.execute(
-            "INSERT INTO segment VALUES (?, ?, ?, 0, ?)",
+            "INSERT INTO segment VALUES (?, ?, ?, ?)",
             [reserved.segment, reserved.first, last, sum(len(block.data) for block in blocks)],
         )
         schema.seal_segments(self.connection)
@@ -157,12 +157,11 @@ class Writer:
             taken.append((blob, text_hash, path))
         return taken
 
-    def put_words(self, rows: Sequence[tuple[int, str, str]], passed: Sequence[int] = ()) -> None:
-        """Store the words of texts as (blob, words of its path, words of its body); ``passed``: texts that changed."""
-        with self._transaction() as connection:
+    def put_words(self, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Store the words of texts as (blob, words of its path, words of its body)."""
+        with self.transaction() as connection:
             connection.executemany("INSERT INTO word (rowid, path, body) VALUES (?, ?, ?)", rows)
             connection.executemany("UPDATE blob SET stage = 1 WHERE id = ?", [[row[0]] for row in rows])
-            connection.executemany("UPDATE blob SET stage = 1 WHERE id = ?", [[blob] for blob in passed])
 
     def unparsed(self, limit: int) -> list[tuple[int, bytes, bytes]]:
         """Return (blob, hash, one path) of texts whose symbols are not stored yet, oldest first."""
@@ -174,7 +173,7 @@ class Writer:
 
     def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
         """Store symbols of texts, and of others why they have none."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             symbols.put(connection, rows)
             for blob, reason in declined:
                 symbols.put_declined(connection, blob, reason)
@@ -185,7 +184,7 @@ class Writer:
 
     def merge(self, segments: Sequence[SegmentRow]) -> None:
         """Make one segment of several neighbours, leaving out documents that no file has any more."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             target = self._advance("next_segment", 1)
             first, last = min(row.first for row in segments), max(row.last for row in segments)
             self._drop_dead(first, last)
@@ -199,7 +198,7 @@ class Writer:
                 base = row.id << 32
                 connection.execute("DELETE FROM gram_block WHERE id BETWEEN ? AND ?", [base, base | LAST_GRAM])
                 connection.execute("DELETE FROM segment WHERE id = ?", [row.id])
-            connection.execute("INSERT INTO segment VALUES (?, ?, ?, 0, ?)", [target, first, last, total])
+            connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?)", [target, first, last, total])
             schema.seal_segments(connection)
         while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
@@ -237,6 +236,7 @@ class Writer:
         if many > total[0] * DEAD_SHARE:
             self.connection.execute(f"DELETE {dead}", [first, last])
             symbols.drop_dead(self.connection)
+            chunks.drop_dead(self.connection)
 
     def _slice(
         self,

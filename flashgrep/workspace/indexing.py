@@ -4,7 +4,7 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from subprocess import PIPE
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import orjson
@@ -30,6 +30,8 @@ class Indexing:
     index: str
     max_size: int
     workers: int
+    embedding: str
+    """The settings of the embedder, as JSON."""
 
     def command(self) -> list[str | bytes]:
         """Return the child's command line."""
@@ -60,15 +62,17 @@ class Stored:
 class IndexerChild:
     """One running indexer."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, embedding: str) -> None:
         self._process = process
+        self._embedding = embedding
         assert process.stdout is not None  # noqa: S101 - opened with PIPE below
         self._events = BufferedByteReceiveStream(process.stdout)
 
     @classmethod
     async def start(cls, how: Indexing) -> "IndexerChild":
         """Start an indexer."""
-        return cls(await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
+        process = await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/")
+        return cls(process, how.embedding)
 
     @property
     def pid(self) -> int:
@@ -99,15 +103,16 @@ class IndexerChild:
             last = event["last"]
             yield Stored(event["generation"], rows, gone, event["bytes"], last)
 
-    async def words(self) -> int:
-        """Have some words stored; return how many texts are left."""
-        await self._send({"op": "words"})
+    async def step(self, stage: Literal["words", "symbols", "chunks"]) -> int:
+        """Have a stage reach some more texts; return how many are left."""
+        await self._send({"op": stage})
         return int((await self._event())["left"])
 
-    async def symbols(self) -> int:
-        """Have some texts parsed; return how many are left."""
-        await self._send({"op": "symbols"})
-        return int((await self._event())["left"])
+    async def vectors(self) -> tuple[int, str]:
+        """Have vectors of some texts stored; return how many are left, or why the embedder gives none."""
+        await self._send({"op": "vectors", "embedding": self._embedding})
+        event = await self._event()
+        return int(event["left"]), event["problem"]
 
     async def merge(self) -> None:
         """Have segments merged, where they are many."""

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
-Stage = Literal["listing", "indexing", "words", "merging", "symbols", "ready", "failed"]
+Stage = Literal["listing", "indexing", "words", "merging", "symbols", "chunks", "vectors", "ready", "failed"]
 
 
 @dataclass(slots=True)
@@ -19,8 +19,10 @@ class Progress:
     bytes_done: int = 0
     bytes_total: int = 0
     started: float = field(default_factory=time.monotonic)
-    words_left: int = 0
-    symbols_left: int = 0
+    left: dict[str, int] = field(default_factory=dict)
+    """Texts that a stage has not reached yet, by stage; -1: not known."""
+    problem: str = ""
+    """Why there are no vectors, while their provider does not answer."""
     updated: float = 0.0
     """When the index last changed, in seconds since 1970."""
 
@@ -28,6 +30,19 @@ class Progress:
         """Note a new stage and when it began."""
         if (stage, detail) != (self.stage, self.detail):
             self.stage, self.detail, self.since = stage, detail, time.time()
+
+    def begin(self, files: int, size: int) -> None:
+        """Note that so many files of so many bytes are to be indexed."""
+        self.enter("indexing")
+        self.files_done, self.files_total = 0, files
+        self.bytes_done, self.bytes_total = 0, size
+        self.started = time.monotonic()
+
+    def advance(self, files: int, size: int) -> None:
+        """Note that so many more of them are."""
+        self.files_done += files
+        self.bytes_done += size
+        self.updated = time.time()
 
     def eta_seconds(self) -> float | None:
         """Return the seconds the grams still need at the pace so far, where that can be told."""

@@ -4,8 +4,7 @@ import contextlib
 import errno
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,27 +21,23 @@ from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import IndexSize
 from flashgrep.index.table import FileTable
+from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import watch
-from flashgrep.memory import give_back
 from flashgrep.search.exact import Answer, Question, Search, View
+from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
+from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.vectors import SpecVectors
-from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
-from flashgrep.workspace.progress import Progress
+from flashgrep.workspace.indexing import Indexing
+from flashgrep.workspace.keeper import LATE_STAGES, Keeper
+from flashgrep.workspace.progress import Progress, Stage
 from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
 
-QUIET_SECONDS = 0.1
-"""Changes are handed to the indexer once none has come for so long: an editor's save is several events."""
-
-BURST_SECONDS = 2.0
-"""But at the latest after so long: a build that writes without end is indexed as it goes."""
-
-INDEXER_IDLE_SECONDS = 20.0
 EVENT_PAUSE = 0.05
 """Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
 SWEEP_SHARE = 50
@@ -51,15 +46,13 @@ SWEEP_SHARE = 50
 END_SECONDS = 5.0
 """Background work ends at its next wait, well within this."""
 
-FIRST_RETRY_SECONDS = 0.5
-RETRY_SECONDS = 30.0
-"""After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
-(a full disk, say); answers come from scans meanwhile."""
-
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
+
+WORDED: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
+"""Stages in which every text has its words."""
 
 ResultT = TypeVar("ResultT")
 
@@ -77,6 +70,10 @@ class WorkspaceOptions:
     spec_folders: tuple[str, ...] = ()
     """Folders of specifications, relative to the root; `*` in a name stands for any text."""
     native_watch: bool = True
+    embedding: str = "{}"
+    """The settings of the embedder, as JSON."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Holds the keys of embedding providers."""
 
 
 class Workspace:
@@ -90,7 +87,6 @@ class Workspace:
         self.sieve = sieve
         self.read_only = options.read_only
         self.progress = Progress()
-        self.generation = 0
         self.swept_because = ""
         self.state_dir = state_folder(root, options.fallback_state)
         self._index = Path(os.fsdecode(self.state_dir)) / "index.db"
@@ -99,20 +95,22 @@ class Workspace:
         self.tree = Tree(root, self.walker, self._watcher)
         self._reader: Reader | None = None
         self._lock = anyio.Lock()
-        self._work = anyio.Event()
-        self._idle = anyio.Event()
-        self._batch = 0
-        self._failures = 0
         self._folder = _identity(self.path)
-        self._child: IndexerChild | None = None
+        how = Indexing(root, str(self._index), options.max_file_size, options.workers, options.embedding)
+        self.keeper = Keeper(how, self.tree, self.progress, self)
+        self._meaning = MeaningIndex(self._index.parent, options.embedding, options.environ)
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
-        self._listed = False
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = False
         self._parsed = False
         self.spec_vectors = SpecVectors()
         self.editor = Editor(Root(root, self.state_dir), options.limits)
+
+    @property
+    def generation(self) -> int:
+        """The index's generation: grows with each batch stored."""
+        return self.keeper.generation
 
     # Opening and closing
 
@@ -126,9 +124,7 @@ class Workspace:
         self._scope.cancel()
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
-        if self._child is not None:
-            await self._child.close()
-            self._child = None
+        await self.keeper.close()
         self._watcher.close()
         self.editor.close()
         if self._reader is not None:
@@ -150,21 +146,23 @@ class Workspace:
                 reader.close()
                 raise
             self._reader = reader
-            size = reader.size()
-            self.generation = size.generation
-            unparsed = reader.unparsed()
-            self._parsed = not unparsed
-            self._unfinished = size.words < size.blobs or bool(unparsed)
+            self.keeper.generation = reader.size().generation
+            self.keeper.done = reader.done(self.options.embedding)
+            self._unfinished = len(self.keeper.done) < len(LATE_STAGES)
             self.progress.updated = self._index.stat().st_mtime
         except schema.Damaged as damage:
-            self._set_aside(str(damage))
+            self.set_aside(str(damage))
         except (OSError, sqlite3.Error) as error:
             if self._index.exists():
                 self.progress.detail = f"the index cannot be opened: {error}"
 
-    def _set_aside(self, why: str) -> None:
+    def set_aside(self, why: str) -> None:
+        """Move the index away, for study."""
+        self._meaning.forget()
         with contextlib.suppress(OSError):
             schema.set_aside(self._index)
+            for file in vector_files(self._index.parent):
+                file.unlink(missing_ok=True)
         self.progress.detail = f"index set aside: {why}"
 
     async def _run(self) -> None:
@@ -172,7 +170,7 @@ class Workspace:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._follow)
-                    tasks.start_soon(self._keep_indexed)
+                    tasks.start_soon(self.keeper.run)
         finally:
             self._ended.set()
 
@@ -181,15 +179,15 @@ class Workspace:
     async def refresh(self) -> bool:
         """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
         async with self._lock:
-            if not self._listed:
+            if not self.keeper.settled:
                 await self._sweep()
-                self._listed = True
+                self.keeper.settled = True
                 if not self.tree.pending and not self._unfinished and self._reader is not None:
                     self.progress.enter("ready")
             fresh = await self._settle()
             if self.tree.pending or self._unfinished:
                 self._unfinished = False
-                self._work.set()
+                self.keeper.poke()
         return fresh
 
     async def _settle(self) -> bool:
@@ -236,7 +234,7 @@ class Workspace:
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         """Take note of paths written by ourselves: the next question reads them from disk."""
         self.tree.mark_changed(paths)
-        self._work.set()
+        self.keeper.poke()
 
     # Questions
 
@@ -250,8 +248,8 @@ class Workspace:
             dict(tree.pending),
             self.options.max_file_size,
             self.sieve,
-            worded=self.progress.stage in {"symbols", "ready"},
-            parsed=self._parsed,
+            worded=self.progress.stage in WORDED,
+            parsed="symbols" in self.keeper.done,
         )
 
     def paths(self) -> list[bytes]:
@@ -290,12 +288,16 @@ class Workspace:
         """Return the best texts for words."""
         return await self.in_thread(lambda view: search_words(view, text, limit, keep))
 
+    async def by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
+        """Return the pieces of code that answer a question best."""
+        return await self.in_thread(lambda view: MeaningSearch(view, self._meaning, question).run())
+
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
         try:
             return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
         except schema.Damaged as damage:
-            await self._start_anew(str(damage))
+            await self.start_anew(str(damage))
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
@@ -304,25 +306,24 @@ class Workspace:
             raise
         return await anyio.to_thread.run_sync(ask, replace(self.view(), reader=None), abandon_on_cancel=True)
 
-    async def _start_anew(self, why: str) -> None:
+    async def start_anew(self, why: str) -> None:
+        """Throw the index away, so that everything is indexed again."""
         async with self._lock:
             if self._reader is None:
                 return
             self._reader.close()
             self._reader = None
-            if self._child is not None:
-                await self._child.close()
-                self._child = None
-            self._set_aside(why)
+            await self.keeper.close()
+            self.set_aside(why)
             self.tree.reset()
             await self._sweep()
-            self._work.set()
+            self.keeper.poke()
 
     async def size(self) -> IndexSize | None:
         """Return what the index holds; None without one. Counted again only when the index has changed."""
         if self._reader is None:
             return None
-        key = (self.generation, self.progress.words_left, self.progress.stage)
+        key = (self.keeper.generation, dict(self.progress.left), self.progress.stage)
         if self._size is None or self._size[0] != key:
             self._size = (key, await self.in_thread(lambda view: view.reader.size() if view.reader else None))
         return self._size[1]
@@ -332,138 +333,40 @@ class Workspace:
     async def wait_indexed(self) -> None:
         """Wait until the index has every text and its words (symbols may still be parsed), or indexing has failed."""
         await self.refresh()
-        while self.tree.pending or self.progress.stage not in {"symbols", "ready", "failed"}:
-            if self.progress.stage == "failed":
-                return
-            self._work.set()
-            await self._idle.wait()
+        while self.progress.stage != "failed" and (self.tree.pending or self.progress.stage not in WORDED):
+            await self.keeper.pause()
 
     async def wait_parsed(self) -> None:
         """Wait until every text's symbols are stored as well."""
         await self.wait_indexed()
-        while not self._parsed and self.progress.stage != "failed":
-            self._work.set()
-            await self._idle.wait()
+        while self.progress.stage != "failed" and "symbols" not in self.keeper.done:
+            await self.keeper.pause()
+
+    async def wait_meant(self) -> None:
+        """Wait until every chunk has its vector, or the embedder has been found not to answer."""
+        await self.wait_parsed()
+        while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.keeper.done:
+            await self.keeper.pause()
 
     async def rebuild(self) -> None:
         """Throw the index away and build it anew."""
         if self._reader is not None:
-            await self._start_anew("rebuild was asked for")
+            await self.start_anew("rebuild was asked for")
         self.progress.enter("listing")
-        self._work.set()
+        self.keeper.poke()
 
-    async def _keep_indexed(self) -> None:
-        while True:
-            with anyio.move_on_after(INDEXER_IDLE_SECONDS) as patience:
-                await self._work.wait()
-            if patience.cancelled_caught:
-                await self._drop_child()
-                await self._work.wait()
-            self._work = anyio.Event()
-            await self._quiet()
-            try:
-                await self._index_all()
-                self.progress.enter("ready", self.progress.detail if self._reader is None else "")
-                schema.drop_aside(self._index)
-                give_back()
-                self._failures = 0
-                self._tell_idle()
-            except IndexerFailed as failure:
-                await self._failed(failure)
-            except schema.Damaged as damage:
-                await self._failed(IndexerFailed("damaged", str(damage)))
-            except (OSError, sqlite3.Error) as error:  # no process or descriptor to be had, a locked database
-                await self._failed(IndexerFailed("error", str(error)))
-
-    def _tell_idle(self) -> None:
-        self._idle.set()
-        self._idle = anyio.Event()
-
-    async def _failed(self, failure: IndexerFailed) -> None:
-        await self._drop_child()
-        if failure.reason == "damaged":
-            await self._start_anew(failure.detail)
-            self._set_aside(failure.detail)
-        else:
-            self.progress.enter("failed", f"{failure.reason}: {failure.detail}")
-            self._tell_idle()
-        await anyio.sleep(min(RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**self._failures))
-        self._failures += 1
-        self._work.set()
-
-    async def _drop_child(self) -> None:
-        child, self._child = self._child, None
-        if child is not None:
-            await child.close()
-
-    async def _quiet(self) -> None:
-        """Wait until changes pause."""
-        until = time.monotonic() + BURST_SECONDS
-        seen = -1
-        while self._listed and time.monotonic() < until and len(self.tree.pending) != seen:
-            seen = len(self.tree.pending)
-            await anyio.sleep(QUIET_SECONDS)
-
-    async def _index_all(self) -> None:
-        """Have everything indexed: changed files first, then words, then merging, then symbols."""
-        await self._index_texts()
-        left, before = -1, 0
-        while left and (left != before or self.tree.pending):  # texts that are gone from the disk cannot be parsed
-            if self.tree.pending:
-                await self._index_texts()
-            before, left = left, await (await self._indexer()).symbols()
-            self.progress.symbols_left = left
-            if left:
-                self.progress.enter("symbols")
-                self._tell_idle()
-        self._parsed = not left and not self.tree.pending
-
-    async def _index_texts(self) -> None:
-        """Have grams and words stored until nothing is pending."""
-        words_left = 1
-        while self.tree.pending or words_left:
-            if self._reader is not None and self._reader.replaced():
-                await self._start_anew("the database was deleted or replaced")
-            child = await self._indexer()
-            if self.tree.pending:
-                self._parsed = False
-                await self._update(child)
-                words_left = max(words_left, 1)
-            else:
-                words_left = await child.words()
-                self.progress.words_left = words_left
-                if words_left:
-                    self.progress.enter("words")
-        await (await self._indexer()).merge()
-        await self._open_reader()
-
-    async def _open_reader(self) -> None:
+    async def open_reader(self) -> None:
+        """Open the index for reading, unless it is open."""
         if self._reader is None:
             self._reader = await anyio.to_thread.run_sync(Reader, self._index)
 
-    async def _indexer(self) -> IndexerChild:
-        if self._child is not None:
-            return self._child
-        how = Indexing(self.root, str(self._index), self.options.max_file_size, self.options.workers)
-        with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
-            self._child = child = await IndexerChild.start(how)
-        return child
+    def replaced(self) -> bool:
+        """Return whether another file stands where the open index was."""
+        return self._reader is not None and self._reader.replaced()
 
-    async def _update(self, child: IndexerChild) -> None:
-        sent = dict(self.tree.pending)
-        self._batch += 1
-        progress = self.progress
-        progress.enter("indexing")
-        progress.files_done, progress.files_total = 0, len(sent)
-        progress.bytes_done, progress.bytes_total = 0, sum(mark.size for mark in sent.values())
-        progress.started = time.monotonic()
-        async for part in child.update(self._batch, sent):
-            await self._open_reader()
-            self.tree.stored(sent, part.rows, part.gone)
-            self.generation = part.generation
-            progress.files_done += len(part.rows) + len(part.gone)
-            progress.bytes_done += part.bytes_read
-            progress.updated = time.time()
+    def opened(self) -> bool:
+        """Return whether the index is open."""
+        return self._reader is not None
 
     def facts(self) -> dict[str, Any]:
         """Return the state of watching and indexing, for people."""
@@ -471,7 +374,7 @@ class Workspace:
             "watching": not self._watcher.failed,
             "watch_problem": self._watcher.failed,
             "pending": len(self.tree.pending),
-            "indexer_pid": self._child.pid if self._child else None,
+            "indexer_pid": self.keeper.pid,
             "root_gone": self.tree.gone,
         }
 
@@ -486,5 +389,4 @@ def _identity(root: Path) -> tuple[int, int] | None:
 
 def _stoppable(question: Question, stop: list[bool]) -> Question:
     """Return the question with a look at ``stop``, which is filled when nobody waits for the answer any more."""
-    fields = {name: getattr(question, name) for name in question.__slots__}
-    return Question(**fields | {"stopped": lambda: bool(stop)})
+    return replace(question, stopped=lambda: bool(stop))

@@ -1,0 +1,292 @@
+"""Tables of chunks, by content: where each chunk of a text is, its words for BM25, and which texts have vectors.
+
+A chunk is a piece of a text that answers a question by itself: a function, a section. Its number is given once and
+never again, so that rows of vanished texts, which SQLite 3.40 cannot delete from a contentless table, are passed over.
+Vectors lie in files of their own (``index.vectors``); here stands which rows of which file belong to which text.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS chunked (
+    blob INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS chunk_word USING fts5(path, name, body, content='', tokenize='ascii');
+CREATE VIRTUAL TABLE IF NOT EXISTS chunk_term USING fts5vocab('chunk_word', 'row');
+CREATE TABLE IF NOT EXISTS vector_set (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dims INTEGER NOT NULL, file TEXT NOT NULL, rows INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS embedded (
+    vector_set INTEGER NOT NULL, blob INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, blob)
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO meta VALUES ('next_chunk', 1), ('chunk_round', 0);
+"""
+# chunked: chunks first..first+count-1 of a text; chunk_word: rowid = number of the chunk.
+# vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
+
+STALE_SHARE: Final = 0.5
+"""Chunks are made anew once so large a share of all belongs to texts that are gone."""
+FEW: Final = 20_000
+
+Ints = npt.NDArray[np.int64]
+ToRead = tuple[int, bytes, bytes, bytes]
+"""A text to be read: its number, content hash, one path, and what is stored about it already, packed."""
+
+
+class StoredChunk(NamedTuple):
+    """One chunk of a text, as found by ``ingest.chunk``."""
+
+    start: int
+    end: int
+    """Byte offsets."""
+    start_line: int
+    end_line: int
+    """From 1, both inclusive."""
+    kind: str
+    name: str
+    header: str
+    """What the chunk is part of, where it does not begin with it: the line of its class or function."""
+    defines: Sequence[str] = ()
+    """Names defined in it, the first dozen."""
+
+
+class ChunkedText(NamedTuple):
+    """A text's chunks and the words of each: of the path, of what it defines, of the whole."""
+
+    blob: int
+    chunks: Sequence[StoredChunk]
+    words: Sequence[tuple[str, str, str]]
+
+
+class VectorSet(NamedTuple):
+    """The vectors of one embedder."""
+
+    id: int
+    name: str
+    dims: int
+    file: str
+    rows: int
+
+
+class ChunkMap(NamedTuple):
+    """Which text each number belongs to: parallel arrays, ascending by ``first``."""
+
+    first: Ints
+    size: Ints
+    blob: Ints
+
+    def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return, for each number, its text and its place in it; text 0 where it belongs to none."""
+        if not len(self.first):
+            return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+        at = np.maximum(np.searchsorted(self.first, numbers, "right") - 1, 0)
+        inside = numbers - self.first[at]
+        known = (inside >= 0) & (inside < self.size[at])
+        return np.where(known, self.blob[at], 0), inside
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables where they are missing; needs no transaction and may run inside one."""
+    for statement in TABLES.strip().rstrip(";").split(";\n"):
+        connection.execute(statement)
+
+
+def put(connection: sqlite3.Connection, texts: Iterable[ChunkedText]) -> None:
+    """Store chunks of texts that have none yet; call it inside a transaction."""
+    number = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
+    for text in texts:
+        if connection.execute("SELECT 1 FROM chunked WHERE blob = ?", [text.blob]).fetchone():
+            continue
+        packed = zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3)
+        connection.execute("INSERT INTO chunked VALUES (?, ?, ?, ?)", [text.blob, number, len(text.chunks), packed])
+        rows = ((number + at, *words) for at, words in enumerate(text.words))
+        connection.executemany("INSERT INTO chunk_word (rowid, path, name, body) VALUES (?, ?, ?, ?)", rows)
+        number += len(text.chunks)
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'next_chunk'", [number])
+    _advance_round(connection)
+
+
+def _advance_round(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'chunk_round'")
+
+
+def round_of(connection: sqlite3.Connection) -> int:
+    """Return a number that grows whenever chunks or vectors change."""
+    return int(connection.execute("SELECT value FROM meta WHERE key = 'chunk_round'").fetchone()[0])
+
+
+_UNCHUNKED = (
+    "FROM blob JOIN symbol ON symbol.blob = blob.id JOIN path ON path.blob = blob.id "
+    "WHERE NOT EXISTS (SELECT 1 FROM chunked WHERE chunked.blob = blob.id)"
+)
+
+
+def unchunked(connection: sqlite3.Connection, limit: int, most_bytes: int, after: int) -> list[ToRead]:
+    """Return (blob, hash, one path, packed symbols) of parsed texts without chunks numbered past ``after``.
+
+    At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
+    """
+    rows = connection.execute(
+        "SELECT blob.id, blob.hash, min(path.path), symbol.packed, blob.size "
+        f"{_UNCHUNKED} AND blob.id > ? GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+        [after, limit],
+    )
+    return _bounded(rows.fetchall(), most_bytes)
+
+
+def _bounded(rows: Sequence[tuple[int, bytes, bytes, bytes, int]], most_bytes: int) -> list[ToRead]:
+    taken: list[ToRead] = []
+    for blob, text_hash, path, packed, size in rows:
+        most_bytes -= size
+        if most_bytes < 0 and taken:
+            break
+        taken.append((blob, text_hash, path, packed))
+    return taken
+
+
+def unchunked_count(connection: sqlite3.Connection) -> int:
+    """Return how many parsed texts of files have no chunks yet."""
+    return int(connection.execute(f"SELECT count(DISTINCT blob.id) {_UNCHUNKED}").fetchone()[0])
+
+
+_UNEMBEDDED = (
+    "FROM chunked JOIN blob ON blob.id = chunked.blob JOIN path ON path.blob = blob.id WHERE chunked.count > 0 "
+    "AND NOT EXISTS (SELECT 1 FROM embedded WHERE vector_set = ? AND embedded.blob = chunked.blob)"
+)
+
+
+def unembedded(
+    connection: sqlite3.Connection, vector_set: int, limit: int, most_bytes: int, after: int
+) -> list[ToRead]:
+    """Return (blob, hash, one path, packed chunks) of texts without vectors of a set; bounds as in ``unchunked``."""
+    rows = connection.execute(
+        "SELECT blob.id, blob.hash, min(path.path), chunked.packed, blob.size "
+        f"{_UNEMBEDDED} AND blob.id > ? GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+        [vector_set, after, limit],
+    )
+    return _bounded(rows.fetchall(), most_bytes)
+
+
+def unembedded_count(connection: sqlite3.Connection, vector_set: int) -> int:
+    """Return how many texts of files have no vectors of a set yet."""
+    query = f"SELECT count(DISTINCT blob.id) {_UNEMBEDDED}"
+    return int(connection.execute(query, [vector_set]).fetchone()[0])
+
+
+def note_settings(connection: sqlite3.Connection, embedding: str) -> None:
+    """Note with which settings the vectors were made, once every text has them."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('embedding', ?)", [embedding])
+
+
+def settings_of(connection: sqlite3.Connection) -> str:
+    """Return the settings with which all vectors were made last; empty: never yet."""
+    noted = connection.execute("SELECT value FROM meta WHERE key = 'embedding'").fetchone()
+    return "" if noted is None else str(noted[0])
+
+
+def unembedded_with(connection: sqlite3.Connection, embedding: str) -> int:
+    """Return how many texts have no vectors made with these settings; at least 1 where that was never so for all."""
+    sets = vector_sets(connection)
+    if settings_of(connection) != embedding or not sets:
+        return 1
+    return unembedded_count(connection, sets[-1].id)
+
+
+def unpack(packed: bytes) -> list[StoredChunk]:
+    """Return the chunks of a text as ``put`` was given them."""
+    return [StoredChunk(*fields) for fields in orjson.loads(zlib.decompress(packed))]
+
+
+def chunks_of_text(connection: sqlite3.Connection, blob: int) -> list[StoredChunk]:
+    """Return a text's chunks; none where they are not stored."""
+    found = connection.execute("SELECT packed FROM chunked WHERE blob = ?", [blob]).fetchone()
+    return unpack(found[0]) if found else []
+
+
+def chunk_map(connection: sqlite3.Connection) -> ChunkMap:
+    """Return which text each chunk belongs to."""
+    return _map(connection.execute("SELECT first, count, blob FROM chunked WHERE count > 0 ORDER BY first").fetchall())
+
+
+def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
+    """Return which text each row of a set's vectors belongs to."""
+    query = "SELECT row, count, blob FROM embedded JOIN chunked USING (blob) WHERE vector_set = ? ORDER BY row"
+    return _map(connection.execute(query, [vector_set]).fetchall())
+
+
+def _map(rows: list[tuple[int, int, int]]) -> ChunkMap:
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    return ChunkMap(columns[0], columns[1], columns[2])
+
+
+def ranked(
+    connection: sqlite3.Connection, match: str, weights: tuple[float, float, float], limit: int
+) -> list[tuple[int, float]]:
+    """Return (chunk, BM25) of chunks whose words match, best first; ``match`` is quoted FTS5 syntax."""
+    rank = "bm25({}, {}, {})".format(*map(float, weights))
+    return connection.execute(
+        "SELECT rowid, -rank FROM chunk_word WHERE chunk_word MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
+        [match, rank, limit],
+    ).fetchall()
+
+
+def chunks_with(connection: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
+    """Return in how many chunks each word is, dead ones included; words in none are left out."""
+    one = connection.execute
+    found = ((word, one("SELECT doc FROM chunk_term WHERE term = ?", [word]).fetchone()) for word in words)
+    return {word: int(row[0]) for word, row in found if row}
+
+
+def total(connection: sqlite3.Connection) -> int:
+    """Return how many chunks there are."""
+    return int(connection.execute("SELECT total(count) FROM chunked").fetchone()[0])
+
+
+def vector_sets(connection: sqlite3.Connection) -> list[VectorSet]:
+    """Return the sets of vectors, oldest first."""
+    return [VectorSet(*row) for row in connection.execute("SELECT * FROM vector_set ORDER BY id")]
+
+
+def add_vector_set(connection: sqlite3.Connection, name: str, dims: int, file: str) -> VectorSet:
+    """Add an embedder's set, empty."""
+    row = connection.execute(
+        "INSERT INTO vector_set (name, dims, file, rows) VALUES (?, ?, ?, 0) RETURNING *", [name, dims, file]
+    ).fetchone()
+    return VectorSet(*row)
+
+
+def put_embedded(connection: sqlite3.Connection, vector_set: VectorSet, blobs: Sequence[tuple[int, int]]) -> None:
+    """Note texts as (number, chunks) whose vectors were appended to the set's file, in this order."""
+    row = vector_set.rows
+    for blob, count in blobs:
+        connection.execute("INSERT OR IGNORE INTO embedded VALUES (?, ?, ?)", [vector_set.id, blob, row])
+        row += count
+    connection.execute("UPDATE vector_set SET rows = ? WHERE id = ?", [row, vector_set.id])
+    _advance_round(connection)
+
+
+def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
+    """Forget a set."""
+    connection.execute("DELETE FROM embedded WHERE vector_set = ?", [vector_set])
+    connection.execute("DELETE FROM vector_set WHERE id = ?", [vector_set])
+    _advance_round(connection)
+
+
+def drop_dead(connection: sqlite3.Connection) -> None:
+    """Forget the chunks of texts that are no longer known; all of them, to be made anew, once most are dead."""
+    connection.execute("DELETE FROM chunked WHERE blob NOT IN (SELECT id FROM blob)")
+    connection.execute("DELETE FROM embedded WHERE blob NOT IN (SELECT id FROM blob)")
+    given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
+    if given > FEW and total(connection) < given * STALE_SHARE:
+        for table in ("chunk_term", "chunk_word", "chunked", "embedded", "vector_set"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE meta SET value = 1 WHERE key = 'next_chunk'")
+        create(connection)
+    _advance_round(connection)

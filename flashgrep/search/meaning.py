@@ -1,0 +1,285 @@
+"""Search by meaning: chunks found by their words and by their vectors, in one order, read from disk as they are now."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.errors import ProviderUnavailable
+from flashgrep.index import chunks as table
+from flashgrep.index.chunks import ChunkedText, StoredChunk
+from flashgrep.index.tiers import tier_of
+from flashgrep.index.words import words_of
+from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.model import Document
+from flashgrep.search.exact import View
+from flashgrep.search.fusion import Asked, Candidate, asked, mix, weigh, weight_of, words_of_question
+from flashgrep.search.meaning_index import Known, MeaningIndex
+from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, telling
+from flashgrep.search.pieces import chunked_text, embedding_text
+from flashgrep.search.rules import RULES, Rules
+from flashgrep.search.symbol_source import parsed_file
+
+MOST_CHANGED = 64
+"""Files changed and not stored yet that are cut, counted and embedded for one question: about 0.1 s."""
+
+MOST_LOOKED_UP = 200
+"""Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
+
+K1, B, USUAL_WORDS = 1.2, 0.75, 90.0
+"""BM25's constants in FTS5 and a chunk's usual words, for changed chunks that are not in its table."""
+
+_STAT = slice(1, 3)
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk in a file as it is now."""
+
+    path: bytes
+    chunk: StoredChunk
+    text: str
+    score: float = 0.0
+    """How good an answer it is, 0 to 1: see ``MeaningSearch.relevance``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeaningQuestion:
+    """What is asked."""
+
+    text: str
+    limit: int
+    semantic_weight: float | None = None
+    """Share of similarity in the mix, 0 to 1; None: by what the question looks like."""
+    keep: Callable[[bytes], bool] | None = None
+    """Which paths count."""
+    wanted: Callable[[Piece], bool] | None = None
+    """Which pieces count."""
+    threshold: float = 0.0
+    """Least score of an answer."""
+    rules: Rules = RULES
+
+
+@dataclass(slots=True)
+class MeaningAnswer:
+    """Pieces, best first, and what they were found by."""
+
+    results: list[Piece] = field(default_factory=list)
+    chunks: int = 0
+    """Chunks that were searched."""
+    ranked_by: str = "words"
+    """``words and meaning`` once there are vectors."""
+    problem: str = ""
+    """Why there are none, where the embedder does not answer."""
+    embedding_ms: float = 0.0
+    unseen: int = 0
+    """Changed files that were too many to be looked at for this answer."""
+
+
+class _Changed(NamedTuple):
+    """A file that is not stored as it is now."""
+
+    path: bytes
+    data: bytes
+    text: ChunkedText
+
+
+class MeaningSearch:
+    """One question, asked of one project as it is now."""
+
+    def __init__(self, view: View, index: MeaningIndex, question: MeaningQuestion) -> None:
+        self._view = view
+        self._index = index
+        self._question = question
+        self._changed: list[_Changed] = []
+        self._chunks: dict[int, list[StoredChunk]] = {}
+        self._documents: dict[bytes, bytes | None] = {}
+        self._known: Known | None = None
+        self._vector: Floats | None = None
+        self._asked: Asked = asked(question.text, {})
+        self._weight = 0.0
+
+    def run(self) -> MeaningAnswer:
+        """Return the answer.
+
+        Raises:
+            Damaged: the index is not what was written.
+
+        """
+        answer = MeaningAnswer()
+        self._changed = self._read_changed(answer)
+        candidates = self._stored(answer)
+        candidates += self._of_changed()
+        rules, weight = self._question.rules, self._question.semantic_weight
+        self._weight = weight_of(self._asked.kind, rules) if weight is None else weight
+        if self._vector is None:
+            self._weight = 0.0
+        mix(candidates, self._weight)
+        candidates.sort(key=lambda one: (-one.score, one.key))
+        self._collect(weigh(self._described(candidates), self._asked, rules), answer)
+        answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
+        return answer
+
+    # Candidates
+
+    def _stored(self, answer: MeaningAnswer) -> list[Candidate]:
+        words = words_of_question(self._question.text)
+        if self._view.reader is None:
+            self._asked = asked(self._question.text, dict.fromkeys(words, 1.0))
+            return []
+        with self._view.reader.snapshot() as connection:
+            known = self._known = self._index.at(connection)
+            found = telling(connection, words, known, self._question.rules)
+            self._asked = asked(self._question.text, found.weights)
+            self._embed_question(known, answer)
+            allowed = allowed_texts(self._view, self._question.keep)
+            recall = Recall(connection, known, self._question.rules, allowed)
+            candidates = recall.candidates(found.used, self._vector)
+        answer.chunks = int(known.chunks.size.sum())
+        return candidates
+
+    def _embed_question(self, known: Known, answer: MeaningAnswer) -> None:
+        answer.problem = known.problem
+        if known.embedder is None or known.vectors is None:
+            return
+        started = time.perf_counter()
+        try:
+            self._vector = known.embedder.embed_queries([self._question.text])[0]
+        except ProviderUnavailable as error:
+            answer.problem = str(error)
+        else:
+            answer.ranked_by = "words and meaning"
+            answer.embedding_ms = (time.perf_counter() - started) * 1000
+
+    # Files that are not stored as they are now
+
+    def _read_changed(self, answer: MeaningAnswer) -> list[_Changed]:
+        keep = self._question.keep or (lambda _: True)
+        paths = sorted(path for path, mark in self._view.pending.items() if mark.ours and keep(path))
+        answer.unseen = max(0, len(paths) - MOST_CHANGED)
+        found = []
+        for path in paths[:MOST_CHANGED]:
+            data = self._read(path, as_indexed=False)
+            if data is not None:
+                found.append(_Changed(path, data, chunked_now(path, data)))
+        return found
+
+    def _of_changed(self) -> list[Candidate]:
+        candidates = [
+            Candidate((-number, place), self._bm25(words), 0.0)
+            for number, changed in enumerate(self._changed, 1)
+            for place, words in enumerate(changed.text.words)
+        ]
+        if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
+            texts = [embedding_text(changed.data, chunk) for changed in self._changed for chunk in changed.text.chunks]
+            similar = self._known.embedder.embed_code(texts) @ self._vector
+            for one, value in zip(candidates, similar.tolist(), strict=True):
+                one.similarity = value
+        return candidates
+
+    def _bm25(self, words: tuple[str, str, str]) -> float:
+        """Return what FTS5 would: its formula over the columns' weighted counts."""
+        rules = self._question.rules
+        columns = [text.split() for text in words]
+        length = sum(map(len, columns))
+        score = 0.0
+        for word, weight in self._asked.words.items():
+            weights = (rules.path_words, rules.name_words, rules.body_words)
+            count = sum(factor * column.count(word) for factor, column in zip(weights, columns, strict=True))
+            score += weight * count * (K1 + 1) / (count + K1 * (1 - B + B * length / USUAL_WORDS))
+        return score
+
+    # From candidates to answers
+
+    def _described(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Return the best candidates with what stands in their files, without those whose text no file has now."""
+        best = candidates[:MOST_LOOKED_UP]
+        self._chunks = {-number: list(changed.text.chunks) for number, changed in enumerate(self._changed, 1)}
+        paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
+        stored = {one.key[0] for one in best if one.key[0] > 0}
+        if stored and self._view.reader is not None:
+            with self._view.reader.snapshot() as connection:
+                self._chunks |= {blob: table.chunks_of_text(connection, blob) for blob in stored}
+            paths |= {blob: path for blob in stored if (path := self._path_of(blob)) is not None}
+        described = []
+        for one in best:
+            blob, place = one.key
+            if blob in paths and place < len(self._chunks[blob]):
+                chunk = self._chunks[blob][place]
+                one.path, one.name, one.defines, one.kind = paths[blob], chunk.name, chunk.defines, chunk.kind
+                described.append(one)
+        return described
+
+    def _path_of(self, blob: int) -> bytes | None:
+        """Return the file to show for a text: of those that count the one nearest to the project's heart."""
+        keep = self._question.keep or (lambda _: True)
+        paths = [path for path in self._view.paths_of(blob) if keep(path)]
+        return min(paths, key=lambda path: (tier_of(path), len(path), path), default=None)
+
+    def _collect(self, ranked: list[Candidate], answer: MeaningAnswer) -> None:
+        most = 1.0
+        for one in ranked:
+            if len(answer.results) == self._question.limit:
+                return
+            piece = self._piece(one)
+            if piece is None or piece.score < self._question.threshold:
+                continue
+            most = min(most, piece.score)
+            answer.results.append(replace(piece, score=round(most, 4)))
+
+    def _piece(self, one: Candidate) -> Piece | None:
+        blob, place = one.key
+        data = self._changed[-blob - 1].data if blob < 0 else self._read(one.path, as_indexed=True)
+        if data is None:
+            return None
+        chunk = self._chunks[blob][place]
+        text = data[chunk.start : chunk.end].decode("utf-8", "replace")
+        piece = Piece(one.path, chunk, text)
+        if self._question.wanted is not None and not self._question.wanted(piece):
+            return None
+        return replace(piece, score=self.relevance(one, piece))
+
+    def relevance(self, one: Candidate, piece: Piece) -> float:
+        """Return how good an answer a chunk is by itself, 0 to 1, whatever else was found.
+
+        The better of two: how sure the embedder is that question and chunk belong together (its ``confidence``), and
+        the share of the question's words that the chunk has, each weighed by how rare it is. A side that the
+        question's ``semantic_weight`` switches off does not count. A worse-placed chunk never shows a higher score.
+        """
+        meant = found = 0.0
+        if self._weight > 0 and self._known is not None and self._known.embedder is not None:
+            meant = self._known.embedder.confidence(one.similarity)
+        if self._weight < 1:
+            words = words_of(piece.text.encode()).split()
+            names = words_of(" ".join([one.path.decode("utf-8", "replace"), piece.chunk.name]).encode()).split()
+            found = covered(self._asked.words, {*words, *names})
+        return min(1.0, max(meant, found))
+
+    def _read(self, path: bytes, *, as_indexed: bool) -> bytes | None:
+        """Return a file's text; None where it has none any more, or not the one that was indexed."""
+        if path not in self._documents:
+            self._documents[path] = self._read_now(path, as_indexed=as_indexed)
+        return self._documents[path]
+
+    def _read_now(self, path: bytes, *, as_indexed: bool) -> bytes | None:
+        try:
+            stat, document = read_file(self._view.root, path, self._view.max_size)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not isinstance(document, Document) or stat is None:
+            return None
+        at = self._view.table.find(path)
+        stored = None if at is None else tuple(self._view.table.columns[at, _STAT].tolist())
+        return document.data if not as_indexed or stored == (stat.size, stat.mtime_ns) else None
+
+
+def chunked_now(path: bytes, data: bytes) -> ChunkedText:
+    """Return the chunks of a file that is not stored as it is."""
+    found = parsed_file(path, data)
+    return chunked_text(0, path, data, found.parsed if isinstance(found, FileSymbols) else None)

@@ -1,0 +1,73 @@
+"""Pieces of code that are not ranked: those that have a text, and those of some files in their order."""
+
+from collections.abc import Callable, Iterator
+
+from flashgrep.index import chunks as table
+from flashgrep.index.chunks import StoredChunk
+from flashgrep.ingest.extract import read_file
+from flashgrep.model import Document, given_path
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import Question, Search, View
+from flashgrep.search.meaning import Piece, chunked_now
+
+MOST_HITS = 2_000
+"""Hits of a text that are looked at for pieces."""
+
+Keep = Callable[[bytes], bool] | None
+Wanted = Callable[[Piece], bool] | None
+
+
+def containing(view: View, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
+    """Return pieces that have a text, ASCII case aside where it has no capital; best files first, each piece once."""
+    pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
+    question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
+    hits: dict[bytes, list[int]] = {}
+    for hit in Search(view, question).run().results:
+        path = given_path(hit["file_path"], hit.get("file_path_bytes"))
+        hits.setdefault(path, []).append(hit["start_line"])
+    found: list[Piece] = []
+    for path, lines in hits.items():
+        for piece in pieces_of(view, path):
+            chunk = piece.chunk
+            there = any(chunk.start_line <= line <= chunk.end_line for line in lines)
+            if there and (wanted is None or wanted(piece)):
+                found.append(Piece(path, chunk, piece.text, 1.0))
+                if len(found) == limit:
+                    return found
+    return found
+
+
+def listed(view: View, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
+    """Return pieces of the files that count, by path and line."""
+    changed = {path for path, mark in view.pending.items() if mark.ours}
+    settled = (path for path in view.table.paths if path not in view.pending and path not in view.table.skipped)
+    found: list[Piece] = []
+    for path in sorted({*settled, *changed}):
+        if keep is not None and not keep(path):
+            continue
+        for piece in pieces_of(view, path):
+            if wanted is None or wanted(piece):
+                found.append(Piece(path, piece.chunk, piece.text, 1.0))
+                if len(found) == limit:
+                    return found
+    return found
+
+
+def pieces_of(view: View, path: bytes) -> Iterator[Piece]:
+    """Yield a file's pieces as it is now."""
+    try:
+        _, document = read_file(view.root, path, view.max_size)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if isinstance(document, Document):
+        data = document.data
+        for chunk in _stored(view, path) or chunked_now(path, data).chunks:
+            yield Piece(path, chunk, data[chunk.start : chunk.end].decode("utf-8", "replace"))
+
+
+def _stored(view: View, path: bytes) -> list[StoredChunk]:
+    at = view.table.find(path)
+    if at is None or path in view.pending or view.reader is None:
+        return []
+    with view.reader.snapshot() as connection:
+        return table.chunks_of_text(connection, int(view.table.columns[at, 0]))

@@ -1,0 +1,46 @@
+"""A text in pieces for ranked search: its chunks, the words of each, and what an embedder is given of it."""
+
+from bisect import bisect_left
+from typing import Final
+
+from flashgrep.index.chunks import ChunkedText, StoredChunk
+from flashgrep.index.words import words_of
+from flashgrep.ingest.chunk import chunks_of
+from flashgrep.ingest.languages import language_of
+from flashgrep.ingest.parse.model import NAME, NAME_END, ParsedFile
+
+MOST_DEFINES: Final = 12
+"""Names kept for a chunk; one that defines more is a table, and found by its words."""
+
+
+def chunked_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
+    """Return a text's chunks with their words; ``parsed``: its symbols where its language has any."""
+    language = parsed.language if parsed else language_of(path) or None
+    names = _Names(data, parsed)
+    path_words = words_of(path)
+    stored: list[StoredChunk] = []
+    words: list[tuple[str, str, str]] = []
+    for chunk in chunks_of(data, language, parsed):
+        defines = names.within(chunk.start, chunk.end)
+        stored.append(StoredChunk(*chunk, defines[:MOST_DEFINES]))
+        named = " ".join([chunk.name, *defines]).encode()
+        words.append((path_words, words_of(named), words_of(data[chunk.start : chunk.end])))
+    return ChunkedText(blob, stored, words)
+
+
+def embedding_text(data: bytes, chunk: StoredChunk) -> str:
+    """Return what an embedder is given: the chunk's text below the header of what it is part of."""
+    text = data[chunk.start : chunk.end].decode("utf-8", "replace")
+    return f"{chunk.header}\n{text}" if chunk.header else text
+
+
+class _Names:
+    """Names a text defines, by place."""
+
+    def __init__(self, data: bytes, parsed: ParsedFile | None) -> None:
+        spans = sorted(parsed.definitions[:, [NAME, NAME_END]].tolist()) if parsed else []
+        self._starts = [start for start, _ in spans]
+        self._names = [data[start:end].decode("utf-8", "replace") for start, end in spans]
+
+    def within(self, start: int, end: int) -> list[str]:
+        return list(dict.fromkeys(self._names[bisect_left(self._starts, start) : bisect_left(self._starts, end)]))

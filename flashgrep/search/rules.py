@@ -1,0 +1,66 @@
+"""Every constant of ranked search in one table, with its reason."""
+
+from dataclasses import dataclass
+
+from flashgrep.index.tiers import GENERATED, TEST, VENDORED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How lexical and semantic evidence become one order.
+
+    ``scripts/eval_search --ablate`` says what each rule is worth.
+    """
+
+    candidates: int = 300
+    """Chunks taken from each side; the answer is nearly always among 100, the rest tells how good a file is."""
+
+    common_words: int = 60_000
+    """Words are asked for from the rarest on, until so many chunks have one: FTS5 takes about 1 µs for each."""
+
+    path_words: float = 2.0
+    name_words: float = 3.0
+    body_words: float = 1.0
+    """Weights of BM25's columns: a chunk is about what it defines more than about what it mentions."""
+
+    semantic_weight: float = 0.6
+    """Share of similarity in the mix with BM25, each divided by its maximum, for questions in words."""
+
+    symbol_weight: float = 0.3
+    """The same for names of symbols, which the letter finds better than the meaning."""
+
+    path_weight: float = 0.3
+    """The same for paths."""
+
+    defined: float = 1.0
+    """Added to a chunk (times its score) that defines the very name asked for."""
+
+    name_cover: float = 0.6
+    """Added for the share of the question's weight of rare words that the chunk's names cover."""
+
+    path_cover: float = 0.5
+    """Added for the share that the file's name and folders cover."""
+
+    coherence: float = 0.2
+    """Added to a file's best chunk for the rest of the file's chunks found, as a share of the best such file."""
+
+    repeated: float = 0.5
+    """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
+
+    test: float = 0.5
+    generated: float = 0.5
+    vendored: float = 0.4
+    """Factors of files that are seldom what is asked for."""
+
+    stub: float = 0.7
+    """Factor of type stubs and declarations (``.pyi``, ``.d.ts``): the code itself is better."""
+
+    re_export: float = 0.6
+    """Factor of files that hand on what others define (``__init__.py``, ``index.ts``, ``mod.rs``)."""
+
+    def of_tier(self, tier: int) -> float:
+        """Return the factor of a tier of paths."""
+        return {TEST: self.test, GENERATED: self.generated, VENDORED: self.vendored}.get(tier, 1.0)
+
+
+RULES = Rules()

@@ -1,0 +1,216 @@
+"""Keeping one project's index up to date in the background: grams, words, symbols, chunks, vectors, in this order."""
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Literal, Protocol
+
+import anyio
+
+from flashgrep.index import schema
+from flashgrep.memory import give_back
+from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
+from flashgrep.workspace.progress import Progress
+from flashgrep.workspace.tree import Tree
+
+QUIET_SECONDS = 0.1
+"""Changes are handed to the indexer once none has come for so long: an editor's save is several events."""
+
+BURST_SECONDS = 2.0
+"""But at the latest after so long: a build that writes without end is indexed as it goes."""
+
+INDEXER_IDLE_SECONDS = 20.0
+
+FIRST_RETRY_SECONDS = 0.5
+RETRY_SECONDS = 30.0
+"""After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
+(a full disk, say); answers come from scans meanwhile."""
+
+EMBEDDER_RETRY_SECONDS = 60.0
+"""An embedder that does not answer is asked again after so long, then after twice as long each time, up to an hour."""
+_HOUR = 3600.0
+
+LateStage = Literal["symbols", "chunks", "vectors"]
+LATE_STAGES: tuple[LateStage, ...] = ("symbols", "chunks", "vectors")
+
+
+class Host(Protocol):
+    """Who owns the index: opens it for reading once it is there, and throws it away when it is damaged."""
+
+    async def open_reader(self) -> None:
+        """Open the index for reading, unless it is open."""
+
+    async def start_anew(self, why: str) -> None:
+        """Close the index and set it aside; every file is pending then."""
+
+    def replaced(self) -> bool:
+        """Return whether another file stands where the open index was."""
+
+    def opened(self) -> bool:
+        """Return whether the index is open."""
+
+    def set_aside(self, why: str) -> None:
+        """Move the index file away."""
+
+
+class Keeper:
+    """Has an indexer store what is pending, whenever there is something."""
+
+    def __init__(self, how: Indexing, tree: Tree, progress: Progress, host: Host) -> None:
+        self._how = how
+        self._tree = tree
+        self._progress = progress
+        self._host = host
+        self._work = anyio.Event()
+        self._idle = anyio.Event()
+        self._child: IndexerChild | None = None
+        self._batch = 0
+        self._failures = 0
+        self._refusals = 0
+        self.settled = False
+        """Whether the project's files have been listed; before that nothing tells a burst of changes from its start."""
+        self.generation = 0
+        self.done: set[LateStage] = set()
+        """Late stages that have reached every text."""
+
+    @property
+    def pid(self) -> int | None:
+        """The indexer's process number, while there is one."""
+        return self._child.pid if self._child else None
+
+    def poke(self) -> None:
+        """Say that there may be something to do."""
+        self._work.set()
+
+    async def pause(self) -> None:
+        """Wait until a stage is finished or has failed."""
+        self._work.set()
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """End the indexer."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
+
+    async def run(self) -> None:
+        """Index whatever comes, until cancelled."""
+        while True:
+            await self._wait_for_work()
+            self._work = anyio.Event()
+            await self._quiet()
+            try:
+                await self._index_all()
+                self._progress.enter("ready", "" if self._host.opened() else self._progress.detail)
+                schema.drop_aside(Path(self._how.index))
+                give_back()
+                self._failures = 0
+                self._tell_idle()
+            except IndexerFailed as failure:
+                await self._failed(failure)
+            except schema.Damaged as damage:
+                await self._failed(IndexerFailed("damaged", str(damage)))
+            except (OSError, sqlite3.Error) as error:  # no process or descriptor to be had, a locked database
+                await self._failed(IndexerFailed("error", str(error)))
+
+    async def _wait_for_work(self) -> None:
+        with anyio.move_on_after(INDEXER_IDLE_SECONDS) as patience:
+            await self._work.wait()
+        if patience.cancelled_caught:
+            await self.close()
+            refused = EMBEDDER_RETRY_SECONDS * 2 ** (self._refusals - 1) if self._refusals else float("inf")
+            with anyio.move_on_after(min(refused, _HOUR) if self._refusals else refused):
+                await self._work.wait()
+
+    def _tell_idle(self) -> None:
+        self._idle.set()
+        self._idle = anyio.Event()
+
+    async def _failed(self, failure: IndexerFailed) -> None:
+        await self.close()
+        if failure.reason == "damaged":
+            await self._host.start_anew(failure.detail)
+            self._host.set_aside(failure.detail)
+        else:
+            self._progress.enter("failed", f"{failure.reason}: {failure.detail}")
+            self._tell_idle()
+        await anyio.sleep(min(RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**self._failures))
+        self._failures += 1
+        self._work.set()
+
+    async def _quiet(self) -> None:
+        """Wait until changes pause."""
+        until = time.monotonic() + BURST_SECONDS
+        seen = -1
+        while self.settled and time.monotonic() < until and len(self._tree.pending) != seen:
+            seen = len(self._tree.pending)
+            await anyio.sleep(QUIET_SECONDS)
+
+    async def _index_all(self) -> None:
+        """Have everything stored: changed files always first, then what makes answers better."""
+        finished = False
+        while not finished:
+            await self._index_texts()
+            finished = True
+            for stage in LATE_STAGES:
+                finished = finished and await self._finish(stage)
+
+    async def _index_texts(self) -> None:
+        """Have grams and words stored until nothing is pending."""
+        left, before = -1, 0
+        while self._tree.pending or (left and left != before):  # texts gone from the disk meanwhile get no words
+            if self._host.replaced():
+                await self._host.start_anew("the database was deleted or replaced")
+            child = await self._indexer()
+            if self._tree.pending:
+                self.done.clear()
+                await self._update(child)
+                left = -1
+            else:
+                before, left = left, await child.step("words")
+                self._progress.left["words"] = left
+                if left:
+                    self._progress.enter("words")
+        await (await self._indexer()).merge()
+        await self._host.open_reader()
+
+    async def _finish(self, stage: LateStage) -> bool:
+        """Have one late stage reach every text; False: files have changed meanwhile, which goes first."""
+        left, before = -1, 0
+        while left and left != before:
+            if self._tree.pending:
+                return False
+            self._progress.enter(stage)
+            self._tell_idle()
+            before, left = left, await self._step(stage)
+            self._progress.left[stage] = left
+        if not left:
+            self.done.add(stage)
+        return not self._tree.pending
+
+    async def _step(self, stage: LateStage) -> int:
+        child = await self._indexer()
+        if stage != "vectors":
+            return await child.step(stage)
+        left, problem = await child.vectors()
+        self._progress.problem = problem
+        self._refusals = self._refusals + 1 if problem else 0
+        return left
+
+    async def _indexer(self) -> IndexerChild:
+        if self._child is not None:
+            return self._child
+        with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+            self._child = child = await IndexerChild.start(self._how)
+        return child
+
+    async def _update(self, child: IndexerChild) -> None:
+        sent = dict(self._tree.pending)
+        self._batch += 1
+        progress = self._progress
+        progress.begin(len(sent), sum(mark.size for mark in sent.values()))
+        async for part in child.update(self._batch, sent):
+            await self._host.open_reader()
+            self._tree.stored(sent, part.rows, part.gone)
+            self.generation = part.generation
+            progress.advance(len(part.rows) + len(part.gone), part.bytes_read)
