@@ -17,7 +17,8 @@ WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write
 """Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
 HOT = WRITING | frozenset(
     {"query", "files", "glob", "symbol", "outline", "slice", "read", "stats", "bootstrap-skill"}
-    | {"search-code", "code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
+    | {"search-code", "search-code-semantic", "search-code-fulltext", "search-code-by-payload", "semantic-search"}
+    | {"code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
     | {"list-specs", "get-spec-requirements", "get-scenario", "search-specs", "validate-specs"}
 )
 """Commands that the daemon parses and renders: one for each method."""

@@ -1,7 +1,35 @@
 """Every method, in the order in which they are listed."""
 
-from flashgrep.handlers import bootstrap, files, glob, overview, query, reading, research, specs, symbols, writing
+from flashgrep.handlers import (
+    bootstrap,
+    collections,
+    files,
+    glob,
+    indexing,
+    meaning,
+    overview,
+    query,
+    reading,
+    research,
+    specs,
+    symbols,
+    writing,
+)
 from flashgrep.registry import Registry
 
-MODULES = (query, reading, symbols, overview, glob, writing, bootstrap, research, specs, files)
+MODULES = (
+    query,
+    reading,
+    symbols,
+    overview,
+    glob,
+    writing,
+    bootstrap,
+    meaning,
+    research,
+    indexing,
+    collections,
+    specs,
+    files,
+)
 REGISTRY = Registry(handler for module in MODULES for handler in module.HANDLERS)

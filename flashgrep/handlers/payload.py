@@ -1,0 +1,75 @@
+"""Filters on what is known of a piece of code."""
+
+import re
+from collections.abc import Callable
+
+from pydantic import ConfigDict, Field
+
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.registry import Params
+from flashgrep.search.exported import is_exported
+from flashgrep.search.meaning import Piece
+
+
+class Payload(Params):
+    """Filters; what is not given is not filtered. A list means any of its items."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    language: str | list[str] | None = Field(None, description="Languages, as typescript.")
+    repository: str | list[str] | None = Field(None, description="Collections, by name.")
+    filePath: str | list[str] | None = Field(None, description="Paths or globs below the project's root, as /src/*.")  # noqa: N815 - as its contract has it
+    kind: str | list[str] | None = Field(None, description="Kinds, as function, class or section.")
+    name: str | list[str] | None = Field(None, description="Names of symbols, or globs of them, as get_*.")
+    exported: bool | None = Field(None, description="Whether other files can use it.")
+    startLine: int | None = Field(None, ge=1, description="Only code that reaches this line or lies below it.")  # noqa: N815 - as above
+    endLine: int | None = Field(None, ge=1, description="Only code that begins at this line or above it.")  # noqa: N815 - as above
+
+    def repositories(self) -> list[str]:
+        """Return the repositories that are let in; none: all."""
+        return _listed(self.repository)
+
+
+def _listed(value: str | list[str] | None) -> list[str]:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+def payload_path_filter(payload: Payload | None) -> PathFilter | None:
+    """Return the filter of paths; None: every file."""
+    if payload is None or (payload.filePath is None and payload.language is None):
+        return None
+    return PathFilter(
+        [_below_root(glob) for glob in _listed(payload.filePath)], [], languages=_listed(payload.language)
+    )
+
+
+def _below_root(glob: str) -> str:
+    """Return a glob that is meant from the root on; a folder stands for all that lies in it."""
+    below = glob.removeprefix("./").lstrip("/")
+    return f"/{below}**" if below.endswith("/") else f"/{below}" if glob.startswith("/") else below
+
+
+def payload_filter(payload: Payload | None) -> Callable[[Piece], bool] | None:
+    """Return the filter of pieces; None: every piece."""
+    if payload is None:
+        return None
+    kinds = set(_listed(payload.kind))
+    names = [re.compile(_as_regex(name)) for name in _listed(payload.name)]
+    first, last = payload.startLine or 1, payload.endLine
+
+    def wanted(piece: Piece) -> bool:
+        chunk = piece.chunk
+        called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
+        return (
+            (not kinds or chunk.kind in kinds)
+            and (not names or any(name.fullmatch(one) for name in names for one in called))
+            and (payload.exported is None or is_exported(piece) == payload.exported)
+            and chunk.end_line >= first
+            and (last is None or chunk.start_line <= last)
+        )
+
+    return wanted
+
+
+def _as_regex(glob: str) -> str:
+    return re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".")
