@@ -175,5 +175,6 @@ def test_minilm_knows_what_belongs_together() -> None:
     assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-5)
     questions = ["load the configuration file", "network connection", "order a list of values"]
     assert (model.embed_queries(questions) @ rows[:3].T).argmax(axis=1).tolist() == [0, 1, 2]
+    assert model.confidence(0.39) == pytest.approx(0.7)
     for row, text in zip(rows, texts, strict=False):
         assert row @ model.embed_code([text])[0] == pytest.approx(1, abs=1e-4)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.embed.safetensors import read_tensors, tensor_names
-from flashgrep.embed.scale import ASSUMED, Scale
+from flashgrep.embed.scale import ASSUMED, Quantiles, Scale
 from flashgrep.embed.vectors import Role, Vectors, portions, unit
 from flashgrep.errors import ProviderUnavailable
 
@@ -35,6 +35,8 @@ MINILM_FILES: Final[Mapping[tuple[str, str], str]] = {
 """Files of the extra ``minilm`` by package, and their SHA-256: other bytes would make other vectors."""
 
 MINILM_TOKENS = 256
+MINILM_UNRELATED: Quantiles = ((0.0, -0.22), (0.5, 0.1), (0.9, 0.25), (0.99, 0.39), (0.999, 0.5))
+"""Measured on 221 docstrings of Python packages, each with the functions of the 220 others."""
 
 Encode = Callable[[Sequence[str], Role], npt.NDArray[Any]]
 
@@ -122,7 +124,9 @@ def open_minilm(batch: int) -> LocalEmbedder:
         pooled: npt.NDArray[Any] = np.einsum("ntd,nt->nd", hidden, mask.astype(np.float32))
         return pooled
 
-    return LocalEmbedder(name="minilm:all-MiniLM-L6-v2-int8", dims=384, encode=encode, batch=batch or 4)
+    name, scale = "minilm:all-MiniLM-L6-v2-int8", Scale.of(MINILM_UNRELATED)
+    # Batches of 4: as fast as of 16, in 350 MB instead of 820.
+    return LocalEmbedder(name=name, dims=384, encode=encode, batch=batch or 4, scale=scale)
 
 
 def minilm_installed() -> bool:
