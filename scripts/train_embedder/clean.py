@@ -31,8 +31,8 @@ def foreign_rows(corpus: Corpus, avoided: Corpus) -> npt.NDArray[np.bool_]:
     asked = np.isin(questions, _whole(avoided.fields["question"], len(corpus.words)))
     hashes, owners = shingles(corpus.fields["code"], len(corpus.words))
     known = np.unique(shingles(avoided.fields["code"], len(corpus.words))[0])
-    shared = np.bincount(owners[_among(hashes, known)], minlength=len(corpus))
-    total = np.bincount(owners, minlength=len(corpus))
+    shared = np.bincount(owners[_among(hashes, known)], minlength=corpus.size)
+    total = np.bincount(owners, minlength=corpus.size)
     copied = (shared >= FEWEST) & (shared >= SHARED * total)
     return copied | (asked & (corpus.fields["question"].lengths > SHINGLE // 3))
 

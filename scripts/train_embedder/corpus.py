@@ -32,8 +32,10 @@ class Corpus(NamedTuple):
     fields: dict[str, Ragged]
     languages: list[str]
 
-    def __len__(self) -> int:
-        return len(self.languages)
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.fields["code"].bounds) - 1
 
     def take(self, rows: Ints) -> "Corpus":
         """Return some rows."""

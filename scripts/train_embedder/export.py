@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.static import DATA, FORMAT, StaticEmbedder, load
+from flashgrep.embed.static import FORMAT, StaticEmbedder, load
 
 Floats = npt.NDArray[np.float32]
 
@@ -34,7 +34,7 @@ class Model(NamedTuple):
             return cls(data["words"].tolist(), *(data[name] for name in cls._fields[1:]))
 
 
-def write(model: Model, quantiles: Floats, path: Path = DATA) -> None:
+def write(model: Model, quantiles: Floats, path: Path) -> None:
     """Write the shipped layout, described in ``flashgrep.embed.static``.
 
     Raises:
@@ -57,7 +57,7 @@ def write(model: Model, quantiles: Floats, path: Path = DATA) -> None:
         raise ValueError(f"{path} has {path.stat().st_size} bytes")
 
 
-def calibrated(model: Model, questions: list[str], code: list[str], path: Path = DATA) -> StaticEmbedder:
+def calibrated(model: Model, questions: list[str], code: list[str], path: Path) -> StaticEmbedder:
     """Write a model with the quantiles of unrelated pairs: question i and code j, for i other than j."""
     write(model, np.array([(0.0, 0.0), (1.0, 1.0)], np.float32), path)
     load.cache_clear()

@@ -6,11 +6,13 @@ name, ``p`` path and enclosing names, ``c`` the code without that documentation.
 
 import hashlib
 import json
-import random
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple, TypedDict
+from zlib import crc32
+
+import numpy as np
 
 from scripts.train_embedder.archives import Member, members
 from scripts.train_embedder.definitions import Definition, Rows, Source, parse, text_of
@@ -21,10 +23,10 @@ from scripts.train_embedder.prose import body, first_sentence, plain
 from scripts.train_embedder.words import words
 
 MOST_BYTES: Final = 12_000_000
-"""Source read of one package, files drawn at random: no package may outweigh a language."""
+"""Source read of one package, files drawn by a hash of their paths: no package may outweigh a language."""
 MOST_ROWS: Final = {"documented": 7_000, "undocumented": 700, "window": 3_000}
 """Rows kept of one package, by sort."""
-DOC_WORDS, CODE_WORDS, FEWEST_CODE_WORDS = 60, 300, 8
+DOC_WORDS, CODE_WORDS, FEWEST_CODE_WORDS, FEWEST_LINES = 60, 300, 8, 2
 WINDOW: Final = (18, 48)
 """Lines of a window: as many as a chunk of the index has."""
 
@@ -73,7 +75,7 @@ def rows_of(work: Path, package: Package, avoided: frozenset[str] = frozenset())
 
 def write_rows(work: Path, package: Package, avoided: frozenset[str]) -> Path:
     """Write a package's rows, one JSON object a line, and return where; what is there already is left."""
-    path = work / "rows" / package.kind / f"{package.name.replace('/', '+')}.jsonl"
+    path = rows_path(work, package)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
@@ -81,6 +83,11 @@ def write_rows(work: Path, package: Package, avoided: frozenset[str]) -> Path:
             out.writelines(json.dumps(row) + "\n" for row in rows_of(work, package, avoided))
         part.rename(path)
     return path
+
+
+def rows_path(work: Path, package: Package) -> Path:
+    """Return where a package's rows are kept."""
+    return work / "rows" / package.kind / f"{package.name.replace('/', '+')}.jsonl"
 
 
 def source_files(kind: str, archive: Path, avoided: frozenset[str] = frozenset()) -> Iterator[File]:
@@ -104,8 +111,7 @@ def _text(member: Member) -> str:
 
 
 def _drawn(kind: str, archive: Path, avoided: frozenset[str]) -> list[File]:
-    files = list(source_files(kind, archive, avoided))
-    random.Random(1).shuffle(files)
+    files = sorted(source_files(kind, archive, avoided), key=lambda file: crc32(file.path.encode()))
     left = MOST_BYTES
     drawn = []
     for file in files:
@@ -132,7 +138,7 @@ def _file_rows(file: File) -> Iterator[Row]:
 def _definition_row(source: Source, definition: Definition, place: list[str], language: str) -> Row | None:
     dunder = re.fullmatch(r"__\w+__|", definition.name)
     code = words(text_of(source.lines, definition.rows, definition.doc_rows))
-    if dunder or len(code) < FEWEST_CODE_WORDS or definition.rows.end - definition.rows.start < 2:
+    if dunder or len(code) < FEWEST_CODE_WORDS or definition.rows.end - definition.rows.start < FEWEST_LINES:
         return None
     doc = plain(definition.doc)
     sentence = words(first_sentence(doc))
@@ -149,25 +155,25 @@ def _definition_row(source: Source, definition: Definition, place: list[str], la
 
 def _windows(source: Source, place: list[str], file: File) -> Iterator[Row]:
     """Cut a file into windows; one comment of each, taken out, stands for the question."""
-    draw = random.Random(file.path)
+    draw = np.random.default_rng(crc32(file.path.encode()))
     named = {definition.rows.start: definition.name for definition in source.definitions if definition.name}
     docs = {definition.doc_rows for definition in source.definitions if definition.doc_rows}
     comments = sorted({*docs, *source.comments.values()})
     start = 0
     while start < len(source.lines):
-        window = Rows(start, start + draw.randint(*WINDOW))
+        window = Rows(start, start + int(draw.integers(*WINDOW)))
         inside = [rows for rows in comments if window.start <= rows.start and rows.end <= window.end]
         asked = [(rows, sentence) for rows in inside if (sentence := _question(source, rows))]
         code: list[str] = []
         if asked:
-            taken, sentence = draw.choice(asked)
+            taken, sentence = asked[draw.integers(len(asked))]
             code = words(text_of(source.lines, window, taken))
         if len(code) >= 3 * FEWEST_CODE_WORDS:
             names = [named[row] for row in range(window.start, window.end) if row in named]
             yield Row(
                 q=" ".join(words(sentence)),
                 d="",
-                n=" ".join(words(draw.choice(names))) if names else "",
+                n=" ".join(words(names[draw.integers(len(names))])) if names else "",
                 p=" ".join(place),
                 c=" ".join(code[: CODE_WORDS + 100]),
                 language=file.language,

@@ -1,0 +1,146 @@
+"""The recipe's steps, in order; each keeps what it made in the work folder and is skipped when that is there.
+
+scripts/train_embedder/run --work FOLDER [--minutes N] [STEP ...]
+scripts/train_embedder/run --work FOLDER --admit KIND NAME ...
+"""
+
+import argparse
+import pickle
+from collections.abc import Callable, Iterable
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from flashgrep.embed.static import DATA
+from scripts.train_embedder import clean, corpus, export, fetch, measure, packages, pairs, start, teacher, vocabulary
+from scripts.train_embedder.packages import Package
+from scripts.train_embedder.ragged import Ints
+from scripts.train_embedder.sampling import Sampler
+from scripts.train_embedder.train import Settings, Table, train
+
+PROCESSES: Final = 2
+PAIRS: Final = 2_000
+"""Held-out questions, and as many functions, whose cosines make the quantiles."""
+
+Prepared = tuple[corpus.Corpus, list[str], Ints, dict[str, vocabulary.Bags]]
+
+
+class Recipe:
+    """The steps over one work folder."""
+
+    def __init__(self, work: Path, settings: Settings) -> None:
+        self.work = work
+        self.settings = settings
+        self.allowed = packages.read(packages.ALLOW)
+        self.avoided = packages.kept_out()
+
+    def fetch(self) -> None:
+        """Download everything."""
+        for package in [*self.allowed, *self.avoided]:
+            fetch.download(self.work, package.kind, package.name, package.version)
+
+    def rows(self) -> None:
+        """Write the training and held-out rows of each package."""
+        folders = frozenset(each.name.lower() for each in self.avoided if each.kind in {"pypi", "npm"})
+        with Pool(PROCESSES) as pool:
+            pool.starmap(pairs.write_rows, [(self.work, each, folders) for each in self.allowed], chunksize=1)
+
+    def prepare(self) -> None:
+        """Give words numbers, drop rows that evaluation knows, choose the vocabulary and count."""
+        numbering = corpus.Numbering()
+        training = corpus.load(map(self._rows_of, self._used("train")), numbering)
+        avoided = clean.avoided_corpus(self.work, [*self.avoided, *self._used("held")], numbering)
+        training, avoided = (each._replace(words=list(numbering)) for each in (training, avoided))
+        kept = training.take(np.flatnonzero(~clean.foreign_rows(training, avoided)))
+        words, rows = vocabulary.choose(kept)
+        prepared: Prepared = (kept, words, rows, vocabulary.bags_of(kept, words))
+        self._prepared.write_bytes(pickle.dumps(prepared, protocol=5))
+        print(f"{training.size} rows, {kept.size} after decontamination, {len(words)} words")
+
+    def teach(self) -> None:
+        """Ask the teacher."""
+        kept, words, _, _ = self._read()
+        start.word_vectors(self.work, words)
+        rows, vectors = teacher.taught(self.work, kept)
+        np.savez(self.work / "teacher.npz", rows=rows, vectors=vectors.astype(np.float16))
+
+    def train(self) -> None:
+        """Train, keeping the table now and then."""
+        _, words, rows, bags = self._read()
+        table = Table(start.principal(start.word_vectors(self.work, words)), start.rarity(rows), self.settings)
+        with np.load(self.work / "teacher.npz") as data:
+            vectors = data["vectors"].astype(np.float32)
+            lessons = teacher.Teacher(data["rows"], vectors, bags["question"], len(words), np.random.default_rng(5))
+        sampler = Sampler(bags, words)
+        train(table, sampler.draw, lessons, self.settings, lambda: table.model(words).save(self._model))
+
+    def export(self) -> None:
+        """Quantise and calibrate, and put the result where it is shipped from."""
+        held = self._held()
+        questions = [question for each in held for question in each.questions]
+        code = [each.code[target] for each in held for target in each.targets]
+        drawn = np.random.default_rng(9).permutation(len(questions))[:PAIRS].tolist()
+        model = export.Model.read(self._model)
+        export.calibrated(model, [questions[n] for n in drawn], [code[n] for n in drawn], DATA)
+
+    def measure(self) -> None:
+        """Print how the shipped file does on the held-out packages."""
+        embedder = export.load(DATA)
+        for line in measure.report([measure.measure(each, embedder) for each in self._held()]):
+            print(line)
+
+    @property
+    def _prepared(self) -> Path:
+        return self.work / "prepared.pickle"
+
+    @property
+    def _model(self) -> Path:
+        return self.work / "model.npz"
+
+    def _read(self) -> Prepared:
+        prepared: Prepared = pickle.loads(self._prepared.read_bytes())  # noqa: S301 - our own file of an earlier step
+        return prepared
+
+    def _used(self, use: str) -> Iterable[Package]:
+        return (package for package in self.allowed if package.use == use)
+
+    def _rows_of(self, package: Package) -> Path:
+        return pairs.rows_path(self.work, package)
+
+    def _held(self) -> list[measure.Held]:
+        return [measure.held_rows(self._rows_of(package)) for package in self._used("held")]
+
+
+STEPS: Final = ("fetch", "rows", "prepare", "teach", "train", "export", "measure")
+
+
+def main() -> None:
+    """Run steps, or admit packages to the list."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, required=True, help="about 6 GB of downloads and intermediate data")
+    parser.add_argument("--minutes", type=float, default=Settings().minutes)
+    parser.add_argument("--admit", nargs="+", metavar="KIND NAME", help="add packages whose licence allows it")
+    parser.add_argument("steps", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS))
+    given = parser.parse_args()
+    if given.admit:
+        _admit(given.work, given.admit[0], given.admit[1:])
+        return
+    recipe = Recipe(given.work, Settings(minutes=given.minutes))
+    clashes = packages.clashes(recipe.allowed, recipe.avoided)
+    if clashes:
+        parser.error(f"to be trained on and measured on: {[package.name for package in clashes]}")
+    for step in given.steps:
+        run: Callable[[], None] = getattr(recipe, step)
+        run()
+
+
+def _admit(work: Path, kind: str, names: list[str]) -> None:
+    listed = packages.read(packages.ALLOW)
+    new = [Package(kind, name, "", "", "train") for name in names if (kind, name) not in {p[:2] for p in listed}]
+    packages.write(packages.ALLOW, listed + fetch.admit(work, new))
+
+
+if __name__ == "__main__":
+    main()

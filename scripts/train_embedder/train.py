@@ -1,0 +1,149 @@
+"""Contrastive training of the table: each question beside its own code, all other code of the batch against it.
+
+InfoNCE over batches of blocks of neighbouring rows, so that most of the wrong answers are of the same file or package.
+Query and code side share the table and differ in the weight of each word. A second loss keeps the similarities between
+questions as MiniLM has them (relational distillation: Park et al., 2019).
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch.nn import functional
+
+from scripts.train_embedder.export import Model
+from scripts.train_embedder.minilm import Vectors
+from scripts.train_embedder.sampling import Batch, Sparse
+from scripts.train_embedder.teacher import Teacher
+
+
+class Settings(NamedTuple):
+    """How long and how fast."""
+
+    minutes: float = 30.0
+    rate: float = 0.004
+    weight_rate: float = 0.02
+    temperature: float = 0.05
+    teacher: float = 0.5
+    """Weight of the second loss, taken at every other step."""
+    taught: int = 1024
+    """Questions a step of the second loss compares."""
+    threads: int = 1
+    seed: int = 1
+
+
+WARM_UP: Final = 50
+SHARPEST: Final = 50.0
+TEACHER_SCALE: Final = 10.0
+FORWARD: Final = 0.7
+"""Weight of question to code; the rest is code to question."""
+REPORT: Final = 50
+REMEMBERED: Final = 0.98
+"""Share of the running figures that a step keeps."""
+
+
+class _Product(torch.autograd.Function):
+    """Sparse bags times a dense table; the backward pass is the transposed product."""
+
+    @staticmethod
+    def forward(ctx: Any, table: torch.Tensor, bags: Sparse) -> torch.Tensor:
+        ctx.bags = bags
+        return torch.from_numpy(bags @ table.numpy())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return torch.from_numpy(ctx.bags.T @ grads[0].contiguous().numpy()), None
+
+
+class Table(torch.nn.Module):
+    """The trained parameters."""
+
+    def __init__(self, start: Vectors, weights: Vectors, settings: Settings) -> None:
+        super().__init__()
+        self.rows = torch.nn.Parameter(torch.from_numpy(start.copy()))
+        inverse = torch.log(torch.expm1(torch.from_numpy(weights)))
+        self.code = torch.nn.Parameter(inverse.clone())
+        self.query = torch.nn.Parameter(inverse.clone())
+        self.scale = torch.nn.Parameter(torch.tensor(math.log(1 / settings.temperature)))
+
+    def embed(self, bags: Sparse, weights: torch.Tensor) -> torch.Tensor:
+        """Return unit rows for bags, by one side's weights."""
+        weighted = self.rows * functional.softplus(weights)[:, None]
+        return functional.normalize(_Product.apply(weighted, bags), dim=1)
+
+    def model(self, words: list[str]) -> Model:
+        """Return the table with unit rows, their lengths moved into the weights."""
+        with torch.no_grad():
+            lengths = self.rows.norm(dim=1)
+            sides = (functional.softplus(side) * lengths for side in (self.code, self.query))
+            return Model(words, functional.normalize(self.rows, dim=1).numpy(), *(side.numpy() for side in sides))
+
+
+def contrast(table: Table, batch: Batch) -> tuple[torch.Tensor, float]:
+    """Return the loss of a batch and the share of questions whose own code came first."""
+    questions = table.embed(batch.questions, table.query)
+    code = table.embed(batch.code, table.code)
+    likeness = questions @ code.t() * table.scale.exp().clamp(max=SHARPEST)
+    likeness = likeness.masked_fill(torch.from_numpy(batch.same), -1e4)
+    own = torch.arange(len(likeness))
+    loss = FORWARD * functional.cross_entropy(likeness, own) + (1 - FORWARD) * functional.cross_entropy(
+        likeness.t(), own
+    )
+    return loss, (likeness.detach().argmax(1) == own).float().mean().item()
+
+
+def relation(table: Table, bags: Sparse, wanted: Vectors) -> torch.Tensor:
+    """Return how far the similarities among questions are from the teacher's."""
+    ours = table.embed(bags, table.query)
+    theirs = torch.from_numpy(wanted)
+    itself = torch.eye(len(theirs), dtype=torch.bool)
+    mine, aim = ((side @ side.t() * TEACHER_SCALE).masked_fill(itself, -1e4) for side in (ours, theirs))
+    return functional.kl_div(functional.log_softmax(mine, 1), functional.softmax(aim, 1), reduction="batchmean")
+
+
+def train(
+    table: Table, draw: Callable[[], Batch], teacher: Teacher | None, settings: Settings, keep: Callable[[], None]
+) -> None:
+    """Train for the given minutes; ``keep`` is called now and then and at the end."""
+    torch.set_num_threads(settings.threads)
+    torch.manual_seed(settings.seed)
+    groups = [{"params": [table.rows]}, {"params": [table.code, table.query]}, {"params": [table.scale]}]
+    optimiser = torch.optim.Adam(groups, lr=settings.rate, betas=(0.9, 0.98), fused=True)
+    began = time.monotonic()
+    loss, hits, step, progress = 0.0, 0.0, 0, 0.0
+    while progress < 1:
+        progress = (time.monotonic() - began) / (settings.minutes * 60)
+        _set_rates(optimiser, settings, step, progress)
+        new_loss, new_hits = _step(table, draw(), teacher if step % 2 else None, optimiser, settings)
+        loss, hits = (
+            (new_loss, new_hits) if not step else (0.98 * loss + 0.02 * new_loss, 0.98 * hits + 0.02 * new_hits)
+        )
+        step += 1
+        if step % REPORT == 0:
+            print(
+                f"{step} loss {loss:.3f} first {hits:.3f} scale {table.scale.exp().item():.1f} {progress:.3f}",
+                flush=True,
+            )
+        if step % (10 * REPORT) == 0:
+            keep()
+    keep()
+
+
+def _step(
+    table: Table, batch: Batch, teacher: Teacher | None, optimiser: torch.optim.Optimizer, settings: Settings
+) -> tuple[float, float]:
+    loss, hits = contrast(table, batch)
+    total = loss + settings.teacher * relation(table, *teacher.draw(settings.taught)) if teacher else loss
+    optimiser.zero_grad()
+    total.backward()
+    optimiser.step()
+    return loss.item(), hits
+
+
+def _set_rates(optimiser: torch.optim.Optimizer, settings: Settings, step: int, progress: float) -> None:
+    """Warm up, then fall along a cosine."""
+    factor = min(1.0, (step + 1) / WARM_UP) * max(0.02, 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    for group, rate in zip(optimiser.param_groups, (settings.rate, settings.weight_rate, 1e-3), strict=True):
+        group["lr"] = rate * factor
