@@ -65,6 +65,11 @@ class MeaningIndex:
                 self._round = now
             return self._known
 
+    def embed_by(self, embedding: str) -> None:
+        """Serve the vectors of other settings as soon as there are enough."""
+        with self._lock:
+            self._embedding, self._known = embedding, None
+
     def forget(self) -> None:
         """Let go of everything: the index was thrown away."""
         with self._lock:

@@ -30,8 +30,6 @@ class Indexing:
     index: str
     max_size: int
     workers: int
-    embedding: str
-    """The settings of the embedder, as JSON."""
 
     def command(self) -> list[str | bytes]:
         """Return the child's command line."""
@@ -62,17 +60,15 @@ class Stored:
 class IndexerChild:
     """One running indexer."""
 
-    def __init__(self, process: Process, embedding: str) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
-        self._embedding = embedding
         assert process.stdout is not None  # noqa: S101 - opened with PIPE below
         self._events = BufferedByteReceiveStream(process.stdout)
 
     @classmethod
     async def start(cls, how: Indexing) -> "IndexerChild":
         """Start an indexer."""
-        process = await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/")
-        return cls(process, how.embedding)
+        return cls(await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
 
     @property
     def pid(self) -> int:
@@ -108,9 +104,9 @@ class IndexerChild:
         await self._send({"op": stage})
         return int((await self._event())["left"])
 
-    async def vectors(self) -> tuple[int, str]:
-        """Have vectors of some texts stored; return how many are left, or why the embedder gives none."""
-        await self._send({"op": "vectors", "embedding": self._embedding})
+    async def vectors(self, embedding: str) -> tuple[int, str]:
+        """Have vectors of some texts stored by the embedder of these settings; return how many are left, or why not."""
+        await self._send({"op": "vectors", "embedding": embedding})
         event = await self._event()
         return int(event["left"]), event["problem"]
 

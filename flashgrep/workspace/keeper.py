@@ -56,8 +56,10 @@ class Host(Protocol):
 class Keeper:
     """Has an indexer store what is pending, whenever there is something."""
 
-    def __init__(self, how: Indexing, tree: Tree, progress: Progress, host: Host) -> None:
+    def __init__(self, how: Indexing, tree: Tree, progress: Progress, host: Host, embedding: str) -> None:
+        """``embedding``: the settings of the embedder, as JSON."""
         self._how = how
+        self.embedding = embedding
         self._tree = tree
         self._progress = progress
         self._host = host
@@ -81,6 +83,13 @@ class Keeper:
     def poke(self) -> None:
         """Say that there may be something to do."""
         self._work.set()
+
+    def embed_by(self, embedding: str) -> None:
+        """Have vectors made by another embedder."""
+        self.embedding = embedding
+        self.done.discard("vectors")
+        self._progress.problem = ""
+        self.poke()
 
     async def pause(self) -> None:
         """Wait until a stage is finished or has failed."""
@@ -192,7 +201,7 @@ class Keeper:
         child = await self._indexer()
         if stage != "vectors":
             return await child.step(stage)
-        left, problem = await child.vectors()
+        left, problem = await child.vectors(self.embedding)
         self._progress.problem = problem
         self._refusals = self._refusals + 1 if problem else 0
         return left

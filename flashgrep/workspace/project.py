@@ -27,6 +27,7 @@ from flashgrep.ingest.watch import watch
 from flashgrep.search.exact import Answer, Question, Search, View
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
+from flashgrep.search.meaning_lines import lines_of
 from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
@@ -96,8 +97,8 @@ class Workspace:
         self._reader: Reader | None = None
         self._lock = anyio.Lock()
         self._folder = _identity(self.path)
-        how = Indexing(root, str(self._index), options.max_file_size, options.workers, options.embedding)
-        self.keeper = Keeper(how, self.tree, self.progress, self)
+        how = Indexing(root, str(self._index), options.max_file_size, options.workers)
+        self.keeper = Keeper(how, self.tree, self.progress, self, options.embedding)
         self._meaning = MeaningIndex(self._index.parent, options.embedding, options.environ)
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
@@ -147,7 +148,7 @@ class Workspace:
                 raise
             self._reader = reader
             self.keeper.generation = reader.size().generation
-            self.keeper.done = reader.done(self.options.embedding)
+            self.keeper.done = reader.done(self.keeper.embedding)
             self._unfinished = len(self.keeper.done) < len(LATE_STAGES)
             self.progress.updated = self._index.stat().st_mtime
         except schema.Damaged as damage:
@@ -285,8 +286,11 @@ class Workspace:
         return found.path, found.occurrence.start_line, found.occurrence.end_line
 
     async def words(self, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
-        """Return the best texts for words."""
-        return await self.in_thread(lambda view: search_words(view, text, limit, keep))
+        """Return the best lines for words: of the best pieces of code once all are stored in pieces."""
+        if "chunks" not in self.keeper.done:
+            return await self.in_thread(lambda view: search_words(view, text, limit, keep))
+        found = await self.by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
+        return lines_of(found, text)
 
     async def by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
         """Return the pieces of code that answer a question best."""
@@ -347,6 +351,17 @@ class Workspace:
         await self.wait_parsed()
         while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.keeper.done:
             await self.keeper.pause()
+
+    @property
+    def embedding(self) -> str:
+        """The settings of the embedder, as JSON."""
+        return self.keeper.embedding
+
+    def embed_by(self, embedding: str) -> None:
+        """Have vectors made by the embedder of other settings; the old ones serve until these are there."""
+        if embedding != self.embedding:
+            self._meaning.embed_by(embedding)
+            self.keeper.embed_by(embedding)
 
     async def rebuild(self) -> None:
         """Throw the index away and build it anew."""
