@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 
 from flashgrep.config import Settings
 from flashgrep.edit.limits import Limits
+from flashgrep.embed.models import Models
 from flashgrep.errors import Forbidden, NotFound
 from flashgrep.registry import Call
 from flashgrep.search.sift import Sieve
@@ -50,6 +51,7 @@ class Catalogue:
     ) -> None:
         """Make a catalogue; ``environ`` holds the keys of embedding providers."""
         self.environ = environ or {}
+        self.models = Models(settings, self.environ)
         self.settings = settings
         self._settings_for = settings_for or (lambda _root: settings)
         self._state_dir = state_dir

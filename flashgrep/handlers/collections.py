@@ -3,13 +3,14 @@
 import time
 from typing import Any
 
+import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import CollectionRequired
 from flashgrep.handlers.payload import Payload, payload_filter, payload_path_filter
-from flashgrep.handlers.pieces import fitting, language_of_piece, milliseconds_since, refuse_unindexed
+from flashgrep.handlers.pieces import fitting, language_of_piece, milliseconds_since, refuse_unindexed, reranker_of
 from flashgrep.model import show_path
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exported import is_exported
@@ -164,8 +165,15 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
     """Search the connection's collections for code by what it does, in natural language."""
     workspaces = await _collections(call, None)
     gathering = _Gathering()
+    text = params.query
+    if params.prompt:
+        refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
+        text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
+    reranker = await reranker_of(call)
     for workspace in workspaces:
-        gathering.take(workspace, await _by_rank(call, gathering, workspace, text=params.query, limit=params.top_k))
+        gathering.take(
+            workspace, await _by_rank(call, gathering, workspace, text=text, limit=params.top_k, reranker=reranker)
+        )
     return gathering.result(call, params.top_k)
 
 

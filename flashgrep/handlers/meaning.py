@@ -9,7 +9,14 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import NotFound
 from flashgrep.handlers.covering import Coverage
-from flashgrep.handlers.pieces import covering, fitting, language_of_piece, milliseconds_since, refuse_unindexed
+from flashgrep.handlers.pieces import (
+    covering,
+    fitting,
+    language_of_piece,
+    milliseconds_since,
+    refuse_unindexed,
+    reranker_of,
+)
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
 from flashgrep.registry import Call, Handler, Params, handler
@@ -85,6 +92,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
         semantic_weight=params.semantic_weight,
         keep=keep,
         threshold=params.threshold,
+        reranker=await reranker_of(call),
     )
     answer = await workspace.by_meaning(question)
     found = [_shown(piece) for piece in answer.results]
@@ -182,7 +190,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         "problems": {},
     }
     for workspace in await _repositories(call, params.repository):
-        answer = await _asked(workspace, params)
+        answer = await _asked(call, workspace, params)
         _take(metadata, workspace, answer)
         found.extend({**_shown(piece), "repository": workspace.name} for piece in answer.results)
     found.sort(key=lambda one: -one["score"])
@@ -207,10 +215,12 @@ async def _repositories(call: Call[Catalogue], named: str | None) -> list[Worksp
     return call.host.opened() or [await call.host.workspace(call, None)]
 
 
-async def _asked(workspace: Workspace, params: SemanticSearchParams) -> MeaningAnswer:
+async def _asked(call: Call[Catalogue], workspace: Workspace, params: SemanticSearchParams) -> MeaningAnswer:
     await workspace.refresh()
     await refuse_unindexed(workspace)
-    question = MeaningQuestion(text=params.query, limit=params.limit, threshold=params.threshold)
+    question = MeaningQuestion(
+        text=params.query, limit=params.limit, threshold=params.threshold, reranker=await reranker_of(call)
+    )
     return await workspace.by_meaning(question)
 
 

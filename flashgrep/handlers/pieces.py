@@ -4,9 +4,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import anyio
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.embed.rerank import Reranker
 from flashgrep.errors import Unavailable
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.languages import language_of
+from flashgrep.registry import Call
 from flashgrep.search.exact import Answer
 from flashgrep.search.meaning import MeaningAnswer, Piece
 from flashgrep.workspace import Workspace
@@ -28,6 +33,11 @@ async def refuse_unindexed(workspace: Workspace) -> None:
             path=str(workspace.path),
             suggestion="Run index_codebase first: it waits until the index is there; query works without one",
         )
+
+
+async def reranker_of(call: Call[Catalogue]) -> Reranker | None:
+    """Return the configured reranker; None: the order of search stands."""
+    return await anyio.to_thread.run_sync(call.host.models.reranker)
 
 
 def covering(workspace: Workspace, answer: MeaningAnswer, *, fresh: bool, started: float) -> Coverage:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.embed.rerank import Reranker
 from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
@@ -64,6 +65,8 @@ class MeaningQuestion:
     threshold: float = 0.0
     """Least score of an answer."""
     rules: Rules = RULES
+    reranker: Reranker | None = None
+    """What puts the best pieces in their last order; without one the order of the rules stands."""
 
 
 @dataclass(slots=True)
@@ -223,15 +226,32 @@ class MeaningSearch:
         return min(paths, key=lambda path: (tier_of(path), len(path), path), default=None)
 
     def _collect(self, ranked: list[Candidate], answer: MeaningAnswer) -> None:
-        most = 1.0
+        question, pieces = self._question, list[Piece]()
+        most = question.limit if question.reranker is None else max(question.limit, question.reranker.top)
         for one in ranked:
-            if len(answer.results) == self._question.limit:
-                return
+            if len(pieces) == most:
+                break
             piece = self._piece(one)
-            if piece is None or piece.score < self._question.threshold:
-                continue
-            most = min(most, piece.score)
-            answer.results.append(replace(piece, score=round(most, 4)))
+            if piece is not None and (question.reranker is not None or piece.score >= question.threshold):
+                pieces.append(piece)
+        pieces = [piece for piece in self._reranked(pieces, answer) if piece.score >= question.threshold]
+        highest = 1.0
+        for piece in pieces[: question.limit]:
+            highest = min(highest, piece.score)
+            answer.results.append(replace(piece, score=round(highest, 4)))
+
+    def _reranked(self, pieces: list[Piece], answer: MeaningAnswer) -> list[Piece]:
+        """Return pieces by a reranker's scores; as they are where there is none, or it does not answer."""
+        reranker = self._question.reranker
+        if reranker is None or not pieces:
+            return pieces
+        try:
+            scores = reranker.scores(self._question.text, [piece.text for piece in pieces]).tolist()
+        except ProviderUnavailable as error:
+            answer.problem = "; ".join(part for part in (answer.problem, str(error)) if part)
+            return pieces
+        scored = [replace(piece, score=score) for piece, score in zip(pieces, scores, strict=True)]
+        return sorted(scored, key=lambda piece: -piece.score)
 
     def _piece(self, one: Candidate) -> Piece | None:
         blob, place = one.key

@@ -38,6 +38,7 @@ from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
 from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
+from flashgrep.workspace.watching import Switch
 
 EVENT_PAUSE = 0.05
 """Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
@@ -91,7 +92,7 @@ class Workspace:
         self.swept_because = ""
         self.state_dir = state_folder(root, options.fallback_state)
         self._index = Path(os.fsdecode(self.state_dir)) / "index.db"
-        self._watcher = watch(root, native=options.native_watch)
+        self._watcher = Switch(lambda: watch(root, native=options.native_watch))
         self.walker = Walker(root)
         self.tree = Tree(root, self.walker, self._watcher)
         self._reader: Reader | None = None
@@ -231,6 +232,19 @@ class Workspace:
         begun = anyio.current_time()
         await self.refresh()
         return anyio.current_time() - begun
+
+    @property
+    def watching_stopped(self) -> bool:
+        """Whether nothing is watched because somebody wanted it so: every question sweeps then."""
+        return self._watcher.off
+
+    async def watch(self, *, on: bool) -> bool:
+        """Watch the project, or stop watching it; return whether that was a change."""
+        async with self._lock:
+            changed = self._watcher.switch(on=on)
+            if not on:
+                self.swept_because = ""
+        return changed
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         """Take note of paths written by ourselves: the next question reads them from disk."""
