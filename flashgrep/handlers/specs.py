@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.edit.read import read_all
-from flashgrep.embed import open_embedder
 from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.handlers.reading import ProjectParams
@@ -20,6 +19,7 @@ from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.registry import Call, Handler, handler
 from flashgrep.search.exact import Answer
+from flashgrep.search.meaning_index import embedder_of
 from flashgrep.specs.model import Requirement, Scenario, Severity, Step
 from flashgrep.specs.search import Found, Kind, search
 from flashgrep.specs.shelf import (
@@ -263,7 +263,8 @@ def _found(
         search, specs, params.query, vectors=workspace.spec_vectors, limit=params.limit, threshold=params.threshold
     )
     try:
-        return ask(embedder=open_embedder(call.host.settings, {})), ""
+        opened = partial(embedder_of, environ=call.host.environ)
+        return ask(embedder=workspace.spec_vectors.embedder(workspace.embedding, opened)), ""
     except ProviderUnavailable as problem:
         return ask(embedder=None), f"searched by words alone: {problem.message}"
 

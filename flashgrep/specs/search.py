@@ -23,12 +23,12 @@ MEANING: Final = 0.6
 SATURATION: Final = 1.2
 LENGTH: Final = 0.5
 """BM25's k1 and b; long passages are scenarios spelled out, which deserve less of a penalty than 0.75."""
+SHORTEST_STEM: Final = 3
 SNIPPET: Final = 240
 """Characters of a passage that are shown."""
-SHORTEST_STEM: Final = 4
 
 _WORD = re.compile(r"\w+")
-_ENDINGS = ("ing", "ed", "es", "s")
+_ENDINGS = ("s", "ing", "ed", "e")
 
 Kind = Literal["purpose", "requirement", "scenario"]
 
@@ -145,9 +145,10 @@ def snippet_of(text: str, wanted: Iterable[str]) -> str:
 
 
 def _stem(word: str) -> str:
+    """Return a word without a plural's or verb's ending: files, filed and filing are as file."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
-            return word[: -len(ending)]
+            word = word[: -len(ending)]
     return word
 
 

@@ -1,7 +1,7 @@
 """Vectors of a project's spec texts, by what the texts say: a text is embedded once, and none outlives its file."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,13 @@ class SpecVectors:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], NDArray[np.float32]] = {}
+        self._opened: tuple[str, Embedder] | None = None
+
+    def embedder(self, settings: str, opened: Callable[[str], Embedder]) -> Embedder:
+        """Return the embedder of these settings, opened only if it is not the last one: some ask a server first."""
+        if self._opened is None or self._opened[0] != settings:
+            self._opened = (settings, opened(settings))
+        return self._opened[1]
 
     def of(self, embedder: Embedder, texts: Sequence[str]) -> Rows:
         """Return a row for each text, embedding only those that are new; what is not asked for is forgotten."""
