@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import bench_mcp
 
-from benchmarks import changes, editing, peers, queries, report, symbols
+from benchmarks import changes, editing, meaning, peers, queries, report, symbols
 from benchmarks.machine import described, machine, tree_facts
 from benchmarks.private import Private, private_daemon
 from benchmarks.rows import Row
@@ -73,6 +73,8 @@ def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
 
 def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Path, targets: Targets) -> Iterator[Row]:
     yield from changes.indexing(daemon, root, RG, tree_facts(root, RG), targets)
+    yield from meaning.building(daemon, root, tree_facts(root, RG), targets)
+    yield from meaning.measure(daemon)
     yield from queries.measure(daemon, RG, targets)
     yield from symbols.measure(daemon, targets)
     yield symbols.parsing(root)
