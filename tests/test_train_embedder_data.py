@@ -15,6 +15,7 @@ from scripts.train_embedder.clean import foreign_rows
 from scripts.train_embedder.corpus import FIELDS, Corpus, Numbering
 from scripts.train_embedder.export import MOST_BYTES, Model, calibrated
 from scripts.train_embedder.measure import bm25, ndcg
+from scripts.train_embedder.overlap import overlapping
 from scripts.train_embedder.ragged import Ragged
 from scripts.train_embedder.vocabulary import bags_of
 
@@ -95,6 +96,14 @@ def test_copies_of_questions_and_of_code_are_found_and_others_kept() -> None:
     training = _corpus(numbering, rows)
     words = list(numbering)
     assert foreign_rows(training._replace(words=words), seen._replace(words=words)).tolist() == [True, True, False]
+
+
+def test_a_class_overlaps_its_method_and_not_its_neighbour() -> None:
+    numbering = Numbering()
+    method, other = (" ".join(f"{side}{number}" for number in range(30)) for side in "mo")
+    corpus = _corpus(numbering, [("q", method), ("q", f"class head of it {method} {other}"), ("q", other)])
+    pairs = overlapping(corpus.fields["code"], len(numbering)).tolist()
+    assert {frozenset(pair) for pair in pairs} == {frozenset({0, 1}), frozenset({1, 2})}
 
 
 def test_bags_count_words_and_cut_those_unknown() -> None:

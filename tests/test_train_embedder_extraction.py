@@ -18,11 +18,11 @@ from scripts.train_embedder.words import words
 DOCUMENTED = {
     "python": 'class Pool:\n    @once\n    def take(self):\n        """Borrow a connection."""\n        return 1\n',
     "javascript": "/** Borrow a connection. */\nexport const take = async (wait) => {\n  return 1\n}\n",
-    "typescript": "class Pool {\n  /**\n   * Borrow a connection.\n   * @param wait s\n   */\n  take(wait: number) {\n  }\n}\n",
+    "typescript": "class Pool {\n  /**\n   * Borrow a connection.\n   * @internal\n   */\n  take(w: any) {\n  }\n}\n",
     "tsx": "// Borrow a connection.\nfunction take() {\n  return <p/>\n}\n",
     "go": "package pool\n\n// Borrow a connection.\nfunc (p *Pool) take(wait int) error {\n\treturn nil\n}\n",
     "rust": "/// Borrow a connection.\n#[inline]\npub fn take(wait: u8) -> u8 {\n    1\n}\n",
-    "java": "class Pool {\n    /** Borrow a connection. */\n    @Override\n    int take() {\n        return 1;\n    }\n}\n",
+    "java": "class Pool {\n    /** Borrow a connection. */\n    @Override\n    int take() {\n    }\n}\n",
     "c": "/* Borrow a connection. */\nstatic int *take(struct pool *p)\n{\n    return 0;\n}\n",
     "cpp": "/// Borrow a connection.\ntemplate <class T>\nint Pool::take(T wait) {\n    return 0;\n}\n",
     "ruby": "# Borrow a connection.\ndef take(wait)\n  1\nend\n",

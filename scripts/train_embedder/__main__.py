@@ -15,6 +15,7 @@ import numpy as np
 
 from flashgrep.embed.static import DATA
 from scripts.train_embedder import clean, corpus, export, fetch, measure, packages, pairs, start, teacher, vocabulary
+from scripts.train_embedder.overlap import overlapping
 from scripts.train_embedder.packages import Package
 from scripts.train_embedder.ragged import Ints
 from scripts.train_embedder.sampling import Sampler
@@ -68,12 +69,12 @@ class Recipe:
 
     def train(self) -> None:
         """Train, keeping the table now and then."""
-        _, words, rows, bags = self._read()
+        kept, words, rows, bags = self._read()
         table = Table(start.principal(start.word_vectors(self.work, words)), start.rarity(rows), self.settings)
         with np.load(self.work / "teacher.npz") as data:
             vectors = data["vectors"].astype(np.float32)
             lessons = teacher.Teacher(data["rows"], vectors, bags["question"], len(words), np.random.default_rng(5))
-        sampler = Sampler(bags, words)
+        sampler = Sampler(bags, words, overlapping(kept.fields["code"], len(kept.words)))
         train(table, sampler.draw, lessons, self.settings, lambda: table.model(words).save(self._model))
 
     def export(self) -> None:

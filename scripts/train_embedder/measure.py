@@ -66,8 +66,17 @@ def measure(held: Held, embedder: Embedder) -> Figures:
     lexical = bm25(held.code, held.questions)
     dense = np.maximum(embedder.embed_queries(held.questions) @ embedder.embed_code(held.code).T, 0)
     mixed = LEXICAL * _scaled(lexical) + DENSE * _scaled(dense)
-    figures = (ndcg(scores, held.targets) for scores in (lexical, dense, mixed))
+    told = _told(held)
+    figures = (ndcg(np.where(told, -1, scores), held.targets) for scores in (lexical, dense, mixed))
     return Figures(held.name, held.language, len(held.code), len(held.questions), *figures)
+
+
+def _told(held: Held) -> npt.NDArray[np.bool_]:
+    """Tell which code holds a question word by word: a class with its methods, neither right nor wrong."""
+    code = [f" {each} " for each in held.code]
+    told = np.array([[f" {question} " in each for each in code] for question in held.questions])
+    told[np.arange(len(held.targets)), held.targets] = False
+    return told
 
 
 def _scaled(scores: Scores) -> Scores:

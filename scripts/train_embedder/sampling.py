@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     questions: Sparse
     code: Sparse
     same: Flags
-    """Pairs of different rows whose questions are alike: no wrong answers to each other."""
+    """Pairs of different rows whose questions are alike or whose code overlaps: no wrong answers to each other."""
 
 
 class Picked(NamedTuple):
@@ -58,9 +58,11 @@ class Picked(NamedTuple):
 class Sampler:
     """Draws batches without end, every row once before any comes again."""
 
-    def __init__(self, bags: dict[str, Bags], vocabulary: list[str], seed: int = 1) -> None:
+    def __init__(self, bags: dict[str, Bags], vocabulary: list[str], overlap: Ints, seed: int = 1) -> None:
         self._bags = bags
         self._width = len(vocabulary)
+        shared = bags_matrix(*overlap.T, np.ones(len(overlap), np.float32), (len(bags["code"].words.lengths),) * 2)
+        self._overlap = (shared + shared.T).tocsr()
         self._rng = np.random.default_rng(seed)
         numbers = {word: number for number, word in enumerate(vocabulary)}
         self._phrases = [np.array([numbers[w] for w in phrase.split() if w in numbers]) for phrase in PHRASES]
@@ -74,7 +76,8 @@ class Sampler:
         asked = (self._lengths["question"][rows] >= 2) & (draws[0] < TOLD)  # noqa: PLR2004 - one word asks nothing
         questions = self._questions(rows, asked, draws)
         code = self._code(rows, asked, draws)
-        return Batch(self._sparse(questions, len(rows)), self._sparse(code, len(rows)), _alike(questions, len(rows)))
+        same = _alike(questions, len(rows)) | (self._overlap[rows][:, rows].toarray() > 0)
+        return Batch(self._sparse(questions, len(rows)), self._sparse(code, len(rows)), same)
 
     def _rows(self) -> Ints:
         if not self._queue:
