@@ -78,8 +78,11 @@ class Meaning:
         of = self._vector_set(embedder)
         left = table.unembedded_count(self._writer.connection, of.id)
         spread = self._workers.running or left > FEW
-        for done in self._workers.each(embedded, self._unembedded(of, settings), spread=spread):
-            of = self._store(of, done)
+        try:
+            for done in self._workers.each(embedded, self._unembedded(of, settings), spread=spread):
+                of = self._store(of, done)
+        except vectors.VectorsDamaged:
+            of = self._vector_set(embedder)
         left = table.unembedded_count(self._writer.connection, of.id)
         if not left:
             self._drop_others(of, settings)
@@ -87,14 +90,18 @@ class Meaning:
         return left
 
     def _vector_set(self, embedder: Embedder) -> VectorSet:
+        """Return the embedder's set; a new one, with a file of its own, where its vectors are not what was written."""
         for known in table.vector_sets(self._writer.connection):
-            if known.name == embedder.name and known.dims == embedder.dims:
+            if (known.name, known.dims) == (embedder.name, embedder.dims) and self._whole(known):
                 return known
         with self._writer.transaction() as connection:
             for known in table.vector_sets(connection):
                 if known.name == embedder.name:
                     table.drop_vector_set(connection, known.id)
             return table.add_vector_set(connection, embedder.name, embedder.dims, vectors.new_name())
+
+    def _whole(self, of: VectorSet) -> bool:
+        return vectors.holds(self._index.with_name(of.file), of.dims, of.rows)
 
     def _unembedded(self, of: VectorSet, settings: str) -> Iterator[tuple[bytes, list[ToRead], int, str]]:
         after = 0

@@ -5,6 +5,7 @@ are compared bit by bit, 250,000 rows of 256 dimensions in 3 ms, then the few th
 full. Rows are read with ``pread``: a mapped file that somebody cuts short would kill the daemon by a signal.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -17,8 +18,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index.schema import Damaged
-
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
@@ -27,6 +26,12 @@ RESCORED: Final = 1500
 READ_ROWS: Final = 16_384
 """Rows whose signs are taken at a time: about 4 MB."""
 _NAME: Final = re.compile(r"vectors-[0-9a-f]{16}\.bin")
+_PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""Errors that say nothing about the file."""
+
+
+class VectorsDamaged(Exception):
+    """A file of vectors is not what was written: its set is of no use, the index beside it is."""
 
 
 class Nearest(NamedTuple):
@@ -64,22 +69,40 @@ def quantised(vectors: Floats) -> npt.NDArray[np.void]:
 @contextmanager
 def _opened(file: Path, flags: int) -> Iterator[int]:
     if not _NAME.fullmatch(file.name):
-        raise Damaged(f"{file.name} is no file of vectors")
+        raise VectorsDamaged(f"{file.name} is no file of vectors")
     try:
         number = os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise Damaged(f"vectors: {error}") from error
+        if error.errno in _PASSING:
+            raise
+        raise VectorsDamaged(f"vectors: {error.strerror}") from error
     try:
         yield number
     finally:
         os.close(number)
 
 
+def holds(file: Path, dims: int, rows: int) -> bool:
+    """Return whether a file is there and long enough for so many rows; of none nothing need be there."""
+    try:
+        with _opened(file, os.O_RDONLY) as number:
+            return os.fstat(number).st_size >= rows * row_type(dims).itemsize
+    except VectorsDamaged:
+        return not rows and not os.path.lexists(file)
+
+
 def append(file: Path, at: int, rows: npt.NDArray[np.void]) -> None:
-    """Write rows from row ``at`` on, through to the disk: the index may say that they are there only afterwards."""
-    with _opened(file, os.O_WRONLY | os.O_CREAT) as number:
+    """Write rows from row ``at`` on, through to the disk: the index may say that they are there only afterwards.
+
+    Raises:
+        VectorsDamaged: those before ``at`` are not there; zeros in their place would pass for vectors.
+
+    """
+    offset = at * rows.dtype.itemsize
+    with _opened(file, os.O_WRONLY if at else os.O_WRONLY | os.O_CREAT) as number:
+        if os.fstat(number).st_size < offset:
+            raise VectorsDamaged("vectors are missing")
         data = memoryview(rows.tobytes())
-        offset = at * rows.dtype.itemsize
         while data:
             written = os.pwrite(number, data, offset)
             data, offset = data[written:], offset + written
@@ -115,18 +138,20 @@ class Vectors:
     def _read(self, number: int, at: int, count: int) -> npt.NDArray[np.void]:
         data = os.pread(number, count * self._type.itemsize, at * self._type.itemsize)
         if len(data) < count * self._type.itemsize:
-            raise Damaged("vectors are missing")
+            raise VectorsDamaged("vectors are missing")
         return np.frombuffer(data, self._type)
 
     def nearest(self, question: Floats, limit: int, among: npt.NDArray[np.bool_] | None = None) -> Nearest:
-        """Return the ``limit`` rows nearest to a unit vector; ``among``: whether each row counts."""
-        signs, count = self._signs[:, : self._count], self._count
+        """Return the ``limit`` rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
+        count = self._count
+        signs = self._signs[:, :count]
         asked = _signs(question[None, :])[0]
         apart = np.zeros(count, np.uint16)
         for word, part in zip(signs, asked, strict=True):
             apart += np.bitwise_count(word ^ part)
         if among is not None:
-            apart[~among[:count]] = np.iinfo(np.uint16).max
+            among = np.pad(among[:count], (0, max(0, count - len(among))))
+            apart[~among] = np.iinfo(np.uint16).max
         most = max(RESCORED, limit)
         rows = np.argpartition(apart, most)[:most] if count > most else np.arange(count)
         if among is not None:
@@ -144,7 +169,7 @@ class Vectors:
         with _opened(self._file, os.O_RDONLY) as number:
             data = b"".join([os.pread(number, size, row * size) for row in rows.tolist()])
         if len(data) < len(rows) * size:
-            raise Damaged("vectors are missing")
+            raise VectorsDamaged("vectors are missing")
         found = np.frombuffer(data, self._type)
         compared: Floats = found["direction"].astype(np.float32) @ question.astype(np.float32) * found["scale"]
         return compared

@@ -95,18 +95,22 @@ def weight_of(kind: Kind, rules: Rules) -> float:
     return {"symbol": rules.symbol_weight, "path": rules.path_weight, "words": rules.semantic_weight}[kind]
 
 
-def mix(candidates: Sequence[Candidate], weight: float) -> None:
-    """Score candidates by both sides; where one side says nothing at all, the other decides."""
+def mix(candidates: Sequence[Candidate], weight: float) -> float:
+    """Score candidates by both sides, and return the share of similarity that was used.
+
+    Where one side says nothing at all, the other decides; but similarity never does when words alone were asked for.
+    """
     most_lexical = max((one.lexical for one in candidates), default=0.0)
     most_similar = max((one.similarity for one in candidates), default=0.0)
     if most_similar <= 0:
         weight = 0.0
-    elif most_lexical <= 0:
+    elif most_lexical <= 0 < weight:
         weight = 1.0
     for one in candidates:
         lexical = one.lexical / most_lexical if most_lexical > 0 else 0.0
         similar = max(0.0, one.similarity) / most_similar if most_similar > 0 else 0.0
         one.score = weight * similar + (1 - weight) * lexical
+    return weight
 
 
 def weigh(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> list[Candidate]:

@@ -13,6 +13,7 @@ from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.tiers import tier_of
+from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import words_of
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.parse.lookup import FileSymbols
@@ -26,7 +27,7 @@ from flashgrep.search.rules import RULES, Rules
 from flashgrep.search.symbol_source import parsed_file
 
 MOST_CHANGED = 64
-"""Files changed and not stored yet that are cut, counted and embedded for one question: about 0.1 s."""
+"""Files changed and not stored yet, the last ones, that are cut, counted and embedded for a question: about 0.1 s."""
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
@@ -83,6 +84,8 @@ class MeaningAnswer:
     embedding_ms: float = 0.0
     unseen: int = 0
     """Changed files that were too many to be looked at for this answer."""
+    damaged: bool = False
+    """Whether the vectors are there and cannot be read."""
 
 
 class _Changed(NamedTuple):
@@ -118,13 +121,11 @@ class MeaningSearch:
         answer = MeaningAnswer()
         self._changed = self._read_changed(answer)
         candidates = self._stored(answer)
-        candidates += self._of_changed()
+        candidates += self._of_changed(answer)
         rules, weight = self._question.rules, self._question.semantic_weight
-        self._weight = weight_of(self._asked.kind, rules) if weight is None else weight
-        if self._vector is None:
-            self._weight = 0.0
-        mix(candidates, self._weight)
-        candidates.sort(key=lambda one: (-one.score, one.key))
+        weight = weight_of(self._asked.kind, rules) if weight is None else weight
+        self._weight = mix(candidates, weight if self._vector is not None else 0.0)
+        candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: (-one.score, one.key))
         self._collect(weigh(self._described(candidates), self._asked, rules), answer)
         answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
         return answer
@@ -141,30 +142,42 @@ class MeaningSearch:
             found = telling(connection, words, known, self._question.rules)
             self._asked = asked(self._question.text, found.weights)
             self._embed_question(known, answer)
-            allowed = allowed_texts(self._view, self._question.keep)
+            keep, view = self._question.keep, self._view
+            allowed = allowed_texts(view, keep) if keep else self._index.living(known, view.table)
             recall = Recall(connection, known, self._question.rules, allowed)
-            candidates = recall.candidates(found.used, self._vector)
+            try:
+                candidates = recall.candidates(found.used, self._vector)
+            except VectorsDamaged as damage:
+                self._give_up_vectors(known, answer, str(damage), damaged=True)
+                candidates = recall.candidates(found.used, None)
         answer.chunks = int(known.chunks.size.sum())
         return candidates
 
     def _embed_question(self, known: Known, answer: MeaningAnswer) -> None:
-        answer.problem = known.problem
+        answer.problem, answer.damaged = known.problem, known.damaged
         if known.embedder is None or known.vectors is None:
             return
         started = time.perf_counter()
         try:
             self._vector = known.embedder.embed_queries([self._question.text])[0]
         except ProviderUnavailable as error:
-            answer.problem = str(error)
+            self._give_up_vectors(known, answer, str(error))
         else:
             answer.ranked_by = "words and meaning"
             answer.embedding_ms = (time.perf_counter() - started) * 1000
+
+    def _give_up_vectors(self, known: Known, answer: MeaningAnswer, problem: str, *, damaged: bool = False) -> None:
+        """Have this answer, and those of the next seconds, made by words alone."""
+        self._vector = None
+        answer.ranked_by, answer.problem, answer.damaged = "words", problem, damaged
+        self._index.fail(known, problem, damaged=damaged)
 
     # Files that are not stored as they are now
 
     def _read_changed(self, answer: MeaningAnswer) -> list[_Changed]:
         keep = self._question.keep or (lambda _: True)
-        paths = sorted(path for path, mark in self._view.pending.items() if mark.ours and keep(path))
+        marks = {path: mark for path, mark in self._view.pending.items() if mark.ours and keep(path)}
+        paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
         answer.unseen = max(0, len(paths) - MOST_CHANGED)
         found = []
         for path in paths[:MOST_CHANGED]:
@@ -173,7 +186,7 @@ class MeaningSearch:
                 found.append(_Changed(path, data, chunked_now(path, data)))
         return found
 
-    def _of_changed(self) -> list[Candidate]:
+    def _of_changed(self, answer: MeaningAnswer) -> list[Candidate]:
         candidates = [
             Candidate((-number, place), self._bm25(words), 0.0)
             for number, changed in enumerate(self._changed, 1)
@@ -181,7 +194,11 @@ class MeaningSearch:
         ]
         if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
             texts = [embedding_text(changed.data, chunk) for changed in self._changed for chunk in changed.text.chunks]
-            similar = self._known.embedder.embed_code(texts) @ self._vector
+            try:
+                similar = self._known.embedder.embed_code(texts) @ self._vector
+            except ProviderUnavailable as error:
+                self._give_up_vectors(self._known, answer, str(error))
+                return candidates
             for one, value in zip(candidates, similar.tolist(), strict=True):
                 one.similarity = value
         return candidates

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +15,16 @@ from flashgrep.embed import Embedder, open_embedder
 from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
-from flashgrep.index.vectors import Vectors
+from flashgrep.index.table import FileTable
+from flashgrep.index.vectors import Vectors, VectorsDamaged
 
 Ints = npt.NDArray[np.int64]
 
 ENOUGH = 0.9
 """A new embedder's vectors serve once there are so many as of the old one, or they are complete."""
+
+AGAIN_SECONDS = 30.0
+"""An embedder that did not answer a question is left alone for so long: each further question would wait for it too."""
 
 
 class Known(NamedTuple):
@@ -30,6 +35,8 @@ class Known(NamedTuple):
     vectors: Vectors | None
     embedder: Embedder | None
     problem: str
+    damaged: bool = False
+    """Whether there are vectors that cannot be read: they are to be made anew."""
 
     def rows_of(self, blobs: Ints, places: Ints) -> Ints:
         """Return the rows of chunks, given by text and place in it; -1 where there is none."""
@@ -53,6 +60,8 @@ class MeaningIndex:
         self._lock = threading.Lock()
         self._known: Known | None = None
         self._round = -1
+        self._again = 0.0
+        self._living: tuple[FileTable, ChunkMap, Ints | None] | None = None
         self._file = ""
         self._vectors: Vectors | None = None
 
@@ -60,10 +69,33 @@ class MeaningIndex:
         """Return what the index knows as this transaction sees it; costs a look-up where nothing has changed."""
         with self._lock:
             now = table.round_of(connection)
-            if self._known is None or now != self._round:
-                self._known = self._load(connection)
+            known = self._known
+            if known is None or now != self._round or (known.problem and time.monotonic() > self._again):
+                self._known = known = self._load(connection)
                 self._round = now
-            return self._known
+                self._again = time.monotonic() + AGAIN_SECONDS
+            return known
+
+    def living(self, known: Known, files: FileTable) -> Ints | None:
+        """Return the texts that files have, ascending; None: all that are known are among them.
+
+        Texts that no file has any more stay stored for a while: old versions of one file must not crowd out the rest.
+        """
+        with self._lock:
+            if self._living is None or self._living[0] is not files or self._living[1] is not known.chunks:
+                texts = np.unique(files.columns[:, 0])
+                some_dead = not np.isin(known.chunks.blob, texts).all()
+                self._living = files, known.chunks, texts if some_dead else None
+            return self._living[2]
+
+    def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
+        """Answer by words alone for a while: the embedder did not answer, or the vectors cannot be read."""
+        with self._lock:
+            if self._known is known:
+                self._known = known._replace(vectors=None, embedder=None, problem=problem, damaged=damaged)
+                self._again = time.monotonic() + AGAIN_SECONDS
+            if damaged:
+                self._vectors = None
 
     def embed_by(self, embedding: str) -> None:
         """Serve the vectors of other settings as soon as there are enough."""
@@ -73,16 +105,20 @@ class MeaningIndex:
     def forget(self) -> None:
         """Let go of everything: the index was thrown away."""
         with self._lock:
-            self._known, self._vectors, self._file = None, None, ""
+            self._known, self._vectors, self._file, self._living = None, None, "", None
 
     def _load(self, connection: sqlite3.Connection) -> Known:
         chunks = table.chunk_map(connection)
         embedder, of, problem = self._serving(connection)
-        if of is None:
-            return Known(chunks, table.row_map(connection, 0), None, embedder, problem)
+        if of is None or (not of.rows and len(chunks.first)):
+            return Known(chunks, table.row_map(connection, 0), None, None, problem)
         if of.file != self._file or self._vectors is None:
             self._file, self._vectors = of.file, Vectors(self._folder / of.file, of.dims)
-        self._vectors.grow(of.rows)
+        try:
+            self._vectors.grow(of.rows)
+        except VectorsDamaged as damage:
+            self._vectors = None
+            return Known(chunks, table.row_map(connection, 0), None, None, str(damage), damaged=True)
         return Known(chunks, table.row_map(connection, of.id), self._vectors, embedder, problem)
 
     def _serving(self, connection: sqlite3.Connection) -> tuple[Embedder | None, VectorSet | None, str]:

@@ -18,6 +18,10 @@ from flashgrep.search.rules import Rules
 FILTERED = 10
 """So many times more chunks are ranked by words where a filter will throw most of them away."""
 
+NO_LIMIT = -1
+ENOUGH = 3
+"""All are ranked when fewer than one ``ENOUGH``-th of the candidates wanted are left of those."""
+
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -74,20 +78,21 @@ class Recall:
         if not words:
             return {}
         rules = self.rules
-        limit = rules.candidates * (1 if self.allowed is None else FILTERED)
         match = " OR ".join(f'"{word}"' for word in words)
+        found = self._ranked(match, rules.candidates * (1 if self.allowed is None else FILTERED))
+        return found if found is not None else self._ranked(match, NO_LIMIT) or {}
+
+    def _ranked(self, match: str, limit: int) -> dict[Key, float] | None:
+        """Return the best ``candidates`` that count; None: too few of ``limit`` do, and there are more."""
+        rules = self.rules
         weights = (rules.path_words, rules.name_words, rules.body_words)
         found = table.ranked(self.connection, match, weights, limit)
-        numbers = np.array([number for number, _ in found], np.int64)
-        keys = _keys(*self.known.chunks.locate(numbers))
-        scored = dict(zip(keys, (score for _, score in found), strict=True))
-        return {key: score for key, score in scored.items() if self._counts(key[0])}
-
-    def _counts(self, blob: int) -> bool:
-        if self.allowed is None or not blob:
-            return bool(blob)
-        at = int(np.searchsorted(self.allowed, blob))
-        return at < len(self.allowed) and int(self.allowed[at]) == blob
+        blobs, places = self.known.chunks.locate(np.array([number for number, _ in found], np.int64))
+        counts = blobs > 0 if self.allowed is None else np.isin(blobs, self.allowed) & (blobs > 0)
+        best = np.flatnonzero(counts)[: rules.candidates]
+        if len(found) == limit and len(best) < rules.candidates // ENOUGH:
+            return None
+        return {key: found[at][1] for key, at in zip(_keys(blobs[best], places[best]), best.tolist(), strict=True)}
 
     def _by_vector(self, question: Floats) -> dict[Key, float]:
         known = self.known
@@ -123,10 +128,8 @@ def _keys(blobs: Ints, places: Ints) -> list[Key]:
     return list(zip(blobs.tolist(), places.tolist(), strict=True))
 
 
-def allowed_texts(view: View, keep: Callable[[bytes], bool] | None) -> Ints | None:
-    """Return the texts of unchanged files that count, ascending; None: all."""
-    if keep is None:
-        return None
+def allowed_texts(view: View, keep: Callable[[bytes], bool]) -> Ints:
+    """Return the texts of unchanged files that count, ascending."""
     places = [at for at, path in enumerate(view.table.paths) if path not in view.pending and keep(path)]
     return np.unique(view.table.columns[places, 0])
 

@@ -91,6 +91,11 @@ class Keeper:
         self._progress.problem = ""
         self.poke()
 
+    def make_vectors_anew(self) -> None:
+        """Have the vectors looked at again: they could not be read."""
+        self.done.discard("vectors")
+        self.poke()
+
     async def pause(self) -> None:
         """Wait until a stage is finished or has failed."""
         self._work.set()
@@ -201,7 +206,10 @@ class Keeper:
         child = await self._indexer()
         if stage != "vectors":
             return await child.step(stage)
-        left, problem = await child.vectors(self.embedding)
+        asked = self.embedding
+        left, problem = await child.vectors(asked)
+        if asked != self.embedding:
+            return max(1, left)  # of an embedder that is not wanted any more
         self._progress.problem = problem
         self._refusals = self._refusals + 1 if problem else 0
         return left

@@ -308,7 +308,10 @@ class Workspace:
 
     async def by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
         """Return the pieces of code that answer a question best."""
-        return await self.in_thread(lambda view: MeaningSearch(view, self._meaning, question).run())
+        answer = await self.in_thread(lambda view: MeaningSearch(view, self._meaning, question).run())
+        if answer.damaged:
+            self.keeper.make_vectors_anew()
+        return answer
 
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
