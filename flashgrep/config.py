@@ -136,22 +136,17 @@ class Log(_Section):
     )
 
 
+EmbeddingProvider = Literal[
+    "static", "minilm", "local", "ollama", "openai", "voyage", "lmstudio", "vllm", "llamacpp", "mlx", "swift-embeddings"
+]
+
+
 class Embedding(_Section):
     """What turns text into vectors. A project may set none of it: a hostile one would have code sent elsewhere."""
 
-    provider: Literal[
-        "static",
-        "minilm",
-        "local",
-        "ollama",
-        "openai",
-        "voyage",
-        "lmstudio",
-        "vllm",
-        "llamacpp",
-        "mlx",
-        "swift-embeddings",
-    ] = Field("static", description="Who embeds: static is built in and works offline; a change embeds again.")
+    provider: EmbeddingProvider = Field(
+        "static", description="Who embeds: static is built in and works offline; a change embeds again."
+    )
     model: str = Field(
         "",
         max_length=1024,

@@ -107,7 +107,7 @@ def _scenarios(decorator: ast.expr) -> Iterator[Scenario]:
 def _run(seeds: Iterable[str]) -> dict[tuple[str, str], Status]:
     with tempfile.TemporaryDirectory() as folder:
         junit = Path(folder) / "scenarios.xml"
-        paths = [str(FOLDER / f"test_seed_{seed}.py") for seed in seeds]
+        paths = [str(path) for seed in seeds for path in sorted(FOLDER.glob(f"test_seed_{seed}*.py"))]
         command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:randomly", f"--junitxml={junit}", *paths]
         ran = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
         if not junit.exists():

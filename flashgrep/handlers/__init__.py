@@ -13,6 +13,7 @@ from flashgrep.handlers import (
     research,
     specs,
     symbols,
+    watching,
     writing,
 )
 from flashgrep.registry import Registry
@@ -28,6 +29,7 @@ MODULES = (
     meaning,
     research,
     indexing,
+    watching,
     collections,
     specs,
     files,

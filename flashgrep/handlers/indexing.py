@@ -9,6 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
+from flashgrep.config import Embedding, EmbeddingProvider
+from flashgrep.embed import open_embedder
 from flashgrep.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import TEST, tier_of
@@ -28,6 +30,10 @@ class IndexCodebaseParams(Params):
     """What to index, and how."""
 
     path: str = Field(min_length=1, description=PATH)
+    provider: EmbeddingProvider | None = Field(
+        None,
+        description="Who makes the vectors of this project until the daemon ends; by default who the settings say.",
+    )
     include_tests: bool = Field(
         default=False,
         description="Count test files among `files`. They are indexed and searched in any case, ranked after sources.",
@@ -62,6 +68,7 @@ class IndexCodebaseResult(TypedDict):
     index_size_bytes: int
     duration_seconds: float
     rebuilt: bool
+    provider: str
     incremental: Incremental
     detail: NotRequired[str]
 
@@ -74,7 +81,10 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
     """
     started = time.perf_counter()
     root = root_around(call, folder_named(call, params.path))
+    embedding = await _embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
+    if embedding is not None:
+        workspace.embed_by(embedding.model_dump_json())
     before = await _before(call, workspace, rebuild=params.rebuild)
     complete = await _indexed(call, workspace, _seconds(call, params))
     if workspace.progress.stage == "failed":
@@ -90,15 +100,17 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
         "files_skipped": workspace.tree.skipped(),
-        "chunks": size.words if size else 0,
+        "chunks": size.chunks if size else 0,
         "lines": size.lines if size else 0,
         "index_size_bytes": size.file_bytes if size else 0,
         "duration_seconds": round(time.perf_counter() - started, 3),
         "rebuilt": params.rebuild,
+        "provider": Embedding.model_validate_json(workspace.embedding).provider,
         "incremental": await anyio.to_thread.run_sync(difference, before, workspace.tree.table),
     }
-    if workspace.progress.detail:
-        result["detail"] = workspace.progress.detail
+    detail = "; ".join(part for part in (workspace.progress.detail, workspace.progress.problem) if part)
+    if detail:
+        result["detail"] = detail
     return result
 
 
@@ -109,6 +121,23 @@ def difference(before: FileTable, after: FileTable) -> Incremental:
     same = sum(old == new for old, new in zip(was, after.columns[:, 0].tolist(), strict=True))
     added = was.count(None)
     return {"added": added, "changed": len(was) - added - same, "removed": len(texts), "unchanged": same}
+
+
+async def _embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) -> Embedding | None:
+    """Return the settings by which a provider embeds; None: those in force stay.
+
+    Raises:
+        ProviderUnavailable: it does not work here; ``data.available`` names those that would.
+
+    """
+    if provider is None:
+        return None
+    settings = call.host.settings
+    usual = Embedding(provider=provider)  # another's model and place are none of its own
+    section = settings.embedding if provider == settings.embedding.provider else usual
+    asked = settings.model_copy(update={"embedding": section})
+    await anyio.to_thread.run_sync(open_embedder, asked, call.host.environ)
+    return section
 
 
 async def _before(call: Call[Catalogue], workspace: Workspace, *, rebuild: bool) -> FileTable:
@@ -125,7 +154,7 @@ async def _indexed(call: Call[Catalogue], workspace: Workspace, seconds: float) 
     with anyio.move_on_after(seconds) as patience:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report, call, workspace)
-            await workspace.wait_parsed()
+            await workspace.wait_meant()
             tasks.cancel_scope.cancel()
     return not patience.cancelled_caught
 
