@@ -38,6 +38,7 @@ def building(daemon: Private, root: Path, facts: TreeFacts, targets: Targets) ->
     client = daemon.client()
     started = time.perf_counter()
     meanwhile: list[float] = []
+    daemon.peak.update(dict.fromkeys(daemon.peak, 0))
     with daemon.sampled():
         while client.call("stats")["stage"] in STAGES:
             meanwhile.append(_exact(client, targets))
