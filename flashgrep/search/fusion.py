@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from flashgrep.index.tiers import TEST, tier_of
@@ -127,19 +128,18 @@ def _boost(one: Candidate, question: Asked, rules: Rules) -> float:
         boost += rules.defined
     total = sum(question.words.values())
     if total > 0:
-        boost += rules.name_cover * _covered(_words([one.name, *one.defines[:1]]), question.words) / total
-        boost += rules.path_cover * _covered(_words([one.path.decode("utf-8", "replace")]), question.words) / total
+        boost += rules.name_cover * _covered(_words(" ".join([one.name, *one.defines[:1]])), question.words) / total
+        boost += rules.path_cover * _covered(_words(one.path.decode("utf-8", "replace")), question.words) / total
     return boost
 
 
-def _covered(words: set[str], weights: Mapping[str, float]) -> float:
+def _covered(words: frozenset[str], weights: Mapping[str, float]) -> float:
     return sum(weight for word, weight in weights.items() if word in words)
 
 
-def _words(texts: Sequence[str]) -> set[str]:
-    return {
-        part.decode("ascii") for text in texts for word in _IDENTIFIER.findall(text) for part in parts(word.encode())
-    }
+@lru_cache(maxsize=1 << 14)  # paths and names recur from question to question: 10 µs each
+def _words(text: str) -> frozenset[str]:
+    return frozenset(part.decode("ascii") for word in _IDENTIFIER.findall(text) for part in parts(word.encode()))
 
 
 def _factor(path: bytes, question: Asked, rules: Rules) -> float:

@@ -1,7 +1,7 @@
 """Search by meaning: chunks found by their words and by their vectors, in one order, read from disk as they are now."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -104,7 +104,7 @@ class MeaningSearch:
         self._index = index
         self._question = question
         self._changed: list[_Changed] = []
-        self._chunks: dict[int, list[StoredChunk]] = {}
+        self._chunks: dict[int, Sequence[StoredChunk]] = {}
         self._documents: dict[bytes, bytes | None] = {}
         self._known: Known | None = None
         self._vector: Floats | None = None
@@ -220,7 +220,7 @@ class MeaningSearch:
     def _described(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the best candidates with what stands in their files, without those whose text no file has now."""
         best = candidates[:MOST_LOOKED_UP]
-        self._chunks = {-number: list(changed.text.chunks) for number, changed in enumerate(self._changed, 1)}
+        self._chunks = {-number: changed.text.chunks for number, changed in enumerate(self._changed, 1)}
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
         if stored and self._view.reader is not None:

@@ -1,6 +1,6 @@
 """Pieces of code that are not ranked: those that have a text, and those of some files in their order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import StoredChunk
@@ -65,9 +65,9 @@ def pieces_of(view: View, path: bytes) -> Iterator[Piece]:
             yield Piece(path, chunk, data[chunk.start : chunk.end].decode("utf-8", "replace"))
 
 
-def _stored(view: View, path: bytes) -> list[StoredChunk]:
+def _stored(view: View, path: bytes) -> Sequence[StoredChunk]:
     at = view.table.find(path)
     if at is None or path in view.pending or view.reader is None:
-        return []
+        return ()
     with view.reader.snapshot() as connection:
         return table.chunks_of_text(connection, int(view.table.columns[at, 0]))
