@@ -1,0 +1,345 @@
+"""The tables of chunks against a plain account of them, whatever is stored, forgotten and made anew in between."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashgrep.index import chunks as table
+from flashgrep.index import symbols
+from flashgrep.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
+from flashgrep.index.reader import Reader
+from flashgrep.index.writer import Writer
+
+WEIGHTS = (2.0, 3.0, 1.0)
+SETTINGS = '{"provider": "static"}'
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(tmp_path / "index.db")
+    yield writer
+    writer.close()
+
+
+def add_text(writer: Writer, blob: int, *paths: str, size: int = 100, parsed: bool = True) -> None:
+    """Store a text's row, its files, and that it has been parsed."""
+    with writer.transaction() as connection:
+        connection.execute("INSERT INTO blob VALUES (?, ?, ?, 1, 1)", [blob, b"%d" % blob, size])
+        for path in paths:
+            connection.execute("INSERT INTO path VALUES (?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), blob, size])
+        if parsed:
+            symbols.put_declined(connection, blob, "none")
+
+
+def text_of(blob: int, count: int) -> ChunkedText:
+    """Return a text of so many chunks, each with a word of its own and one they share."""
+    chunks = [
+        StoredChunk(at, at + 1, at + 1, at + 1, "function", f"f{at}", "class A:", [f"f{at}"]) for at in range(count)
+    ]
+    return ChunkedText(blob, chunks, [(f"file{blob}", f"f{at}", f"text{blob} shared") for at in range(count)])
+
+
+def put(writer: Writer, *texts: ChunkedText) -> None:
+    with writer.transaction() as connection:
+        table.put(connection, texts)
+
+
+def embed(writer: Writer, of: VectorSet, *blobs: tuple[int, int]) -> VectorSet:
+    """Note vectors of texts, as the indexer does after it has appended them."""
+    with writer.transaction() as connection:
+        table.put_embedded(connection, of, blobs)
+    return next(one for one in table.vector_sets(writer.connection) if one.id == of.id)
+
+
+def new_set(writer: Writer, name: str = "model", dims: int = 4) -> VectorSet:
+    with writer.transaction() as connection:
+        return table.add_vector_set(connection, name, dims, f"{name}.bin")
+
+
+@dataclass
+class Account:
+    """What the tables should hold."""
+
+    files: dict[int, set[str]] = field(default_factory=dict)
+    """Texts and their files; no file: dead, but still known."""
+    parsed: set[int] = field(default_factory=set)
+    chunked: dict[int, int] = field(default_factory=dict)
+    embedded: dict[int, int] = field(default_factory=dict)
+    """Texts and the row their vectors begin at."""
+    rows: int = 0
+
+    def unchunked(self) -> list[int]:
+        return sorted(blob for blob in self.parsed if self.files.get(blob) and blob not in self.chunked)
+
+    def unembedded(self) -> list[int]:
+        return sorted(
+            blob for blob, count in self.chunked.items() if count and self.files.get(blob) and blob not in self.embedded
+        )
+
+
+class Turns:
+    """Makes changes at random, in the tables and in the account."""
+
+    def __init__(self, writer: Writer, seed: int) -> None:
+        self.writer = writer
+        self.account = Account()
+        self.set = new_set(writer)
+        self._rng = random.Random(seed)
+        self._next = 1
+
+    def turn(self) -> None:
+        acts: list[Callable[[], None]] = [self._add, self._add, self._chunk, self._embed, self._forget, self._drop]
+        self._rng.choice(acts)()
+
+    def _add(self) -> None:
+        blob, paths = self._next, [f"p{self._next}-{at}" for at in range(self._rng.randrange(3))]
+        parsed = self._rng.random() < 0.8
+        self._next += self._rng.randrange(1, 4)
+        add_text(self.writer, blob, *paths, parsed=parsed)
+        self.account.files[blob] = set(paths)
+        if parsed:
+            self.account.parsed.add(blob)
+
+    def _some(self, blobs: list[int]) -> list[int]:
+        return self._rng.sample(blobs, self._rng.randrange(len(blobs) + 1))
+
+    def _chunk(self) -> None:
+        chosen = {blob: self._rng.randrange(5) for blob in self._some(self.account.unchunked())}
+        put(self.writer, *(text_of(blob, count) for blob, count in chosen.items()))
+        self.account.chunked |= chosen
+
+    def _embed(self) -> None:
+        chosen = self._some(self.account.unembedded())
+        counts = [(blob, self.account.chunked[blob]) for blob in chosen]
+        self.set = embed(self.writer, self.set, *counts)
+        for blob, count in counts:
+            self.account.embedded[blob] = self.account.rows
+            self.account.rows += count
+
+    def _forget(self) -> None:
+        for blob in self._some(list(self.account.files))[:2]:
+            with self.writer.transaction() as connection:
+                connection.execute("DELETE FROM path WHERE blob = ?", [blob])
+            self.account.files[blob] = set()
+
+    def _drop(self) -> None:
+        """Do what a merge does with texts that no file has."""
+        dead = [blob for blob, files in self.account.files.items() if not files]
+        with self.writer.transaction() as connection:
+            connection.executemany("DELETE FROM blob WHERE id = ?", [[blob] for blob in dead])
+            symbols.drop_dead(connection)
+            table.drop_dead(connection)
+        for blob in dead:
+            del self.account.files[blob]
+            self.account.parsed.discard(blob)
+            self.account.chunked.pop(blob, None)
+            self.account.embedded.pop(blob, None)
+
+    def check(self) -> None:
+        connection, account = self.writer.connection, self.account
+        assert [row[0] for row in table.unchunked(connection, 10_000, 1 << 40, 0)] == account.unchunked()
+        assert table.unchunked_count(connection) == len(account.unchunked())
+        assert [row[0] for row in table.unembedded(connection, self.set.id, 10_000, 1 << 40, 0)] == account.unembedded()
+        assert table.unembedded_count(connection, self.set.id) == len(account.unembedded())
+        assert table.total(connection) == sum(account.chunked.values())
+        assert (self.set.rows, table.vector_sets(connection)) == (account.rows, [self.set])
+        self._check_words()
+        self._check_rows()
+
+    def _check_words(self) -> None:
+        """Every chunk's number leads to its text and place, whether asked one by one or found by its words."""
+        connection = self.writer.connection
+        chunk_map = table.chunk_map(connection)
+        found = table.ranked(connection, '"shared"', WEIGHTS, -1)
+        blobs, places = chunk_map.locate(np.array([number for number, _ in found], np.int64))
+        living = {(blob, place) for blob, place in zip(blobs.tolist(), places.tolist(), strict=True) if blob}
+        assert living == {(blob, place) for blob, count in self.account.chunked.items() for place in range(count)}
+        assert len(living) == int((blobs > 0).sum())
+        for blob, count in self.account.chunked.items():
+            assert table.chunks_of_text(connection, blob) == list(text_of(blob, count).chunks)
+            own = table.ranked(connection, f'"text{blob}"', WEIGHTS, -1)
+            assert chunk_map.locate(np.array([number for number, _ in own], np.int64))[0].tolist() == [blob] * count
+
+    def _check_rows(self) -> None:
+        row_map = table.row_map(self.writer.connection, self.set.id)
+        truth = {
+            first + at: (blob, at)
+            for blob, first in self.account.embedded.items()
+            for at in range(self.account.chunked[blob])
+        }
+        blobs, places = row_map.locate(np.arange(self.account.rows + 3))
+        assert {
+            row: (blob, place)
+            for row, (blob, place) in enumerate(zip(blobs.tolist(), places.tolist(), strict=True))
+            if blob
+        } == truth
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_tables_hold_what_was_put_in_whatever_was_forgotten(writer: Writer, seed: int) -> None:
+    turns = Turns(writer, seed)
+    for _ in range(25):
+        turns.turn()
+        turns.check()
+
+
+def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(writer: Writer) -> None:
+    add_text(writer, 1, "a")
+    put(writer, text_of(1, 3))
+    put(writer, text_of(1, 2))  # by an indexer that was told before
+    assert len(table.chunks_of_text(writer.connection, 1)) == 3
+    with writer.transaction() as connection:
+        connection.execute("DELETE FROM blob")
+        table.drop_dead(connection)
+    add_text(writer, 2, "b")
+    put(writer, text_of(2, 1))
+    found = table.ranked(writer.connection, '"shared"', WEIGHTS, -1)
+    assert table.chunk_map(writer.connection).locate(np.array(sorted(number for number, _ in found)))[0].tolist() == [
+        *[0] * 3,
+        2,
+    ]
+
+
+def test_numbers_of_nothing_lead_nowhere(writer: Writer) -> None:
+    numbers = np.array([0, 1, 2, 99, -5])
+    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [0] * 5
+    add_text(writer, 7, "a")
+    put(writer, text_of(7, 2))
+    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [0, 7, 7, 0, 0]
+
+
+def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(writer: Writer) -> None:
+    for blob, size in enumerate([50, 60, 500, 10, 10, 10], 1):
+        add_text(writer, blob, f"f{blob}", f"g{blob}", size=size)
+
+    def first(limit: int, most: int, after: int) -> list[int]:
+        return [row[0] for row in table.unchunked(writer.connection, limit, most, after)]
+
+    assert first(10, 110, 0) == [1, 2]
+    assert first(1, 1 << 30, 0) == [1]
+    assert first(10, 110, 2) == [3]
+    assert first(10, 25, 3) == [4, 5]
+    assert first(10, 1 << 30, 6) == []
+    (row,) = table.unchunked(writer.connection, 1, 1, 0)
+    assert (row[1], row[2]) == (b"1", b"f1")
+    put(writer, *(text_of(blob, 1) for blob in range(1, 7)))
+    of = new_set(writer)
+    assert [row[0] for row in table.unembedded(writer.connection, of.id, 10, 110, 0)] == [1, 2]
+    assert [row[0] for row in table.unembedded(writer.connection, of.id, 10, 25, 3)] == [4, 5]
+    assert table.unpack(table.unembedded(writer.connection, of.id, 1, 1, 0)[0][3]) == list(text_of(1, 1).chunks)
+
+
+def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
+    add_text(writer, 1, "empty")
+    put(writer, text_of(1, 0))
+    assert table.unchunked_count(writer.connection) == 0
+    assert table.unembedded_count(writer.connection, new_set(writer).id) == 0
+
+
+def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Writer) -> None:
+    add_text(writer, 1, "a")
+    put(writer, text_of(1, 2))
+    assert table.unembedded_with(writer.connection, SETTINGS) == 1
+    of = new_set(writer)
+    embed(writer, of, (1, 2))
+    assert table.unembedded_with(writer.connection, SETTINGS) == 1
+    with writer.transaction() as connection:
+        table.note_settings(connection, SETTINGS)
+    assert table.unembedded_with(writer.connection, SETTINGS) == 0
+    assert table.unembedded_with(writer.connection, "{}") == 1
+    add_text(writer, 2, "b")
+    put(writer, text_of(2, 1))
+    assert table.unembedded_with(writer.connection, SETTINGS) == 1
+
+
+def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writer) -> None:
+    for blob in (1, 2):
+        add_text(writer, blob, f"f{blob}")
+    put(writer, text_of(1, 2), text_of(2, 3))
+    old, new = new_set(writer, "old"), new_set(writer, "new", 8)
+    embed(writer, old, (1, 2), (2, 3))
+    new = embed(writer, new, (2, 3))
+    assert [row[0] for row in table.unembedded(writer.connection, new.id, 9, 1 << 30, 0)] == [1]
+    with writer.transaction() as connection:
+        table.drop_vector_set(connection, old.id)
+    assert table.vector_sets(writer.connection) == [new]
+    assert table.row_map(writer.connection, new.id).blob.tolist() == [2]
+    assert table.row_map(writer.connection, old.id).blob.tolist() == []
+
+
+def test_every_change_of_chunks_or_vectors_moves_the_round_on(writer: Writer) -> None:
+    add_text(writer, 1, "a")
+
+    @contextmanager
+    def moving() -> Iterator[None]:
+        before = table.round_of(writer.connection)
+        yield
+        assert table.round_of(writer.connection) > before
+
+    with moving():
+        put(writer, text_of(1, 1))
+    of = new_set(writer)
+    with moving():
+        embed(writer, of, (1, 1))
+    with moving(), writer.transaction() as connection:
+        table.drop_vector_set(connection, of.id)
+    with moving(), writer.transaction() as connection:
+        table.drop_dead(connection)
+
+
+def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
+    big = 1000
+    for blob in range(1, FEW // big + 3):
+        add_text(writer, blob, f"f{blob}")
+        put(writer, text_of(blob, big))
+    of = new_set(writer)
+    embed(writer, of, (1, big))
+    with writer.transaction() as connection:
+        connection.execute("DELETE FROM blob WHERE id > 3")
+        table.drop_dead(connection)
+    assert table.total(writer.connection) == 0
+    assert [row[0] for row in table.unchunked(writer.connection, 99, 1 << 30, 0)] == [1, 2, 3]
+    assert table.vector_sets(writer.connection) == []
+    assert table.ranked(writer.connection, '"shared"', WEIGHTS, -1) == []
+    put(writer, text_of(3, 2))
+    assert len(table.ranked(writer.connection, '"shared"', WEIGHTS, -1)) == 2
+
+
+def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp_path: Path) -> None:
+    reader = Reader(tmp_path / "index.db")
+    try:
+        add_text(writer, 1, "a", parsed=False)
+        assert reader.done(SETTINGS) == set()
+        with writer.transaction() as connection:
+            symbols.put_declined(connection, 1, "none")
+        assert reader.done(SETTINGS) == {"symbols"}
+        put(writer, text_of(1, 2))
+        assert (reader.done(SETTINGS), reader.size().chunks) == ({"symbols", "chunks"}, 2)
+        embed(writer, new_set(writer), (1, 2))
+        with writer.transaction() as connection:
+            table.note_settings(connection, SETTINGS)
+        assert reader.done(SETTINGS) == {"symbols", "chunks", "vectors"}
+    finally:
+        reader.close()
+
+
+def test_words_are_counted_over_chunks_and_those_in_none_are_left_out(writer: Writer) -> None:
+    add_text(writer, 1, "a")
+    put(writer, text_of(1, 3))
+    assert table.chunks_with(writer.connection, ["shared", "f0", "nowhere"]) == {"shared": 3, "f0": 1}
+
+
+def test_names_weigh_more_than_what_is_mentioned(writer: Writer) -> None:
+    add_text(writer, 1, "a")
+    fields = (0, 1, 1, 1, "function", "x", "")
+    words = [("p", "other", "parse other things"), ("p", "parse", "other other things"), ("parse", "q", "other thing")]
+    put(writer, ChunkedText(1, [StoredChunk(*fields)] * 3, words))
+    found = table.ranked(writer.connection, '"parse"', WEIGHTS, 10)
+    assert [number for number, _ in found] == [2, 3, 1]
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert len(table.ranked(writer.connection, '"parse"', WEIGHTS, 2)) == 2
