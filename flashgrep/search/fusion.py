@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import fsum
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -158,11 +159,11 @@ def _reward_coherence(candidates: Sequence[Candidate], rules: Rules) -> None:
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
     for one in candidates:
         by_file[one.path].append(one)
-    sums = {path: sum(one.score for one in found) for path, found in by_file.items()}
+    sums = {path: fsum(one.score for one in found) for path, found in by_file.items()}
     most = max(sums.values(), default=0.0)
     best = max((one.score for one in candidates), default=0.0)
     for path, found in by_file.items():
-        top = max(found, key=lambda one: one.score)
+        top = min(found, key=_order)
         top.score += rules.coherence * best * sums[path] / most if most > 0 else 0.0
 
 
