@@ -15,15 +15,17 @@ from anyio.abc import TaskGroup
 from flashgrep.config import Settings
 from flashgrep.edit.limits import Limits
 from flashgrep.embed.models import Models
+from flashgrep.embed.static import release
 from flashgrep.errors import Forbidden, NotFound
+from flashgrep.memory import give_back
 from flashgrep.registry import Call
 from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.state import fallback_folder
 
 PROJECTS_FILE = "projects.json"
-SIEVE_IDLE_SECONDS = 60.0
-"""Workers that nobody needs for so long are ended."""
+IDLE_SECONDS = 60.0
+"""Workers that nobody needs for so long are ended, and models let go (loading them again takes 0.1 s)."""
 
 FALLBACK_FOLDER = "projects"
 """Below the state folder: the state of projects whose own folder cannot be written."""
@@ -78,8 +80,12 @@ class Catalogue:
 
     async def _rest(self) -> None:
         while True:
-            await anyio.sleep(SIEVE_IDLE_SECONDS)
-            self._sieve.close_idle(SIEVE_IDLE_SECONDS)
+            await anyio.sleep(IDLE_SECONDS)
+            self._sieve.close_idle(IDLE_SECONDS)
+            rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
+            if rested:
+                release()
+                give_back()
 
     def projects(self) -> list[ProjectInfo]:
         """Return the known projects, by name."""

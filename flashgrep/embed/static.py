@@ -100,6 +100,11 @@ def load(path: Path) -> StaticEmbedder:
         raise ProviderUnavailable(f"{path}: not a model of format {FORMAT}: {error}") from None
 
 
+def release() -> None:
+    """Let go of what ``load`` keeps; embedders in use go on."""
+    load.cache_clear()
+
+
 def _checked(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
     if int(data["format"]) != FORMAT:
         raise ValueError(f"its format is {int(data['format'])}")

@@ -116,6 +116,7 @@ class StatsResult(TypedDict):
     total_lines: int
     index_size_bytes: int
     gram_bytes: int
+    vector_bytes: int
     last_update: float | None
     stage: str
     stage_since: float
@@ -143,8 +144,9 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
         "total_files": workspace.tree.count(),
         "total_chunks": size.chunks if size else 0,
         "total_lines": size.lines if size else 0,
-        "index_size_bytes": size.file_bytes if size else 0,
+        "index_size_bytes": size.file_bytes + size.vector_bytes if size else 0,
         "gram_bytes": size.gram_bytes if size else 0,
+        "vector_bytes": size.vector_bytes if size else 0,
         "last_update": progress.updated or None,
         "stage": progress.stage,
         "stage_since": progress.since,

@@ -8,7 +8,11 @@ from sqlite_utils import Database
 
 from flashgrep.index import schema
 
-KINDS = {"path": "files", "gram_block": "grams", "word": "words", "symbol": "symbols"}
+KINDS = {"path": "files", "gram_block": "grams", "word": "words", "symbol": "symbols"} | {
+    "chunk": "chunks",
+    "chunked": "chunks",
+    "embedded": "vectors",
+}
 """Tables (and FTS5 tables' shadows, by their start) and what people call them."""
 
 

@@ -15,6 +15,7 @@ from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import DamagedBlock, OpenBlock, decode, open_block
 from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
 from flashgrep.index.schema import Damaged
+from flashgrep.index.vectors import row_type
 from flashgrep.pattern.grams import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 
 Blobs = npt.NDArray[np.int64]
@@ -157,11 +158,12 @@ class Reader:
             lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]
             words = one("SELECT count(*) FROM blob WHERE stage >= 1").fetchone()[0]
             pieces = chunks.total(connection)
+            vectors = sum(one.rows * row_type(one.dims).itemsize for one in chunks.vector_sets(connection))
             segments, gram_bytes = one("SELECT count(*), total(bytes) FROM segment").fetchone()
             generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
         return IndexSize(
-            files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size, pieces
+            files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size, pieces, vectors
         )
 
 

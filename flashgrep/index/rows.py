@@ -35,3 +35,5 @@ class IndexSize(NamedTuple):
     gram_bytes: int
     file_bytes: int
     chunks: int
+    vector_bytes: int
+    """Size of the vectors, which lie in a file of their own."""

@@ -60,6 +60,7 @@ class MeaningIndex:
         self._lock = threading.Lock()
         self._known: Known | None = None
         self._round = -1
+        self._used = 0.0
         self._again = 0.0
         self._living: tuple[FileTable, ChunkMap, Ints | None] | None = None
         self._file = ""
@@ -68,6 +69,7 @@ class MeaningIndex:
     def at(self, connection: sqlite3.Connection) -> Known:
         """Return what the index knows as this transaction sees it; costs a look-up where nothing has changed."""
         with self._lock:
+            self._used = time.monotonic()
             now = table.round_of(connection)
             known = self._known
             if known is None or now != self._round or (known.problem and time.monotonic() > self._again):
@@ -106,6 +108,16 @@ class MeaningIndex:
         """Let go of everything: the index was thrown away."""
         with self._lock:
             self._known, self._vectors, self._file, self._living = None, None, "", None
+
+    def rest(self, seconds: float) -> bool:
+        """Let go of everything that is quick to load again, if nobody has asked for so long; return whether it was."""
+        with self._lock:
+            idle = self._known is not None and time.monotonic() > self._used + seconds
+        if idle:
+            self.forget()
+            self._embedders.clear()
+            table.unpack.cache_clear()
+        return idle
 
     def _load(self, connection: sqlite3.Connection) -> Known:
         chunks = table.chunk_map(connection)

@@ -313,6 +313,10 @@ class Workspace:
             self.keeper.make_vectors_anew()
         return answer
 
+    def rest(self, seconds: float) -> bool:
+        """Let go of memory that no question has needed for so long; return whether there was any."""
+        return self._meaning.rest(seconds)
+
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
         try:
