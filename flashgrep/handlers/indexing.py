@@ -24,6 +24,8 @@ LOOK_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 """So long before the call's own deadline the answer is given, complete or not."""
 NAME: Final = "index_codebase"
+STAGES: Final = ("words", "symbols", "chunks", "vectors")
+"""What follows once a file's text is indexed; each counts as much as that."""
 
 
 class IndexCodebaseParams(Params):
@@ -162,14 +164,24 @@ async def _indexed(call: Call[Catalogue], workspace: Workspace, seconds: float) 
 async def _report(call: Call[Catalogue], workspace: Workspace) -> None:
     """Report files indexed of all; a report that is no advance is not sent, as the protocol wants it."""
     await workspace.refresh()
-    last = -1
+    last = -1.0
     while True:
-        total = workspace.tree.count()
-        done = max(0, total - sum(mark.ours for mark in workspace.tree.pending.values()))
+        done, total, message = _advance(workspace)
         if done > last:
             last = done
-            call.progress(done, total, f"{workspace.progress.stage}: {done} of {total} files")
+            call.progress(done, total, message)
         await anyio.sleep(LOOK_SECONDS)
+
+
+def _advance(workspace: Workspace) -> tuple[float, int, str]:
+    """Return how many files' worth of all stages is done, of how many files, and how far the stage of now is."""
+    progress, total = workspace.progress, workspace.tree.count()
+    left = {stage: progress.left.get(stage, total) for stage in STAGES}
+    left["indexing"] = sum(mark.ours for mark in workspace.tree.pending.values())
+    counted = {stage: min(total, number) if number >= 0 else total for stage, number in left.items()}
+    done = total - sum(counted.values()) / len(counted)
+    reached = total - counted.get(progress.stage, counted["indexing"])
+    return round(done, 1), total, f"{progress.stage}: {reached} of {total} files"
 
 
 def _seconds(call: Call[Catalogue], params: IndexCodebaseParams) -> float:
