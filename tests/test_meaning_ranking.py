@@ -36,8 +36,9 @@ def candidate(
 
 def alone(**rules: float) -> Rules:
     """Return rules of which only these do anything."""
-    idle = {"defined": 0.0, "name_cover": 0.0, "path_cover": 0.0, "coherence": 0.0, "repeated": 1.0}
-    factors = {"test": 1.0, "generated": 1.0, "vendored": 1.0, "stub": 1.0, "re_export": 1.0}
+    covers = {"name_cover": 0.0, "file_cover": 0.0, "path_cover": 0.0}
+    idle = {"defined": 0.0, "coherence": 0.0, "repeated": 1.0} | covers
+    factors = dict.fromkeys(["test", "generated", "vendored", "stub", "header", "re_export", "prose", "data"], 1.0)
     return Rules(candidates=RULES.candidates, common_words=RULES.common_words, **(idle | factors | rules))
 
 
@@ -152,6 +153,8 @@ def test_names_and_paths_are_rewarded_by_how_telling_the_words_are_that_they_hav
     assert defines[0].score == pytest.approx(1 + 0.8 * 1 / 8)
     placed = weigh([candidate("web/session/user.py")], question, alone(path_cover=0.4))
     assert placed[0].score == pytest.approx(1 + 0.4 * 4 / 8)
+    filed = weigh([candidate("web/session/user.py")], question, alone(file_cover=0.4))
+    assert filed[0].score == pytest.approx(1 + 0.4 * 1 / 8)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +173,11 @@ def test_names_and_paths_are_rewarded_by_how_telling_the_words_are_that_they_hav
         ("pkg/__init__.py", "re_export"),
         ("src/index.ts", "re_export"),
         ("src/mod.rs", "re_export"),
+        ("src/a.h", "header"),
+        ("docs/a.rst", "prose"),
+        ("README.md", "prose"),
+        ("etc/VERSION", "data"),
+        ("schema/a.json", "data"),
     ],
 )
 def test_files_that_are_seldom_meant_count_less(path: str, rule: str) -> None:
@@ -198,14 +206,27 @@ def test_penalties_of_one_file_multiply() -> None:
 def test_a_file_with_several_good_chunks_is_rewarded_in_its_best() -> None:
     found = [
         candidate("one.py", 0.9),
-        *(candidate("many.py", score, place=at) for at, score in enumerate((0.8, 0.7, 0.5))),
+        *(candidate("many.py", score, place=at) for at, score in enumerate((0.8, 0.7, 0.5, 0.4, 0.3))),
     ]
     ranked = weigh(found, PLAIN, alone(coherence=0.4))
     assert [(one.path, one.key[1], round(one.score, 4)) for one in ranked[:2]] == [
-        (b"many.py", 0, round(0.8 + 0.4 * 0.9, 4)),
-        (b"one.py", 0, round(0.9 + 0.4 * 0.9 * 0.9 / 2.0, 4)),
+        (b"many.py", 0, round(0.8 + 0.4 * (0.7 + 0.5 / 2 + 0.4 / 4), 4)),
+        (b"one.py", 0, 0.9),
     ]
-    assert [one.score for one in ranked[2:]] == [0.7, 0.5]
+    assert [one.score for one in ranked[2:]] == [0.7, 0.5, 0.4, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "rule"),
+    [
+        ("guide to testing", "docs/a.md", "prose"),
+        ("where is the licence", "COPYING", "data"),
+        ("docker setup", "compose.yml", "data"),
+    ],
+)
+def test_prose_and_data_are_not_put_behind_when_they_are_asked_about(text: str, path: str, rule: str) -> None:
+    assert score_of(path, asked(text, {}), **{rule: 0.1}) == 1
+    assert score_of(path, PLAIN, **{rule: 0.1}) == 0.1
 
 
 def test_further_chunks_of_a_file_make_room_for_other_files() -> None:

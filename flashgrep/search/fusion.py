@@ -8,12 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from flashgrep.index.tiers import TEST, tier_of
 from flashgrep.index.words import parts
+from flashgrep.search.cover import Cover
 from flashgrep.search.rules import Rules
 
 Kind = Literal["symbol", "path", "words"]
@@ -26,8 +25,21 @@ _PATH: Final = re.compile(
 )
 _MIXED: Final = re.compile(r"[a-z][A-Z]|_|[A-Z]{2}[a-z]|::|\.|->|\(\)")
 _STUB: Final = re.compile(rb"\.pyi$|\.d\.[cm]?ts$")
+_HEADER: Final = re.compile(rb"\.(?:h|hh|hpp|hxx)$")
+_PROSE: Final = re.compile(rb"\.(?:mdx?|markdown|rst|adoc|rdoc|txt|html?)$", re.IGNORECASE)
+_CODE: Final = re.compile(
+    rb"\.(?:pyi?|pyx|[cm]?[jt]sx?|go|rs|java|kts?|[ch]|cc|cxx|hh|hxx|[ch]pp|cs|rb|php|swift|scala|lua|sh|bash|ps1|sql|exs?"
+    rb"|erl|hs|ml|clj|dart|mm?|zig|vue|svelte|proto|pl|pm|r|jl|nim|groovy|gradle|cmake|asm|s|css|scss|less|erb|jinja2?)$"
+    rb"|(?:^|/)(?:Makefile|Dockerfile|Rakefile|CMakeLists\.txt)$",
+    re.IGNORECASE,
+)
+_EXTENSION: Final = re.compile(r"\.[^./]*$")
 _RE_EXPORT: Final = re.compile(rb"(?:^|/)(?:__init__\.py|index\.[cm]?[jt]sx?|mod\.rs|package-info\.java)$")
 _ABOUT_TESTS: Final = re.compile(r"\b(?:tests?|testing|fixtures?|mocks?|benchmarks?|examples?|spec)\b", re.IGNORECASE)
+_ABOUT_PROSE: Final = re.compile(r"\b(?:docs?|documentation|guides?|readme|tutorial|changelog|manual)\b", re.IGNORECASE)
+_ABOUT_DATA: Final = re.compile(
+    r"\.json\b|\b(?:ya?ml|toml|docker\w*|workflows?|ci|manifest|lock ?file|dependencies|licen[cs]e)\b", re.IGNORECASE
+)
 
 STOP_WORDS: Final = frozenset(
     re.findall(
@@ -38,6 +50,9 @@ STOP_WORDS: Final = frozenset(
     )
 )
 """Words of questions that say nothing about code."""
+
+COHERENT: Final = 3
+"""Further chunks of a file that speak for it: with all of them, long files would always win."""
 
 
 @dataclass(slots=True)
@@ -61,6 +76,8 @@ class Asked(NamedTuple):
     words: Mapping[str, float]
     name: str
     about_tests: bool
+    about_prose: bool = False
+    about_data: bool = False
 
 
 def kind_of(text: str) -> Kind:
@@ -89,7 +106,8 @@ def asked(text: str, weights: Mapping[str, float]) -> Asked:
     """Return a question, with the weight (idf) of each of its words."""
     kind = kind_of(text)
     last = re.split(r"\.|::|->|#", text.strip().removesuffix("()"))[-1] if kind == "symbol" else ""
-    return Asked(kind, weights, last, bool(_ABOUT_TESTS.search(text)))
+    about = (bool(words.search(text)) for words in (_ABOUT_TESTS, _ABOUT_PROSE, _ABOUT_DATA))
+    return Asked(kind, weights, last, *about)
 
 
 def weight_of(kind: Kind, rules: Rules) -> float:
@@ -117,30 +135,26 @@ def mix(candidates: Sequence[Candidate], weight: float) -> float:
 
 def weigh(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> list[Candidate]:
     """Return candidates in their final order, scores changed by what they are."""
+    cover = Cover(question.words)
+    places: dict[bytes, float] = {}
     for one in candidates:
-        one.score *= _boost(one, question, rules) * _factor(one.path, question, rules)
+        if one.path not in places:
+            places[one.path] = _place(one.path, cover, rules)
+        one.score *= (1 + places[one.path] + _named(one, question, cover, rules)) * _factor(one.path, question, rules)
     _reward_coherence(candidates, rules)
     return _spread(candidates, rules)
 
 
-def _boost(one: Candidate, question: Asked, rules: Rules) -> float:
-    boost = 1.0
-    if question.name and question.name in one.defines:
-        boost += rules.defined
-    total = sum(question.words.values())
-    if total > 0:
-        boost += rules.name_cover * _covered(_words(" ".join([one.name, *one.defines[:1]])), question.words) / total
-        boost += rules.path_cover * _covered(_words(one.path.decode("utf-8", "replace")), question.words) / total
-    return boost
+def _place(path: bytes, cover: Cover, rules: Rules) -> float:
+    """Return what is added for the words of a path; its ending says nothing."""
+    text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
+    return rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
 
 
-def _covered(words: frozenset[str], weights: Mapping[str, float]) -> float:
-    return sum(weight for word, weight in weights.items() if word in words)
-
-
-@lru_cache(maxsize=1 << 14)  # paths and names recur from question to question: 10 µs each
-def _words(text: str) -> frozenset[str]:
-    return frozenset(part.decode("ascii") for word in _IDENTIFIER.findall(text) for part in parts(word.encode()))
+def _named(one: Candidate, question: Asked, cover: Cover, rules: Rules) -> float:
+    """Return what is added for the names of a chunk."""
+    defined = rules.defined if question.name and question.name in one.defines else 0.0
+    return defined + rules.name_cover * cover.share(" ".join([one.name, *one.defines[:1]]))
 
 
 def _factor(path: bytes, question: Asked, rules: Rules) -> float:
@@ -150,21 +164,28 @@ def _factor(path: bytes, question: Asked, rules: Rules) -> float:
     factor = 1.0 if tier == TEST and question.about_tests else rules.of_tier(tier)
     if _STUB.search(path):
         factor *= rules.stub
+    if _HEADER.search(path):
+        factor *= rules.header
     if _RE_EXPORT.search(path):
         factor *= rules.re_export
-    return factor
+    return factor * _substance(path, question, rules)
+
+
+def _substance(path: bytes, question: Asked, rules: Rules) -> float:
+    if _CODE.search(path):
+        return 1.0
+    if _PROSE.search(path):
+        return 1.0 if question.about_prose else rules.prose
+    return 1.0 if question.about_data else rules.data
 
 
 def _reward_coherence(candidates: Sequence[Candidate], rules: Rules) -> None:
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
-    for one in candidates:
+    for one in sorted(candidates, key=_order):
         by_file[one.path].append(one)
-    sums = {path: fsum(one.score for one in found) for path, found in by_file.items()}
-    most = max(sums.values(), default=0.0)
-    best = max((one.score for one in candidates), default=0.0)
-    for path, found in by_file.items():
-        top = min(found, key=_order)
-        top.score += rules.coherence * best * sums[path] / most if most > 0 else 0.0
+    for first, *others in by_file.values():
+        halves = (one.score / 2**place for place, one in enumerate(others[:COHERENT]))
+        first.score += rules.coherence * sum(halves)
 
 
 def _spread(candidates: Sequence[Candidate], rules: Rules) -> list[Candidate]:

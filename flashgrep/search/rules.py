@@ -23,7 +23,7 @@ class Rules:
     body_words: float = 1.0
     """Weights of BM25's columns: a chunk is about what it defines more than about what it mentions."""
 
-    semantic_weight: float = 0.6
+    semantic_weight: float = 0.7
     """Share of similarity in the mix with BM25, each divided by its maximum, for questions in words."""
 
     symbol_weight: float = 0.3
@@ -35,14 +35,17 @@ class Rules:
     defined: float = 1.0
     """Added to a chunk (times its score) that defines the very name asked for."""
 
-    name_cover: float = 0.6
-    """Added for the share of the question's weight of rare words that the chunk's names cover."""
+    name_cover: float = 0.3
+    """Added for the share of the question's weight of rare words that the chunk's names cover (see ``cover``)."""
 
-    path_cover: float = 0.5
-    """Added for the share that the file's name and folders cover."""
+    file_cover: float = 0.4
+    """Added for the share that the file's own name covers."""
 
-    coherence: float = 0.2
-    """Added to a file's best chunk for the rest of the file's chunks found, as a share of the best such file."""
+    path_cover: float = 0.15
+    """Added for the share that the whole path covers."""
+
+    coherence: float = 0.25
+    """Added to a file's best chunk for its next best: their scores, each halved once more than the one before."""
 
     repeated: float = 0.5
     """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
@@ -55,8 +58,17 @@ class Rules:
     stub: float = 0.7
     """Factor of type stubs and declarations (``.pyi``, ``.d.ts``): the code itself is better."""
 
-    re_export: float = 0.6
-    """Factor of files that hand on what others define (``__init__.py``, ``index.ts``, ``mod.rs``)."""
+    header: float = 0.8
+    """Factor of headers of C and C++: the source beside them says how."""
+
+    re_export: float = 0.9
+    """Factor of files that hand on what others define (``__init__.py``, ``index.ts``, ``mod.rs``); many do more."""
+
+    prose: float = 0.4
+    """Factor of documentation, unless it is asked for: it says in the question's own words what the code does."""
+
+    data: float = 0.5
+    """Factor of what is neither code nor prose, unless it is asked for: short texts look like anything."""
 
     def of_tier(self, tier: int) -> float:
         """Return the factor of a tier of paths."""

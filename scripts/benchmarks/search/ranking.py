@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
-from flashgrep.search.rules import RULES, Rules
 
 from benchmarks.search.asking import Question
 from benchmarks.search.metrics import Figures, distinct, figures
+from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
+from flashgrep.search.rules import RULES, Rules
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 RESULTS: Final = 60
@@ -31,6 +31,7 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "semantic weight by kind": {"symbol_weight": RULES.semantic_weight, "path_weight": RULES.semantic_weight},
     "the name asked for": {"defined": 0.0},
     "name cover": {"name_cover": 0.0},
+    "file name cover": {"file_cover": 0.0},
     "path cover": {"path_cover": 0.0},
     "coherence of a file": {"coherence": 0.0},
     "further chunks count less": {"repeated": 1.0},
@@ -38,7 +39,10 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "generated": {"generated": 1.0},
     "vendored": {"vendored": 1.0},
     "type stubs": {"stub": 1.0},
+    "headers": {"header": 1.0},
     "files that re-export": {"re_export": 1.0},
+    "prose": {"prose": 1.0},
+    "data": {"data": 1.0},
     "columns of words": {"path_words": 1.0, "name_words": 1.0},
 }
 """What makes each rule do nothing."""

@@ -1,0 +1,88 @@
+"""How much of a question a name or a path says: words matched by their stems and by their beginnings.
+
+People ask for ``encoding`` and ``asynchronous`` where code is named ``encoder`` and ``async``.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from flashgrep.index.words import parts
+
+BEGINNING: Final = 0.8
+"""What a word counts for that is only the beginning of another, as ``config`` of ``configuration``."""
+_SHORTEST: Final = 4
+"""Letters that two words must share to be one; an abbreviation of three (``env``) begins the word of the question."""
+_LEAST_STEM: Final = 3
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VOWEL: Final = re.compile("[aeiouy]")
+_ENDINGS: Final = (
+    *("ization", "isation", "ations", "ation", "ition", "ments", "ment", "ings", "ing", "ness", "able", "ible"),
+    *("ers", "er", "ors", "or", "ions", "ion", "ies", "ed", "es", "s", "ly", "e", "y", "al"),
+)
+"""Endings taken off, the first that fits: enough for comparing names, not for linguistics."""
+
+
+class Cover:
+    """The words of one question, each with how telling it is."""
+
+    def __init__(self, words: Mapping[str, float]) -> None:
+        self._weights: dict[str, float] = {}
+        for word, weight in words.items():
+            stem = stem_of(word)
+            self._weights[stem] = min(weight, self._weights.get(stem, weight))
+        self._total = sum(self._weights.values())
+        self._matches: dict[str, dict[str, float]] = {}
+
+    def share(self, text: str) -> float:
+        """Return the share of the question's weight, 0 to 1, that the words of a name or path have."""
+        if self._total <= 0:
+            return 0.0
+        best: dict[str, float] = {}
+        for word in stems_of(text):
+            for asked, how in self._matching(word).items():
+                best[asked] = max(how, best.get(asked, 0.0))
+        return sum(self._weights[asked] * how for asked, how in best.items()) / self._total
+
+    def _matching(self, word: str) -> dict[str, float]:
+        """Return the words of the question that a word of code stands for, and how well."""
+        if word not in self._matches:
+            found = {asked: _alike(asked, word) for asked in self._weights}
+            self._matches[word] = {asked: how for asked, how in found.items() if how}
+        return self._matches[word]
+
+
+def _alike(asked: str, word: str) -> float:
+    if asked == word:
+        return 1.0
+    shorter = min(len(asked), len(word))
+    abbreviates = len(word) == _LEAST_STEM and len(asked) >= _SHORTEST and asked.startswith(word)
+    begins = shorter >= _SHORTEST and (asked.startswith(word) or word.startswith(asked))
+    return BEGINNING if abbreviates or begins else 0.0
+
+
+@lru_cache(maxsize=1 << 14)  # names and paths recur from question to question: 10 µs each
+def stems_of(text: str) -> frozenset[str]:
+    """Return the stems of a text's identifiers, whole and in parts."""
+    return frozenset(
+        stem_of(part.decode("ascii")) for word in _IDENTIFIER.findall(text) for part in parts(word.encode())
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def stem_of(word: str) -> str:
+    """Return a lower-case word without its ending; names with digits or underscores, and short words, as they are."""
+    if len(word) < _SHORTEST or not word.isalpha():
+        return word
+    fitting = (ending for ending in _ENDINGS if word.endswith(ending) and _leaves_stem(word, ending))
+    stem = word.removesuffix(next(fitting, ""))
+    if len(stem) > _LEAST_STEM and stem[-1] == stem[-2] and stem[-1] not in "sl":
+        stem = stem[:-1]
+    return stem[:-1] if len(stem) > _LEAST_STEM and stem[-1] in "ie" else stem
+
+
+def _leaves_stem(word: str, ending: str) -> bool:
+    stem = word[: -len(ending)]
+    return len(stem) >= _LEAST_STEM and _VOWEL.search(stem) is not None
