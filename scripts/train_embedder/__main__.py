@@ -68,14 +68,20 @@ class Recipe:
         np.savez(self.work / "teacher.npz", rows=rows, vectors=vectors.astype(np.float16))
 
     def train(self) -> None:
-        """Train, keeping the table now and then."""
+        """Train, keeping the table now and then; it goes on from an earlier table if there is one."""
         kept, words, rows, bags = self._read()
-        table = Table(start.principal(start.word_vectors(self.work, words)), start.rarity(rows), self.settings)
+        table = Table(self._start(words, rows), self.settings)
         with np.load(self.work / "teacher.npz") as data:
             vectors = data["vectors"].astype(np.float32)
             lessons = teacher.Teacher(data["rows"], vectors, bags["question"], len(words), np.random.default_rng(5))
         sampler = Sampler(bags, words, overlapping(kept.fields["code"], len(kept.words)))
         train(table, sampler.draw, lessons, self.settings, lambda: table.model(words).save(self._model))
+
+    def _start(self, words: list[str], rows: Ints) -> start.Start:
+        vectors = start.word_vectors(self.work, words)
+        if self._model.exists():
+            return start.resumed(export.Model.read(self._model), words, vectors, rows)
+        return start.fresh(vectors, rows)
 
     def export(self) -> None:
         """Quantise and calibrate, and put the result where it is shipped from."""
@@ -122,13 +128,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="about 6 GB of downloads and intermediate data")
     parser.add_argument("--minutes", type=float, default=Settings().minutes)
+    parser.add_argument("--rate", type=float, default=Settings().rate, help="lower to go on from an earlier table")
     parser.add_argument("--admit", nargs="+", metavar="KIND NAME", help="add packages whose licence allows it")
     parser.add_argument("steps", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS))
     given = parser.parse_args()
     if given.admit:
         _admit(given.work, given.admit[0], given.admit[1:])
         return
-    recipe = Recipe(given.work, Settings(minutes=given.minutes))
+    recipe = Recipe(given.work, Settings(minutes=given.minutes, rate=given.rate))
     clashes = packages.clashes(recipe.allowed, recipe.avoided)
     if clashes:
         parser.error(f"to be trained on and measured on: {[package.name for package in clashes]}")

@@ -1,11 +1,15 @@
-"""The table before training: MiniLM's vectors of single words, and weights that count rare words more."""
+"""The table before training: MiniLM's vectors of single words, and weights that count rare words more.
+
+Training can also go on from an earlier table, as after more packages were admitted.
+"""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from scripts.train_embedder.export import Model
 from scripts.train_embedder.minilm import MiniLM, Vectors
 from scripts.train_embedder.ragged import Ints
 
@@ -44,3 +48,38 @@ def rarity(rows: Ints) -> Vectors:
     share = (rows + 1) / (rows + 1).sum()
     weights: Vectors = np.maximum(RARITY / (RARITY + share), LIGHTEST).astype(np.float32)
     return weights
+
+
+class Start(NamedTuple):
+    """Unit rows, and the weights of both sides."""
+
+    rows: Vectors
+    code: Vectors
+    query: Vectors
+
+
+def fresh(vectors: Vectors, rows: Ints) -> Start:
+    """Begin with the teacher's vectors of words and the number of rows each is in."""
+    weights = rarity(rows)
+    return Start(principal(vectors), weights, weights)
+
+
+def resumed(earlier: Model, words: list[str], vectors: Vectors, rows: Ints) -> Start:
+    """Go on from an earlier table; words it lacks are placed by the linear map that fits its words best."""
+    numbers = {word: number for number, word in enumerate(earlier.words)}
+    known = [place for place, word in enumerate(words) if word in numbers]
+    old = [numbers[words[place]] for place in known]
+    fitted, *_ = np.linalg.lstsq(vectors[known], earlier.table[old], rcond=None)
+    placed = vectors @ fitted
+    placed /= np.maximum(np.linalg.norm(placed, axis=1, keepdims=True), 1e-6)
+    placed[known] = earlier.table[old]
+    sides = (_scaled(rarity(rows), known, side[old]) for side in (earlier.code_weights, earlier.query_weights))
+    return Start(placed.astype(np.float32), *sides)
+
+
+def _scaled(weights: Vectors, known: list[int], trained: Vectors) -> Vectors:
+    """Return weights at the level that training gave the known ones, and those themselves."""
+    level = np.median(trained) / np.median(weights[known])
+    scaled: Vectors = (weights * level).astype(np.float32)
+    scaled[known] = trained
+    return scaled

@@ -16,6 +16,7 @@ from torch.nn import functional
 from scripts.train_embedder.export import Model
 from scripts.train_embedder.minilm import Vectors
 from scripts.train_embedder.sampling import Batch, Sparse
+from scripts.train_embedder.start import Start
 from scripts.train_embedder.teacher import Teacher
 
 
@@ -35,6 +36,8 @@ class Settings(NamedTuple):
 
 
 WARM_UP: Final = 50
+LEAST: Final = 1e-4
+"""Weight below which the inverse of softplus is no longer exact."""
 SHARPEST: Final = 50.0
 TEACHER_SCALE: Final = 10.0
 FORWARD: Final = 0.7
@@ -60,12 +63,10 @@ class _Product(torch.autograd.Function):
 class Table(torch.nn.Module):
     """The trained parameters."""
 
-    def __init__(self, start: Vectors, weights: Vectors, settings: Settings) -> None:
+    def __init__(self, start: Start, settings: Settings) -> None:
         super().__init__()
-        self.rows = torch.nn.Parameter(torch.from_numpy(start.copy()))
-        inverse = torch.log(torch.expm1(torch.from_numpy(weights)))
-        self.code = torch.nn.Parameter(inverse.clone())
-        self.query = torch.nn.Parameter(inverse.clone())
+        self.rows = torch.nn.Parameter(torch.from_numpy(start.rows.copy()))
+        self.code, self.query = (torch.nn.Parameter(_before_softplus(side)) for side in (start.code, start.query))
         self.scale = torch.nn.Parameter(torch.tensor(math.log(1 / settings.temperature)))
 
     def embed(self, bags: Sparse, weights: torch.Tensor) -> torch.Tensor:
@@ -79,6 +80,10 @@ class Table(torch.nn.Module):
             lengths = self.rows.norm(dim=1)
             sides = (functional.softplus(side) * lengths for side in (self.code, self.query))
             return Model(words, functional.normalize(self.rows, dim=1).numpy(), *(side.numpy() for side in sides))
+
+
+def _before_softplus(weights: Vectors) -> torch.Tensor:
+    return torch.log(torch.expm1(torch.from_numpy(weights).clamp(min=LEAST)))
 
 
 def contrast(table: Table, batch: Batch) -> tuple[torch.Tensor, float]:
