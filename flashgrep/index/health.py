@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlite_utils import Database
 
 from flashgrep.index import schema
+from flashgrep.index.vectors import vector_files
 
 KINDS = {"path": "files", "gram_block": "grams", "word": "words", "symbol": "symbols"} | {
     "chunk": "chunks",
@@ -35,7 +36,9 @@ def health(file: Path) -> Health:
     try:
         verdict = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
         page, free = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "freelist_count"))
-        return Health("" if verdict == "ok" else verdict, database["path"].count, _sizes(database), page * free)
+        sizes = _sizes(database)
+        sizes["vectors"] += sum(vectors.stat().st_size for vectors in vector_files(file.parent))
+        return Health("" if verdict == "ok" else verdict, database["path"].count, sizes, page * free)
     except sqlite3.DatabaseError as error:
         return Health(str(error), 0, {}, 0)
     finally:
