@@ -101,3 +101,15 @@ def test_rebuilding_makes_the_index_anew(wire: Wire) -> None:
     assert (again["files"], again["lines"]) == (first["files"], first["lines"])
     assert again["incremental"]["added"] == len(FILES)
     wire.close()
+
+
+def test_a_call_cannot_have_code_sent_to_another_machine(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    cold_daemon.environ["OPENAI_API_KEY"] = "a key that is there"
+    root = project(FILES)
+    assert cold_daemon.run("projects", "add", str(root)).returncode == 0
+    wire = cold_daemon.wire("unix", root)
+    error = wire.fail("index_codebase", path=str(root), provider="openai")
+    assert error["data"]["reason"] == "provider_unavailable"
+    assert "another machine" in error["message"]
+    assert "openai" not in error["data"]["available"]
+    wire.close()

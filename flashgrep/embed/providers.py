@@ -41,6 +41,9 @@ APIS: Final[Mapping[str, Api]] = {
     "llamacpp": Api(Home("http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), OPENAI),
 }
 
+ELSEWHERE: Final = frozenset({"openai", "voyage"})
+"""Services on other machines: an agent that was talked into it must not be able to send code there by a call."""
+
 GUESSED: Final = ("ollama", "lmstudio")
 """Servers looked for at their usual ports without being configured; on 8000 and 8080 anything may listen."""
 

@@ -36,7 +36,7 @@ class SearchCodeParams(Params):
         None,
         ge=0,
         le=1,
-        description="Share of meaning against words, 0 to 1; by default 0.6 for questions in words, 0.3 for names.",
+        description="Share of meaning against words, 0 to 1; by default 0.7 for questions in words, 0.3 for names.",
     )
     file_filter: str | None = Field(None, min_length=1, description="Only files that match this glob, as src/auth/**.")
     language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
