@@ -77,7 +77,7 @@ class VectorSet(NamedTuple):
 
 
 class ChunkMap(NamedTuple):
-    """Which text each number belongs to: parallel arrays, ascending by ``first``."""
+    """Which text each number belongs to: parallel arrays, by ``first``, an empty text before its neighbour."""
 
     first: Ints
     size: Ints
@@ -213,8 +213,8 @@ def chunks_of_text(connection: sqlite3.Connection, blob: int) -> tuple[StoredChu
 
 
 def chunk_map(connection: sqlite3.Connection) -> ChunkMap:
-    """Return which text each chunk belongs to."""
-    return _map(connection.execute("SELECT first, count, blob FROM chunked WHERE count > 0 ORDER BY first").fetchall())
+    """Return which text each chunk belongs to; texts without any are there too."""
+    return _map(connection.execute("SELECT first, count, blob FROM chunked ORDER BY first, count").fetchall())
 
 
 def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:

@@ -27,7 +27,7 @@ from flashgrep.search.rules import RULES, Rules
 from flashgrep.search.symbol_source import parsed_file
 
 MOST_CHANGED = 64
-"""Files changed and not stored yet, the last ones, that are cut, counted and embedded for a question: about 0.1 s."""
+"""Files not stored yet as they are, the last ones, that are cut, counted and embedded for a question: about 0.1 s."""
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
@@ -38,6 +38,7 @@ K1, B, USUAL_WORDS = 1.2, 0.75, 90.0
 _STAT = slice(1, 3)
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class MeaningAnswer:
     """Why there are none, where the embedder does not answer."""
     embedding_ms: float = 0.0
     unseen: int = 0
-    """Changed files that were too many to be looked at for this answer."""
+    """Files not stored yet that were too many to be looked at for this answer."""
     damaged: bool = False
     """Whether the vectors are there and cannot be read."""
 
@@ -108,6 +109,7 @@ class MeaningSearch:
         self._documents: dict[bytes, bytes | None] = {}
         self._known: Known | None = None
         self._vector: Floats | None = None
+        self._unready = np.zeros(0, np.int64)
         self._asked: Asked = asked(question.text, {})
         self._weight = 0.0
 
@@ -119,8 +121,8 @@ class MeaningSearch:
 
         """
         answer = MeaningAnswer()
-        self._changed = self._read_changed(answer)
         candidates = self._stored(answer)
+        self._changed = self._read_changed(answer)
         candidates += self._of_changed(answer)
         rules, weight = self._question.rules, self._question.semantic_weight
         weight = weight_of(self._asked.kind, rules) if weight is None else weight
@@ -136,15 +138,14 @@ class MeaningSearch:
         words = words_of_question(self._question.text)
         if self._view.reader is None:
             self._asked = asked(self._question.text, dict.fromkeys(words, 1.0))
+            self._unready = np.unique(self._view.table.columns[:, 0])
             return []
         with self._view.reader.snapshot() as connection:
             known = self._known = self._index.at(connection)
             found = telling(connection, words, known, self._question.rules)
             self._asked = asked(self._question.text, found.weights)
             self._embed_question(known, answer)
-            keep, view = self._question.keep, self._view
-            allowed = allowed_texts(view, keep) if keep else self._index.living(known, view.table)
-            recall = Recall(connection, known, self._question.rules, allowed)
+            recall = Recall(connection, known, self._question.rules, self._allowed(known))
             try:
                 candidates = recall.candidates(found.used, self._vector)
             except VectorsDamaged as damage:
@@ -152,6 +153,17 @@ class MeaningSearch:
                 candidates = recall.candidates(found.used, None)
         answer.chunks = int(known.chunks.size.sum())
         return candidates
+
+    def _allowed(self, known: Known) -> Ints | None:
+        """Return the texts that are looked for in the index; None: all. Those that are not ready are read instead."""
+        texts, keep = self._index.texts(known, self._view.table), self._question.keep
+        there = allowed_texts(self._view, keep) if keep else texts.there
+        few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
+        unembedded = texts.unembedded if few else texts.unembedded[:0]
+        self._unready = np.intersect1d(np.union1d(texts.unchunked, unembedded), there)
+        if keep is None and not texts.some_dead and not len(unembedded):
+            return None
+        return np.setdiff1d(there, self._unready)
 
     def _embed_question(self, known: Known, answer: MeaningAnswer) -> None:
         answer.problem, answer.damaged = known.problem, known.damaged
@@ -178,9 +190,12 @@ class MeaningSearch:
         keep = self._question.keep or (lambda _: True)
         marks = {path: mark for path, mark in self._view.pending.items() if mark.ours and keep(path)}
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
-        answer.unseen = max(0, len(paths) - MOST_CHANGED)
+        answer.unseen = max(0, len(paths) + len(self._unready) - MOST_CHANGED)
+        paths = paths[:MOST_CHANGED]
+        last = self._unready[::-1][: MOST_CHANGED - len(paths)].tolist()
+        paths += [path for blob in last if (path := self._path_of(blob)) is not None]
         found = []
-        for path in paths[:MOST_CHANGED]:
+        for path in paths:
             data = self._read(path, as_indexed=False)
             if data is not None:
                 found.append(_Changed(path, data, chunked_now(path, data)))
@@ -193,13 +208,14 @@ class MeaningSearch:
             for place, words in enumerate(changed.text.words)
         ]
         if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
+            embedder = self._known.embedder
             texts = [embedding_text(changed.data, chunk) for changed in self._changed for chunk in changed.text.chunks]
             try:
-                similar = self._known.embedder.embed_code(texts) @ self._vector
+                similar = embedder.embed_code(texts[: embedder.batch]) @ self._vector  # one call: some take a second
             except ProviderUnavailable as error:
                 self._give_up_vectors(self._known, answer, str(error))
                 return candidates
-            for one, value in zip(candidates, similar.tolist(), strict=True):
+            for one, value in zip(candidates, similar.tolist(), strict=False):
                 one.similarity = value
         return candidates
 

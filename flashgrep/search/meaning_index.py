@@ -49,6 +49,25 @@ class Known(NamedTuple):
         return np.where(found, self.rows.first[order[at]] + places, -1)
 
 
+class Texts(NamedTuple):
+    """The texts that files have, ascending, and which of them are not ready to be found in every way."""
+
+    there: Ints
+    some_dead: bool
+    """Whether others are stored too: old versions of a file must not crowd out the rest."""
+    unchunked: Ints
+    unembedded: Ints
+
+    @classmethod
+    def of(cls, known: Known, there: Ints) -> "Texts":
+        """Compare the texts of files with those that are known."""
+        there = there[there > 0]
+        chunks = known.chunks
+        alive = np.isin(chunks.blob, there)
+        unembedded = np.setdiff1d(chunks.blob[alive & (chunks.size > 0)], known.rows.blob)
+        return cls(there, not alive.all(), np.setdiff1d(there, chunks.blob), unembedded)
+
+
 class MeaningIndex:
     """Keeps ``Known`` as new as the index; safe from any thread."""
 
@@ -62,7 +81,7 @@ class MeaningIndex:
         self._round = -1
         self._used = 0.0
         self._again = 0.0
-        self._living: tuple[FileTable, ChunkMap, Ints | None] | None = None
+        self._texts: tuple[FileTable, Known, Texts] | None = None
         self._file = ""
         self._vectors: Vectors | None = None
 
@@ -78,17 +97,12 @@ class MeaningIndex:
                 self._again = time.monotonic() + AGAIN_SECONDS
             return known
 
-    def living(self, known: Known, files: FileTable) -> Ints | None:
-        """Return the texts that files have, ascending; None: all that are known are among them.
-
-        Texts that no file has any more stay stored for a while: old versions of one file must not crowd out the rest.
-        """
+    def texts(self, known: Known, files: FileTable) -> Texts:
+        """Return which texts files have, as far as they are known by meaning."""
         with self._lock:
-            if self._living is None or self._living[0] is not files or self._living[1] is not known.chunks:
-                texts = np.unique(files.columns[:, 0])
-                some_dead = not np.isin(known.chunks.blob, texts).all()
-                self._living = files, known.chunks, texts if some_dead else None
-            return self._living[2]
+            if self._texts is None or self._texts[0] is not files or self._texts[1] is not known:
+                self._texts = files, known, Texts.of(known, np.unique(files.columns[:, 0]))
+            return self._texts[2]
 
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
         """Answer by words alone for a while: the embedder did not answer, or the vectors cannot be read."""
@@ -107,7 +121,7 @@ class MeaningIndex:
     def forget(self) -> None:
         """Let go of everything: the index was thrown away."""
         with self._lock:
-            self._known, self._vectors, self._file, self._living = None, None, "", None
+            self._known, self._vectors, self._file, self._texts = None, None, "", None
 
     def rest(self, seconds: float) -> bool:
         """Let go of everything that is quick to load again, if nobody has asked for so long; return whether it was."""
@@ -122,7 +136,7 @@ class MeaningIndex:
     def _load(self, connection: sqlite3.Connection) -> Known:
         chunks = table.chunk_map(connection)
         embedder, of, problem = self._serving(connection)
-        if of is None or (not of.rows and len(chunks.first)):
+        if of is None or (not of.rows and chunks.size.any()):
             return Known(chunks, table.row_map(connection, 0), None, None, problem)
         if of.file != self._file or self._vectors is None:
             self._file, self._vectors = of.file, Vectors(self._folder / of.file, of.dims)
