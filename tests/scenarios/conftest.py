@@ -1,8 +1,14 @@
-"""A scenario is shown by a test that ran: one that is skipped fails."""
+"""A scenario is shown by a test that ran: one that is skipped fails. And what the modules of one document share."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.conftest import DaemonAtHand
+from tests.scenarios.hosts import Host, host
+from tests.scenarios.shops import repositories
 
 
 @pytest.hookimpl(wrapper=True)
@@ -13,3 +19,24 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"a scenario may not be skipped: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="module")
+def shops(daemon: DaemonAtHand) -> Iterator[Path]:
+    """Return the folder of the repositories, which the daemon has indexed."""
+    with repositories(daemon) as folder:
+        yield folder
+
+
+@pytest.fixture
+def searcher(daemon: DaemonAtHand, shops: Path) -> Iterator[Host]:
+    """Return a host of no project that is shown the tool."""
+    assert shops.is_dir()
+    with host(daemon, "--toolsets", "knowledge") as opened:
+        yield opened
+
+
+@pytest.fixture
+def definition(searcher: Host) -> Any:
+    """Return the tool as it is listed."""
+    return searcher.tools()["semantic_search"]
