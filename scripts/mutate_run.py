@@ -58,12 +58,8 @@ class Mutant:
 
 TARGETS: Final = (
     Target("pattern", "flashgrep/pattern/*.py", ("tests/test_pattern_*.py",)),
-    Target(
-        "rpc",
-        "flashgrep/rpc/dispatch.py",
-        ("tests/test_rpc_dispatch.py", "tests/test_rpc_connection.py", "tests/test_rpc_protocol.py"),
-    ),
-    Target("edit", "flashgrep/edit/write.py", ("tests/test_edit_w*.py", "tests/test_edit_batch.py")),
+    Target("rpc", "flashgrep/rpc/dispatch.py", ("tests/test_rpc_dispatch.py",)),
+    Target("edit", "flashgrep/edit/write.py", ("tests/test_edit_write_results.py", "tests/test_edit_writing.py")),
 )
 
 
@@ -91,7 +87,9 @@ def _passes(target: Target, wanted: argparse.Namespace) -> bool:
     counts = {said: outcomes.count(said) for said in ("killed", "timeout", "survived")}
     share = counts["survived"] / max(1, len(mutants))
     told = ", ".join(f"{count} {said}" for said, count in counts.items())
-    print(f"{target.name}: {len(mutants)} of {len(faults)} faults tried: {told}: {share:.0%} pass unnoticed")
+    print(
+        f"{target.name}: {len(mutants)} of {len(faults)} faults tried: {told}: {share:.0%} pass unnoticed", flush=True
+    )
     for mutant, outcome in zip(mutants, outcomes, strict=True):
         if outcome == "survived":
             print(mutant.diff)

@@ -262,6 +262,23 @@ async def test_an_extension_gets_the_parameters_and_the_request() -> None:
         await on.call(Session(), "shown", {})
 
 
+async def test_a_call_may_wait_and_a_model_comes_as_json() -> None:
+    on = dispatcher(Limits(call_seconds=50))
+    answers: dict[str, Any] = {}
+
+    async def run(name: str, params: Params) -> None:
+        answers[name] = await on.call(Session(), name, params)
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, "hold", {"name": "gate"})
+            while not on._host.running:
+                await on._host.changed.wait()
+            await run("release", {"name": "gate"})
+        await run("answer", {"name": "model"})
+    assert answers == {"hold": "gate", "release": True, "answer": {"name": "x", "path": "a/b"}}
+
+
 async def test_names_taken_twice_are_told_in_order() -> None:
     async def never(_context: RequestContext, _params: Params) -> Any:
         raise AssertionError
