@@ -1,6 +1,6 @@
-"""The recipe's steps, in order; each keeps what it made in the work folder and is skipped when that is there.
+"""The recipe's steps, in order; each keeps what it made in the work folder for those after it.
 
-scripts/train_embedder/run --work FOLDER [--minutes N] [STEP ...]
+scripts/train_embedder/run --work FOLDER [--steps N] [--rate X] [STEP ...]
 scripts/train_embedder/run --work FOLDER --admit KIND NAME ...
 """
 
@@ -127,19 +127,19 @@ def main() -> None:
     """Run steps, or admit packages to the list."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="about 6 GB of downloads and intermediate data")
-    parser.add_argument("--minutes", type=float, default=Settings().minutes)
+    parser.add_argument("--steps", type=int, default=Settings().steps)
     parser.add_argument("--rate", type=float, default=Settings().rate, help="lower to go on from an earlier table")
     parser.add_argument("--admit", nargs="+", metavar="KIND NAME", help="add packages whose licence allows it")
-    parser.add_argument("steps", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS))
+    parser.add_argument("names", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS))
     given = parser.parse_args()
     if given.admit:
         _admit(given.work, given.admit[0], given.admit[1:])
         return
-    recipe = Recipe(given.work, Settings(minutes=given.minutes, rate=given.rate))
+    recipe = Recipe(given.work, Settings(steps=given.steps, rate=given.rate))
     clashes = packages.clashes(recipe.allowed, recipe.avoided)
     if clashes:
         parser.error(f"to be trained on and measured on: {[package.name for package in clashes]}")
-    for step in given.steps:
+    for step in given.names:
         run: Callable[[], None] = getattr(recipe, step)
         run()
 

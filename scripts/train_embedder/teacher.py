@@ -11,7 +11,7 @@ from scripts.train_embedder.ragged import Ints
 from scripts.train_embedder.sampling import Sparse, bags_matrix
 from scripts.train_embedder.vocabulary import Bags
 
-QUESTIONS: Final = 30_000
+QUESTIONS: Final = 16_000
 LENGTHS: Final = (4, 20)
 WORD_PIECES: Final = 32
 

@@ -6,7 +6,6 @@ questions as MiniLM has them (relational distillation: Park et al., 2019).
 """
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +22,8 @@ from scripts.train_embedder.teacher import Teacher
 class Settings(NamedTuple):
     """How long and how fast."""
 
-    minutes: float = 30.0
+    steps: int = 650
+    """More fit the packages trained on better and others worse."""
     rate: float = 0.004
     weight_rate: float = 0.02
     temperature: float = 0.05
@@ -31,7 +31,7 @@ class Settings(NamedTuple):
     """Weight of the second loss, taken at every other step."""
     taught: int = 1024
     """Questions a step of the second loss compares."""
-    threads: int = 1
+    threads: int = 2
     seed: int = 1
 
 
@@ -111,29 +111,20 @@ def relation(table: Table, bags: Sparse, wanted: Vectors) -> torch.Tensor:
 def train(
     table: Table, draw: Callable[[], Batch], teacher: Teacher | None, settings: Settings, keep: Callable[[], None]
 ) -> None:
-    """Train for the given minutes; ``keep`` is called now and then and at the end."""
+    """Train for the given steps; ``keep`` is called after every ``REPORT`` of them."""
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
     groups = [{"params": [table.rows]}, {"params": [table.code, table.query]}, {"params": [table.scale]}]
     optimiser = torch.optim.Adam(groups, lr=settings.rate, betas=(0.9, 0.98), fused=True)
-    began = time.monotonic()
-    loss, hits, step, progress = 0.0, 0.0, 0, 0.0
-    while progress < 1:
-        progress = (time.monotonic() - began) / (settings.minutes * 60)
-        _set_rates(optimiser, settings, step, progress)
+    loss, hits = 0.0, 0.0
+    for step in range(settings.steps):
+        _set_rates(optimiser, settings, step)
         new_loss, new_hits = _step(table, draw(), teacher if step % 2 else None, optimiser, settings)
-        loss, hits = (
-            (new_loss, new_hits) if not step else (0.98 * loss + 0.02 * new_loss, 0.98 * hits + 0.02 * new_hits)
-        )
-        step += 1
-        if step % REPORT == 0:
-            print(
-                f"{step} loss {loss:.3f} first {hits:.3f} scale {table.scale.exp().item():.1f} {progress:.3f}",
-                flush=True,
-            )
-        if step % (10 * REPORT) == 0:
+        share = REMEMBERED if step else 0.0
+        loss, hits = share * loss + (1 - share) * new_loss, share * hits + (1 - share) * new_hits
+        if step % REPORT == REPORT - 1:
+            print(f"{step + 1} loss {loss:.3f} first {hits:.3f} scale {table.scale.exp().item():.1f}", flush=True)
             keep()
-    keep()
 
 
 def _step(
@@ -147,8 +138,8 @@ def _step(
     return loss.item(), hits
 
 
-def _set_rates(optimiser: torch.optim.Optimizer, settings: Settings, step: int, progress: float) -> None:
+def _set_rates(optimiser: torch.optim.Optimizer, settings: Settings, step: int) -> None:
     """Warm up, then fall along a cosine."""
-    factor = min(1.0, (step + 1) / WARM_UP) * max(0.02, 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    factor = min(1.0, (step + 1) / WARM_UP) * max(0.02, 0.5 * (1 + math.cos(math.pi * step / settings.steps)))
     for group, rate in zip(optimiser.param_groups, (settings.rate, settings.weight_rate, 1e-3), strict=True):
         group["lr"] = rate * factor
