@@ -95,10 +95,10 @@ class _Gathering:
 
     def result(self, call: Call[Catalogue], top_k: int) -> SnippetsResult:
         """Return all, best first; of pieces with the same text only the first."""
-        ordered = sorted(self._pieces, key=lambda item: -item[0].score)
-        distinct = {piece.text: (piece, name) for piece, name in reversed(ordered)}
-        kept = [item for item in ordered if distinct[item[0].text] is item][:top_k]
-        snippets = [_snippet(piece, name) for piece, name in kept]
+        distinct: dict[str, Snippet] = {}
+        for piece, name in sorted(self._pieces, key=lambda item: -item[0].score):
+            distinct.setdefault(piece.text, _snippet(piece, name))
+        snippets = list(distinct.values())[:top_k]
         budget = call.host.settings.query.max_tokens
         return {
             "results": fitting(snippets, budget, lambda one: len(one["payload"]["content"]) + ENVELOPE),

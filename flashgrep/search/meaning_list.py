@@ -18,39 +18,38 @@ Wanted = Callable[[Piece], bool] | None
 
 
 def containing(view: View, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
-    """Return pieces that have a text, ASCII case aside where it has no capital; best files first, each piece once."""
+    """Return pieces that have a text, ASCII case aside where it has no capital; best files first, copies once."""
     pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
     question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
     hits: dict[bytes, list[int]] = {}
     for hit in Search(view, question).run().results:
         path = given_path(hit["file_path"], hit.get("file_path_bytes"))
         hits.setdefault(path, []).append(hit["start_line"])
-    found: list[Piece] = []
-    for path, lines in hits.items():
-        for piece in pieces_of(view, path):
-            chunk = piece.chunk
-            there = any(chunk.start_line <= line <= chunk.end_line for line in lines)
-            if there and (wanted is None or wanted(piece)):
-                found.append(Piece(path, chunk, piece.text, 1.0))
-                if len(found) == limit:
-                    return found
-    return found
+    there = (
+        piece
+        for path, lines in hits.items()
+        for piece in pieces_of(view, path)
+        if any(piece.chunk.start_line <= line <= piece.chunk.end_line for line in lines)
+    )
+    return _first(there, limit, wanted)
 
 
 def listed(view: View, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
-    """Return pieces of the files that count, by path and line."""
+    """Return pieces of the files that count, by path and line, copies once."""
     changed = {path for path, mark in view.pending.items() if mark.ours}
     settled = (path for path in view.table.paths if path not in view.pending and path not in view.table.skipped)
-    found: list[Piece] = []
-    for path in sorted({*settled, *changed}):
-        if keep is not None and not keep(path):
-            continue
-        for piece in pieces_of(view, path):
-            if wanted is None or wanted(piece):
-                found.append(Piece(path, piece.chunk, piece.text, 1.0))
-                if len(found) == limit:
-                    return found
-    return found
+    paths = (path for path in sorted({*settled, *changed}) if keep is None or keep(path))
+    return _first((piece for path in paths for piece in pieces_of(view, path)), limit, wanted)
+
+
+def _first(pieces: Iterator[Piece], limit: int, wanted: Wanted) -> list[Piece]:
+    found: dict[str, Piece] = {}
+    for piece in pieces:
+        if piece.text not in found and (wanted is None or wanted(piece)):
+            found[piece.text] = Piece(piece.path, piece.chunk, piece.text, 1.0)
+            if len(found) == limit:
+                break
+    return list(found.values())
 
 
 def pieces_of(view: View, path: bytes) -> Iterator[Piece]:
