@@ -37,7 +37,7 @@ def candidate(
 def alone(**rules: float) -> Rules:
     """Return rules of which only these do anything."""
     covers = {"name_cover": 0.0, "file_cover": 0.0, "path_cover": 0.0}
-    idle = {"defined": 0.0, "coherence": 0.0, "repeated": 1.0} | covers
+    idle = {"defined": 0.0, "coherence": 0.0, "whole": 0.0, "repeated": 1.0} | covers
     factors = dict.fromkeys(["test", "generated", "vendored", "stub", "header", "re_export", "prose", "data"], 1.0)
     return Rules(candidates=RULES.candidates, common_words=RULES.common_words, **(idle | factors | rules))
 
@@ -227,6 +227,20 @@ def test_a_file_with_several_good_chunks_is_rewarded_in_its_best() -> None:
 def test_prose_and_data_are_not_put_behind_when_they_are_asked_about(text: str, path: str, rule: str) -> None:
     assert score_of(path, asked(text, {}), **{rule: 0.1}) == 1
     assert score_of(path, PLAIN, **{rule: 0.1}) == 0.1
+
+
+def test_a_file_that_is_about_the_question_as_a_whole_is_rewarded() -> None:
+    found = [candidate("about.py", 0.8), candidate("other.py", 0.9), candidate("tests/about.py", 0.2)]
+    for one, whole in zip(found, (0.6, 0.3, 0.6), strict=True):
+        one.whole = whole
+    ranked = weigh([replace(one) for one in found], PLAIN, alone(whole=0.5, test=0.5))
+    assert [(one.path, round(one.score, 4)) for one in ranked] == [
+        (b"about.py", 0.8 + 0.5),
+        (b"other.py", 0.9 + 0.25),
+        (b"tests/about.py", 0.1 + 0.25),
+    ]
+    named = weigh(found, asked("parse_it", {}), alone(whole=0.5))
+    assert [one.score for one in named] == [0.9, 0.8, 0.2], "not where a name is asked for"
 
 
 def test_further_chunks_of_a_file_make_room_for_other_files() -> None:

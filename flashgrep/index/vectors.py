@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -173,6 +173,15 @@ class Vectors:
         found = np.frombuffer(data, self._type)
         compared: Floats = found["direction"].astype(np.float32) @ question.astype(np.float32) * found["scale"]
         return compared
+
+    def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return, for each span of rows (first, count), the sum of its vectors."""
+        found = np.zeros((len(spans), self._dims), np.float32)
+        with _opened(self._file, os.O_RDONLY) as number:
+            for at, (first, count) in enumerate(spans):
+                rows = self._read(number, first, count)
+                found[at] = rows["scale"].astype(np.float32) @ rows["direction"].astype(np.float32)
+        return found
 
 
 def _signs(vectors: npt.NDArray[np.int8] | Floats) -> npt.NDArray[np.uint64]:

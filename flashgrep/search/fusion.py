@@ -66,6 +66,8 @@ class Candidate:
     name: str = ""
     defines: Sequence[str] = ()
     kind: str = ""
+    whole: float = 0.0
+    """Similarity of the whole file."""
     score: float = field(default=0.0)
 
 
@@ -142,6 +144,8 @@ def weigh(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> lis
             places[one.path] = _place(one.path, cover, rules)
         one.score *= (1 + places[one.path] + _named(one, question, cover, rules)) * _factor(one.path, question, rules)
     _reward_coherence(candidates, rules)
+    if question.kind == "words":
+        _reward_whole(candidates, question, rules)
     return _spread(candidates, rules)
 
 
@@ -186,6 +190,14 @@ def _reward_coherence(candidates: Sequence[Candidate], rules: Rules) -> None:
     for first, *others in by_file.values():
         halves = (one.score / 2**place for place, one in enumerate(others[:COHERENT]))
         first.score += rules.coherence * sum(halves)
+
+
+def _reward_whole(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> None:
+    """Add to each chunk for what its file is about: the same to all of a file, so that their order stays."""
+    most = max((one.whole for one in candidates), default=0.0)
+    for one in candidates:
+        if one.whole > 0:
+            one.score += rules.whole * one.whole / most * _factor(one.path, question, rules)
 
 
 def _spread(candidates: Sequence[Candidate], rules: Rules) -> list[Candidate]:

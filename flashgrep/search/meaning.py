@@ -21,7 +21,7 @@ from flashgrep.model import Document
 from flashgrep.search.exact import View
 from flashgrep.search.fusion import Asked, Candidate, asked, mix, weigh, weight_of, words_of_question
 from flashgrep.search.meaning_index import Known, MeaningIndex
-from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, telling
+from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, telling, whole_similarity
 from flashgrep.search.pieces import chunked_text, embedding_text
 from flashgrep.search.rules import RULES, Rules
 from flashgrep.search.symbol_source import parsed_file
@@ -128,7 +128,10 @@ class MeaningSearch:
         weight = weight_of(self._asked.kind, rules) if weight is None else weight
         self._weight = mix(candidates, weight if self._vector is not None else 0.0)
         candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: (-one.score, one.key))
-        self._collect(weigh(self._described(candidates), self._asked, rules), answer)
+        described = self._described(candidates)
+        self._compare_whole(described, answer)
+        rules = replace(rules, whole=rules.whole * self._weight)
+        self._collect(weigh(described, self._asked, rules), answer)
         answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
         return answer
 
@@ -218,6 +221,18 @@ class MeaningSearch:
             for one, value in zip(candidates, similar.tolist(), strict=False):
                 one.similarity = value
         return candidates
+
+    def _compare_whole(self, candidates: Sequence[Candidate], answer: MeaningAnswer) -> None:
+        """Note how similar the whole of each candidate's file is; of a changed file its chunk's stands for it."""
+        if self._vector is None or self._known is None or not self._weight:
+            return
+        try:
+            wholes = whole_similarity(self._known, self._vector, {one.key[0] for one in candidates})
+        except VectorsDamaged as damage:
+            self._give_up_vectors(self._known, answer, str(damage), damaged=True)
+            return
+        for one in candidates:
+            one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
 
     def _bm25(self, words: tuple[str, str, str]) -> float:
         """Return what FTS5 would: its formula over the columns' weighted counts."""

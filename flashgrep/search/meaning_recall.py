@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -122,6 +123,18 @@ class Recall:
         values = np.zeros(len(keys), np.float32)
         values[there] = self.known.vectors.similarity(question, rows[there])
         return {key: float(value) for key, value in zip(keys, values, strict=True)}
+
+
+def whole_similarity(known: Known, question: Floats, blobs: AbstractSet[int]) -> dict[int, float]:
+    """Return the cosine of a question and the sum of each text's vectors; texts without any are left out."""
+    at = np.flatnonzero(np.isin(known.rows.blob, np.array(sorted(blobs), np.int64)))
+    if known.vectors is None or not len(at):
+        return {}
+    spans = list(zip(known.rows.first[at].tolist(), known.rows.size[at].tolist(), strict=True))
+    sums = known.vectors.sums(spans)
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+    cosines = np.divide(sums @ question, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return dict(zip(known.rows.blob[at].tolist(), cosines.tolist(), strict=True))
 
 
 def _keys(blobs: Ints, places: Ints) -> list[Key]:

@@ -47,6 +47,10 @@ class Rules:
     coherence: float = 0.25
     """Added to a file's best chunk for its next best: their scores, each halved once more than the one before."""
 
+    whole: float = 0.6
+    """Added (times similarity's share in the mix) for how similar the whole file is to a question in words, as a share
+    of the most similar file: what a file is about tells apart chunks that are alike."""
+
     repeated: float = 0.5
     """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
 

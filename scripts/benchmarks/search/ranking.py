@@ -1,6 +1,8 @@
 """Questions asked of a repository as the daemon would ask them: a workspace in process, the real index and rules."""
 
+import hashlib
 import os
+import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +13,7 @@ import anyio
 
 from benchmarks.search.asking import Question
 from benchmarks.search.metrics import Figures, distinct, figures
+from flashgrep.embed.static import DATA
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
 from flashgrep.search.rules import RULES, Rules
 from flashgrep.workspace import Workspace, WorkspaceOptions
@@ -34,6 +37,7 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "file name cover": {"file_cover": 0.0},
     "path cover": {"path_cover": 0.0},
     "coherence of a file": {"coherence": 0.0},
+    "the whole file": {"whole": 0.0},
     "further chunks count less": {"repeated": 1.0},
     "tests": {"test": 1.0},
     "generated": {"generated": 1.0},
@@ -85,9 +89,18 @@ def _figures(answer: MeaningAnswer, question: Question) -> Figures:
     return figures(distinct(paths), question.files, read)
 
 
+def _forget_other_model(root: Path) -> None:
+    """Drop a repository's index when its vectors are of another data file of the embedded model."""
+    noted, digest = root.with_name(f"{root.name}.model"), hashlib.sha256(DATA.read_bytes()).hexdigest()
+    if not noted.exists() or noted.read_text() != digest:
+        shutil.rmtree(root / ".flashgrep", ignore_errors=True)
+        noted.write_text(digest)
+
+
 @asynccontextmanager
 async def _opened(root: Path) -> AsyncIterator[Workspace]:
     """Open a repository and wait until it has its vectors."""
+    _forget_other_model(root)
     options = WorkspaceOptions(fallback_state=root.parent / f"{root.name}-state")
     async with anyio.create_task_group() as tasks:
         workspace = Workspace(root.name, os.fsencode(root), options)
