@@ -1,0 +1,78 @@
+"""What a client that cannot be reached, or says nonsense, is answered: no way back, wrong bindings, foreign cursors."""
+
+import base64
+from typing import Any
+
+import anyio
+import pytest
+
+from flashgrep.errors import InvalidParams, Unavailable
+from flashgrep.mcp.binding import _checked
+from flashgrep.mcp.http.routes import Caller
+from flashgrep.mcp.service import _start
+from flashgrep.mcp.words import PROMPTS, prompt_message
+from flashgrep.registry import Session
+from flashgrep.rpc.context import Peer
+from flashgrep.rpc.once import _Nobody
+
+
+@pytest.mark.parametrize("kind", [Caller, _Nobody])
+def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked(kind: type[Any]) -> None:
+    session = Session(wire="http")
+    peer: Peer = kind(session)
+    assert peer.session is session
+    assert peer.notify("notifications/progress", {}) is False
+    assert peer.cancel(1) is False
+    with pytest.raises(Unavailable, match="roots/list") as caught:
+        anyio.run(peer.request, "roots/list", {})
+    assert caught.value.reason == "client_refused"
+
+
+@pytest.mark.parametrize(
+    "cursor", [7, ["x"], "%%%", "ä", base64.urlsafe_b64encode(b"to 3"), base64.urlsafe_b64encode(b"from x").decode()]
+)
+def test_a_cursor_that_is_not_ours_is_refused(cursor: Any) -> None:
+    with pytest.raises(InvalidParams, match="not one of ours") as caught:
+        _start(cursor)
+    assert caught.value.data == {"field": "cursor"}
+
+
+def test_our_cursor_says_where_to_go_on() -> None:
+    assert _start(None) == 0
+    assert _start(base64.urlsafe_b64encode(b"from 30").decode()) == 30
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        (["project"], "by name"),
+        ({"project": 1}, "project: a string"),
+        ({"folder": ["/x"]}, "folder: a string"),
+        ({"roots": 1, "area": 2}, "unknown: area, roots"),
+        ({"toolsets": "core"}, "toolsets: an array of strings"),
+        ({"collections": [1]}, "collections: an array of strings"),
+    ],
+)
+def test_a_binding_that_makes_no_sense_is_refused(params: Any, told: str) -> None:
+    with pytest.raises(InvalidParams) as caught:
+        _checked(params)
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize("name", list(PROMPTS))
+def test_a_prompt_holds_what_was_given_and_wants_all_it_lists(name: str) -> None:
+    wanted = [argument["name"] for argument in PROMPTS[name].listed()["arguments"]]
+    told = prompt_message(name, {each: f"my own {each}" for each in wanted})
+    (message,) = told["messages"]
+    assert all(f"my own {each}" in message["content"]["text"] for each in wanted)
+    assert (told["description"], message["role"]) == (PROMPTS[name].description, "user")
+    for each in wanted:
+        with pytest.raises(InvalidParams, match=each):
+            prompt_message(name, {other: " " if other == each else "x" for other in wanted})
+
+
+@pytest.mark.parametrize("name", ["nobody", None, 7])
+def test_an_unknown_prompt_is_told_which_there_are(name: Any) -> None:
+    with pytest.raises(InvalidParams) as caught:
+        prompt_message(name, {})
+    assert caught.value.data["allowed"] == list(PROMPTS)
