@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from flashgrep.config import Embedding
+from flashgrep.embed import static
 from flashgrep.index.vectors import vector_files
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, Piece
 from flashgrep.workspace import Workspace
@@ -78,6 +79,8 @@ def test_a_hashed_password_is_verified() -> None:
 
 TOPICS = ("password", "article", "invoice", "route", "database", "proxy")
 """What the tests' own model knows, one number each; ``xyzzy`` is its word for an invoice."""
+
+BUILT_IN = static.load(static.DATA).name
 
 PASSWORDS, CART, MAIL, ROUTER, TESTS, GUIDE = (path.encode() for path in FILES)
 
@@ -158,7 +161,7 @@ def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thre
                 "basket of a buyer": CART,
                 "bills by email": MAIL,
                 "URL dispatch": ROUTER,
-                "nightly dumps": GUIDE,
+                "container behind a reverse proxy": GUIDE,
                 "hash_password": PASSWORDS,
                 "total_price": CART,
                 "Cart.add_article": CART,
@@ -356,6 +359,23 @@ def test_vectors_that_went_missing_while_nobody_looked_are_found_out_by_the_firs
     run(body)
 
 
+def test_vectors_of_a_model_that_is_no_more_are_made_anew_though_no_file_changes() -> None:
+    async def body(root: Path) -> None:
+        async with meant(root):
+            pass
+        with closing(sqlite3.connect(index_of(root))) as connection, connection:
+            connection.execute("UPDATE vector_set SET name = 'of an older release'")
+        async with opened(root) as workspace:
+            answer = await asked(workspace, "how are passwords hashed")
+            assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+            await settled(workspace)
+            answer = await asked(workspace, "basket of a buyer")
+            assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
+            assert sets_of(root) == [BUILT_IN]
+
+    run(body)
+
+
 def test_vectors_are_added_to_a_file_only_where_the_ones_before_are() -> None:
     """Zeros in their place would pass for vectors of code that is like nothing."""
 
@@ -423,11 +443,8 @@ def nobody() -> str:
 
 def sets_of(root: Path) -> list[str]:
     """Return the names of the sets of vectors in the index."""
-    connection = sqlite3.connect(index_of(root))
-    try:
+    with closing(sqlite3.connect(index_of(root))) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM vector_set ORDER BY id")]
-    finally:
-        connection.close()
 
 
 def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_these_do() -> None:
@@ -440,7 +457,7 @@ def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_these_
                 await reached(model.came)
                 answer = await asked(workspace, "basket of a buyer")
                 assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-                assert sets_of(root) == ["flashgrep-static-1", "ollama:nomic-embed-text"]
+                assert sets_of(root) == [BUILT_IN, "ollama:nomic-embed-text"]
                 model.go_on.set()
                 await settled(workspace)
                 answer = await asked(workspace, "xyzzy")
@@ -455,7 +472,7 @@ def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_these_
         workspace.embed_by("{}")
         await settled(workspace)
         assert (await best(workspace, "basket of a buyer"))[0] == CART
-        assert sets_of(root) == ["flashgrep-static-1"]
+        assert sets_of(root) == [BUILT_IN]
 
     run(body)
 

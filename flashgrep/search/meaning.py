@@ -86,7 +86,7 @@ class MeaningAnswer:
     unseen: int = 0
     """Files not stored yet that were too many to be looked at for this answer."""
     damaged: bool = False
-    """Whether the vectors are there and cannot be read."""
+    """Whether there should be vectors, and are none that can be read."""
 
 
 class _Changed(NamedTuple):

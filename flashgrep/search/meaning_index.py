@@ -36,7 +36,7 @@ class Known(NamedTuple):
     embedder: Embedder | None
     problem: str
     damaged: bool = False
-    """Whether there are vectors that cannot be read: they are to be made anew."""
+    """Whether the embedder is there and its vectors are not, or cannot be read: they are to be made."""
 
     def rows_of(self, blobs: Ints, places: Ints) -> Ints:
         """Return the rows of chunks, given by text and place in it; -1 where there is none."""
@@ -137,7 +137,8 @@ class MeaningIndex:
         chunks = table.chunk_map(connection)
         embedder, of, problem = self._serving(connection)
         if of is None or (not of.rows and chunks.size.any()):
-            return Known(chunks, table.row_map(connection, 0), None, None, problem)
+            missing = not problem and bool(chunks.size.any())
+            return Known(chunks, table.row_map(connection, 0), None, None, problem, damaged=missing)
         if of.file != self._file or self._vectors is None:
             self._file, self._vectors = of.file, Vectors(self._folder / of.file, of.dims)
         try:
@@ -157,7 +158,7 @@ class MeaningIndex:
             problem, found = str(error), None
         else:
             problem, found = "", sets.get(wanted.name)
-            if found is not None and found.rows >= ENOUGH * most:
+            if found is not None and found.dims == wanted.dims and found.rows >= ENOUGH * most:
                 return wanted, found, ""
         before = table.settings_of(connection)
         if before and before != self._embedding:
@@ -165,7 +166,7 @@ class MeaningIndex:
                 old = self._embedder(before)
             except ProviderUnavailable:
                 return None, None, problem
-            if old.name in sets:
+            if old.name in sets and sets[old.name].dims == old.dims:
                 return old, sets[old.name], problem
         return None, None, problem
 

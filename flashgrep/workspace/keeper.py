@@ -92,9 +92,10 @@ class Keeper:
         self.poke()
 
     def make_vectors_anew(self) -> None:
-        """Have the vectors looked at again: they could not be read."""
-        self.done.discard("vectors")
-        self.poke()
+        """Have vectors made that are thought to be there: the file was damaged, or the model is not the same."""
+        if "vectors" in self.done:
+            self.done.discard("vectors")
+            self.poke()
 
     async def pause(self) -> None:
         """Wait until a stage is finished or has failed."""
