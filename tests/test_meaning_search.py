@@ -531,6 +531,26 @@ def test_an_embedder_that_falls_silent_is_asked_once_and_words_answer() -> None:
     run(body)
 
 
+def test_an_embedder_that_hangs_holds_up_no_question_for_long() -> None:
+    async def body(root: Path) -> None:
+        with serving() as api:
+            model = Model(api)
+            put(root, FILES)
+            async with opened(root) as workspace:
+                workspace.embed_by(model.settings())
+                await settled(workspace)
+                assert (await best(workspace, "xyzzy"))[0] == MAIL
+                api.next.clear()
+                api.next.extend([Reply(drip=-1)] * 10)
+                with anyio.fail_after(BOUND / 3):
+                    for _ in range(3):
+                        answer = await asked(workspace, "how are passwords hashed")
+                        assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+                assert "no answer within" in answer.problem
+
+    run(body)
+
+
 def test_a_changed_file_that_cannot_be_embedded_is_found_by_its_words() -> None:
     async def body(root: Path) -> None:
         with serving() as api:

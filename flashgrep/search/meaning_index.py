@@ -27,6 +27,10 @@ AGAIN_SECONDS = 30.0
 """An embedder that did not answer a question is left alone for so long: each further question would wait for it too."""
 
 
+QUESTION_SECONDS = 3.0
+"""An embedder has so long for a question, then words answer it: all other questions of the project wait meanwhile."""
+
+
 class Known(NamedTuple):
     """The state of one moment: chunks by number, vectors by row, and the embedder that made them (if it answers)."""
 
@@ -172,15 +176,19 @@ class MeaningIndex:
 
     def _embedder(self, settings: str) -> Embedder:
         if settings not in self._embedders:
-            self._embedders[settings] = embedder_of(settings, self._environ)
+            self._embedders[settings] = embedder_of(settings, self._environ, QUESTION_SECONDS)
         return self._embedders[settings]
 
 
-def embedder_of(settings: str, environ: Mapping[str, str]) -> Embedder:
-    """Open the embedder of these settings (``Embedding`` as JSON).
+def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None = None) -> Embedder:
+    """Open the embedder of these settings (``Embedding`` as JSON); with ``seconds`` it is asked once, and so long.
 
     Raises:
         ProviderUnavailable: there is none here, or it does not answer.
 
     """
-    return open_embedder(Settings(embedding=Embedding.model_validate_json(settings)), environ)
+    section = Embedding.model_validate_json(settings)
+    if seconds is not None:
+        hurried = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
+        section = section.model_copy(update=hurried)
+    return open_embedder(Settings(embedding=section), environ)
