@@ -25,12 +25,12 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from flashgrep.daemon.meaning import Meaning
 from flashgrep.daemon.parsing import Parsers
 from flashgrep.daemon.prepare import Prepared, prepare, words
 from flashgrep.daemon.workers import Workers
@@ -61,6 +61,8 @@ MOST_SEGMENTS = 6
 
 _NICE = 10
 
+if TYPE_CHECKING:
+    from flashgrep.daemon.meaning import Meaning
 
 Texts = list[tuple[int, bytes, bytes]]
 """Texts by number, content hash and one path."""
@@ -85,7 +87,6 @@ class Indexer:
         self._writer = Writer(job.index)
         self._workers = Workers(job.workers)
         self._parsers: Parsers | None = None
-        self._meaning = Meaning(job.root, job.index, job.max_size, self._writer, self._workers)
 
     def close(self) -> None:
         """Stop the workers and close the index."""
@@ -104,11 +105,17 @@ class Indexer:
             self._symbols()
         elif command["op"] == "chunks":
             self._stop_parsers()
-            self._tell("chunked", left=self._meaning.chunks())
+            self._tell("chunked", left=self._meaning().chunks())
         elif command["op"] == "vectors":
             self._vectors(command["embedding"])
         else:
             self._merge()
+
+    def _meaning(self) -> "Meaning":
+        """Return the last stages; loading them takes as long as all else here, and an edit's first stages go before."""
+        job = self._job
+        stages: type[Meaning] = import_module("flashgrep.daemon.meaning").Meaning
+        return stages(job.root, job.index, job.max_size, self._writer, self._workers)
 
     def _tell(self, event: str, **facts: object) -> None:
         self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
@@ -185,7 +192,7 @@ class Indexer:
 
     def _vectors(self, embedding: str) -> None:
         try:
-            self._tell("embedded", left=self._meaning.vectors(embedding), problem="")
+            self._tell("embedded", left=self._meaning().vectors(embedding), problem="")
         except ProviderUnavailable as error:
             self._tell("embedded", left=-1, problem=str(error))
 
