@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import NotFound
+from flashgrep.errors import NotFound, Unavailable
 from flashgrep.handlers.covering import Coverage
 from flashgrep.handlers.pieces import (
     covering,
@@ -189,8 +189,15 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         "ranked_by": "words and meaning",
         "problems": {},
     }
-    for workspace in await _repositories(call, params.repository):
-        answer = await _asked(call, workspace, params)
+    workspaces = await _repositories(call, params.repository)
+    for workspace in workspaces:
+        try:
+            answer = await _asked(call, workspace, params)
+        except Unavailable as error:
+            if len(workspaces) == 1:
+                raise
+            metadata["problems"][workspace.name] = error.message
+            continue
         _take(metadata, workspace, answer)
         found.extend({**_shown(piece), "repository": workspace.name} for piece in answer.results)
     found.sort(key=lambda one: -one["score"])

@@ -66,7 +66,6 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
     changed = root not in opened
     if params.action != "status":
         changed |= await workspace.watch(on=params.action == "start")
-        workspace.swept_because = ""  # what held before; looking again says what holds now
     await workspace.refresh()
     return await anyio.to_thread.run_sync(lambda: _told(workspace, params, changed=changed))
 

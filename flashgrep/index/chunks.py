@@ -36,6 +36,9 @@ STALE_SHARE: Final = 0.5
 """Chunks are made anew once so large a share of all belongs to texts that are gone."""
 FEW: Final = 20_000
 
+MOST_UNPACKED: Final = 16 << 20
+"""Bytes; 4,000 chunks, the most a text has, take about 2 MB."""
+
 Ints = npt.NDArray[np.int64]
 ToRead = tuple[int, bytes, bytes, bytes]
 """A text to be read: its number, content hash, one path, and what is stored about it already, packed."""
@@ -203,7 +206,16 @@ def unembedded_with(connection: sqlite3.Connection, embedding: str) -> int:
 @lru_cache(maxsize=1024)  # about 5 MB; unpacking takes 40 µs a text, and questions look at 100 of them
 def unpack(packed: bytes) -> tuple[StoredChunk, ...]:
     """Return the chunks of a text as ``put`` was given them."""
-    return tuple(StoredChunk(*fields) for fields in orjson.loads(zlib.decompress(packed)))
+    return tuple(StoredChunk(*fields) for fields in orjson.loads(_inflated(packed)))
+
+
+def _inflated(packed: bytes) -> bytes:
+    """Return the bytes that were deflated, up to MOST_UNPACKED: an index may have come with a hostile repository."""
+    inflate = zlib.decompressobj()
+    data = inflate.decompress(packed, MOST_UNPACKED)
+    if inflate.unconsumed_tail:
+        raise ValueError("chunks of a text are too many")
+    return data
 
 
 def chunks_of_text(connection: sqlite3.Connection, blob: int) -> tuple[StoredChunk, ...]:

@@ -122,7 +122,15 @@ class Dispatcher:
         handler = self.registry.get(name)
         if handler.writes and not call.session.may_write:
             raise _may_not_write(call.session, name)
-        return await handler.call(call, _by_name(handler, params))
+        started, code = time.perf_counter(), 0
+        try:
+            return await handler.call(call, _by_name(handler, params))
+        except FlashgrepError as error:
+            code = error.code
+            raise
+        finally:
+            took = round((time.perf_counter() - started) * 1000, 3)
+            self.log.debug("call", method=name, wire=call.session.wire, took_ms=took, code=code)
 
     async def _bounded(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
         pending.scope.deadline = anyio.current_time() + self.limits.call_seconds

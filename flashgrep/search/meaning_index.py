@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 
 from flashgrep.config import Embedding, Settings
 from flashgrep.embed import Embedder, open_embedder
@@ -22,6 +23,9 @@ Ints = npt.NDArray[np.int64]
 
 ENOUGH = 0.9
 """A new embedder's vectors serve once there are so many as of the old one, or they are complete."""
+
+WITHIN = frozenset({"static", "minilm"})
+"""Providers that reach for nothing outside the installation."""
 
 AGAIN_SECONDS = 30.0
 """An embedder that did not answer a question is left alone for so long: each further question would wait for it too."""
@@ -78,6 +82,7 @@ class MeaningIndex:
     def __init__(self, folder: Path, embedding: str, environ: Mapping[str, str]) -> None:
         self._folder = folder
         self._embedding = embedding
+        self._configured = {embedding}
         self._environ = environ
         self._embedders: dict[str, Embedder] = {}
         self._lock = threading.Lock()
@@ -121,6 +126,7 @@ class MeaningIndex:
         """Serve the vectors of other settings as soon as there are enough."""
         with self._lock:
             self._embedding, self._known = embedding, None
+            self._configured.add(embedding)
 
     def forget(self) -> None:
         """Let go of everything: the index was thrown away."""
@@ -165,7 +171,7 @@ class MeaningIndex:
             if found is not None and found.dims == wanted.dims and found.rows >= ENOUGH * most:
                 return wanted, found, ""
         before = table.settings_of(connection)
-        if before and before != self._embedding:
+        if before != self._embedding and self._trusted(before):
             try:
                 old = self._embedder(before)
             except ProviderUnavailable:
@@ -173,6 +179,18 @@ class MeaningIndex:
             if old.name in sets and sets[old.name].dims == old.dims:
                 return old, sets[old.name], problem
         return None, None, problem
+
+    def _trusted(self, settings: str) -> bool:
+        """Return whether an embedder named by the index may be asked: a repository may have brought the index with it.
+
+        What was configured since the daemon started may, and what needs neither a server nor a folder.
+        """
+        if settings in self._configured:
+            return True
+        try:
+            return Embedding.model_validate_json(settings).provider in WITHIN
+        except ValidationError:
+            return False
 
     def _embedder(self, settings: str) -> Embedder:
         if settings not in self._embedders:

@@ -193,8 +193,8 @@ class Workspace:
         return fresh
 
     async def _settle(self) -> bool:
+        self.swept_because = self._watcher.failed
         if self._watcher.failed:
-            self.swept_because = self._watcher.failed
             await self._sweep()
             return True
         if self._watcher.fileno() is None and not await anyio.to_thread.run_sync(self._watcher.settle, 0.25):
@@ -241,10 +241,7 @@ class Workspace:
     async def watch(self, *, on: bool) -> bool:
         """Watch the project, or stop watching it; return whether that was a change."""
         async with self._lock:
-            changed = self._watcher.switch(on=on)
-            if not on:
-                self.swept_because = ""
-        return changed
+            return self._watcher.switch(on=on)
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         """Take note of paths written by ourselves: the next question reads them from disk."""
