@@ -17,7 +17,7 @@ from benchmarks.search.docstrings import Sides, measured, pool
 from benchmarks.search.metrics import Figures, mean
 from benchmarks.search.packages import Package, Unavailable, packages, unpacked
 from benchmarks.search.ranking import SIDES, Way, ablations, judged
-from flashgrep.embed.static import load
+from flashgrep.embed.static import DATA, load
 
 Results = dict[str, dict[str, list[Figures]]]
 """By repository and way, the figures of each question."""
@@ -138,7 +138,7 @@ def _docstrings(roots: Mapping[Package, Path]) -> dict[str, Any]:
         if package.use != "questions":
             pools[package.language].append((package, root))
     print("\nDocumentation sought in functions, NDCG@10: functions, queries, BM25 alone, the model alone, hybrid")
-    found = {language: measured(pool(rows), load()) for language, rows in pools.items()}
+    found = {language: measured(pool(rows), load(DATA)) for language, rows in pools.items()}
     for language, sides in found.items():
         print(f"  {language:12}{_sides(sides)}")
     alone = [(sides.words.ndcg, sides.meaning.ndcg, sides.hybrid.ndcg) for sides in found.values()]
