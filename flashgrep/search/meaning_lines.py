@@ -7,6 +7,9 @@ from flashgrep.search.fusion import words_of_question
 from flashgrep.search.meaning import MeaningAnswer, Piece
 from flashgrep.search.text import hit_of
 
+_NOTHING = -1
+"""A blank line is worth less than one without any of the words."""
+
 
 def lines_of(found: MeaningAnswer, text: str) -> Answer:
     """Return each piece as its line with most of the words of ``text``, or its first; scores stay."""
@@ -20,11 +23,11 @@ def lines_of(found: MeaningAnswer, text: str) -> Answer:
 
 
 def _best_line(piece: Piece, data: bytes, words: list[bytes]) -> LineMatch:
-    best, start = (-1, 0, 0, b""), 0
+    best, start = (_NOTHING - 1, 0, 0, b""), 0
     for place, line in enumerate(data.split(b"\n")):
         folded = line.lower()
-        count = sum(word in folded for word in words)
-        if count > best[0] and (line.strip() or best[0] < 0):
+        count = sum(word in folded for word in words) if line.strip() else _NOTHING
+        if count > best[0]:
             best = (count, place, start, line)
         start += len(line) + 1
     _, place, start, line = best

@@ -1,0 +1,82 @@
+"""What is said of a piece of code: whether others can use it, which of its lines to show, what an embedder is given."""
+
+import pytest
+
+from flashgrep.index.chunks import StoredChunk
+from flashgrep.search.exported import is_exported
+from flashgrep.search.meaning import MeaningAnswer, Piece, chunked_now
+from flashgrep.search.meaning_lines import lines_of
+from flashgrep.search.pieces import MOST_DEFINES, embedding_text
+
+
+def piece(path: str, text: str, name: str = "thing", line: int = 1) -> Piece:
+    """Return a piece that begins at a line."""
+    chunk = StoredChunk(0, len(text.encode()), line, line + text.count("\n"), "function", name, "")
+    return Piece(path.encode(), chunk, text, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "exported"),
+    [
+        ("a.py", "def thing(): ...", "thing", True),
+        ("a.py", "def _thing(): ...", "_thing", False),
+        ("a.py", "def __init__(self): ...", "A.__init__", True),
+        ("a.py", "def method(self): ...", "_Hidden.method", True),
+        ("a.go", "func Thing() {}", "Thing", True),
+        ("a.go", "func thing() {}", "thing", False),
+        ("a.go", "func (s *Store) Get() {}", "Store.Get", True),
+        ("a.rs", "pub fn thing() {}", "thing", True),
+        ("a.rs", "    pub(crate) fn thing() {}", "thing", True),
+        ("a.rs", "fn public() {}", "public", False),
+        ("a.ts", "export function thing() {}", "thing", True),
+        ("a.ts", "function thing() { return exported; }", "thing", False),
+        ("a.js", "module.exports = thing", "thing", True),
+        ("a.java", "public class Thing {}", "Thing", True),
+        ("a.java", "@Override public void run() {}", "run", True),
+        ("a.java", "class Thing {}", "Thing", False),
+        ("a.kt", "fun thing() {}", "thing", True),
+        ("a.kt", "private fun thing() {}", "thing", False),
+        ("a.c", "int thing(void) {}", "thing", True),
+        ("a.c", "static int thing(void) {}", "thing", False),
+        ("a.md", "# Heading", "", False),
+    ],
+)
+def test_code_is_exported_by_the_conventions_of_its_language(path: str, text: str, name: str, exported: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert is_exported(piece(path, text, name)) is exported
+
+
+def test_the_line_with_most_of_the_words_is_shown_for_a_piece() -> None:
+    text = "def load(path):\n\n    # read the configuration file\n    return parse(path)\n"
+    answer = lines_of(MeaningAnswer(results=[piece("src/a.py", text, line=10)]), "where is the configuration file read")
+    (hit,) = answer.results
+    assert (hit["file_path"], hit["start_line"], hit["end_line"]) == ("src/a.py", 12, 12)
+    assert (hit["text"], hit["score"], hit["column"]) == ("    # read the configuration file", 0.5, 7)
+    assert answer.files_read == 1
+
+
+def test_a_piece_without_any_of_the_words_is_shown_by_its_first_line() -> None:
+    answer = lines_of(MeaningAnswer(results=[piece("a.py", "\n  def load(path):\n    pass", line=4)]), "xyzzy")
+    (hit,) = answer.results
+    assert (hit["start_line"], hit["text"], hit["column"]) == (5, "  def load(path):", 3)
+
+
+def test_a_file_that_is_not_stored_is_cut_as_it_would_be_stored() -> None:
+    data = (
+        b"class Store:\n    def put(self, key):\n        self.rows[key] = 1\n\n    def get(self):\n        return 2\n"
+    )
+    text = chunked_now(b"pkg/store.py", data)
+    (chunk,) = text.chunks
+    assert (chunk.start_line, chunk.end_line, list(chunk.defines)) == (1, 6, ["Store", "put", "get"])
+    ((path, names, body),) = text.words
+    assert {"pkg", "store"} <= set(path.split())
+    assert {"store", "put", "get"} <= set(names.split())
+    assert {"rows", "key", "self"} <= set(body.split())
+    assert embedding_text(data, chunk) == data.decode().rstrip()
+    assert embedding_text(data, chunk._replace(header="module x")) == f"module x\n{data.decode().rstrip()}"
+
+
+def test_of_a_table_of_names_only_the_first_are_kept() -> None:
+    data = "".join(f"def f{at}(): pass\n" for at in range(40)).encode()
+    text = chunked_now(b"many.py", data)
+    assert all(len(chunk.defines) <= MOST_DEFINES for chunk in text.chunks)
+    assert {f"f{at}" for at in range(40)} <= {word for words in text.words for word in words[1].split()}
