@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from flashgrep.embed.static import DATA, FORMAT, load
 from scripts.train_embedder import packages
 from scripts.train_embedder.archives import copyright_licence
+from scripts.train_embedder.blend import blend
 from scripts.train_embedder.clean import foreign_rows
 from scripts.train_embedder.corpus import FIELDS, Corpus, Numbering
 from scripts.train_embedder.export import MOST_BYTES, Model, calibrated
@@ -123,6 +124,19 @@ def test_quantising_changes_a_similarity_by_less_than_a_hundredth(tmp_path: Path
     embedder = calibrated(Model.read(tmp_path / "model.npz"), words, words[::-1], tmp_path / "static.npz")
     assert np.abs(embedder.embed_queries(words) @ embedder.embed_code(words).T - table @ table.T).max() < 0.01
     assert 0 < embedder.confidence(0.5) <= 1
+
+
+def test_the_mean_of_a_table_and_its_turned_copy_is_the_table() -> None:
+    draw = np.random.default_rng(2)
+    table = draw.standard_normal((30, 8)).astype(np.float32)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    turn = np.linalg.qr(draw.standard_normal((8, 8)))[0].astype(np.float32)
+    words, weights = [f"w{number}" for number in range(30)], np.ones(30, np.float32)
+    mean = blend(
+        [Model(words, table, weights, weights), Model(words[:20], table[:20] @ turn, weights[:20], weights[:20])]
+    )
+    assert mean.table == pytest.approx(table, abs=1e-5)
+    assert mean.code_weights == pytest.approx(weights, abs=1e-5)
 
 
 def test_figures_are_those_worked_out_by_hand() -> None:

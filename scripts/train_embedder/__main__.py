@@ -1,6 +1,6 @@
 """The recipe's steps, in order; each keeps what it made in the work folder for those after it.
 
-scripts/train_embedder/run --work FOLDER [--steps N] [--rate X] [STEP ...]
+scripts/train_embedder/run --work FOLDER [--steps N] [STEP ...]
 scripts/train_embedder/run --work FOLDER --admit KIND NAME ...
 """
 
@@ -14,7 +14,20 @@ from typing import Final
 import numpy as np
 
 from flashgrep.embed.static import DATA
-from scripts.train_embedder import clean, corpus, export, fetch, measure, packages, pairs, start, teacher, vocabulary
+from scripts.train_embedder import (
+    blend,
+    clean,
+    corpus,
+    export,
+    fetch,
+    packages,
+    pairs,
+    start,
+    teacher,
+    vocabulary,
+)
+from scripts.train_embedder.measure import Held, held_rows, report
+from scripts.train_embedder.measure import measure as figures
 from scripts.train_embedder.overlap import overlapping
 from scripts.train_embedder.packages import Package
 from scripts.train_embedder.ragged import Ints
@@ -22,6 +35,8 @@ from scripts.train_embedder.sampling import Sampler
 from scripts.train_embedder.train import Settings, Table, train
 
 PROCESSES: Final = 2
+TABLES: Final = 3
+"""Tables trained from different draws, whose mean is shipped."""
 PAIRS: Final = 2_000
 """Held-out questions, and as many functions, whose cosines make the quantiles."""
 
@@ -68,20 +83,23 @@ class Recipe:
         np.savez(self.work / "teacher.npz", rows=rows, vectors=vectors.astype(np.float16))
 
     def train(self) -> None:
-        """Train, keeping the table now and then; it goes on from an earlier table if there is one."""
+        """Train the tables, one after the other."""
         kept, words, rows, bags = self._read()
-        table = Table(self._start(words, rows), self.settings)
+        begin = start.fresh(start.word_vectors(self.work, words), rows)
+        shared = overlapping(kept.fields["code"], len(kept.words))
         with np.load(self.work / "teacher.npz") as data:
-            vectors = data["vectors"].astype(np.float32)
-            lessons = teacher.Teacher(data["rows"], vectors, bags["question"], len(words), np.random.default_rng(5))
-        sampler = Sampler(bags, words, overlapping(kept.fields["code"], len(kept.words)))
-        train(table, sampler.draw, lessons, self.settings, lambda: table.model(words).save(self._model))
+            taught, vectors = data["rows"], data["vectors"].astype(np.float32)
+        for seed in range(1, TABLES + 1):
+            table = Table(begin, self.settings)
+            draws = np.random.default_rng(seed)
+            lessons = teacher.Teacher(taught, vectors, bags["question"], len(words), draws)
+            train(table, Sampler(bags, words, shared, seed).draw, lessons, self.settings)
+            table.model(words).save(self.work / f"table-{seed}.npz")
 
-    def _start(self, words: list[str], rows: Ints) -> start.Start:
-        vectors = start.word_vectors(self.work, words)
-        if self._model.exists():
-            return start.resumed(export.Model.read(self._model), words, vectors, rows)
-        return start.fresh(vectors, rows)
+    def blend(self) -> None:
+        """Take the mean of the tables."""
+        tables = [export.Model.read(path) for path in sorted(self.work.glob("table-*.npz"))]
+        blend.blend(tables).save(self._model)
 
     def export(self) -> None:
         """Quantise and calibrate, and put the result where it is shipped from."""
@@ -95,7 +113,7 @@ class Recipe:
     def measure(self) -> None:
         """Print how the shipped file does on the held-out packages."""
         embedder = export.load(DATA)
-        for line in measure.report([measure.measure(each, embedder) for each in self._held()]):
+        for line in report([figures(each, embedder) for each in self._held()]):
             print(line)
 
     @property
@@ -116,11 +134,11 @@ class Recipe:
     def _rows_of(self, package: Package) -> Path:
         return pairs.rows_path(self.work, package)
 
-    def _held(self) -> list[measure.Held]:
-        return [measure.held_rows(self._rows_of(package)) for package in self._used("held")]
+    def _held(self) -> list[Held]:
+        return [held_rows(self._rows_of(package)) for package in self._used("held")]
 
 
-STEPS: Final = ("fetch", "rows", "prepare", "teach", "train", "export", "measure")
+STEPS: Final = ("fetch", "rows", "prepare", "teach", "train", "blend", "export", "measure")
 
 
 def main() -> None:
@@ -128,14 +146,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="about 6 GB of downloads and intermediate data")
     parser.add_argument("--steps", type=int, default=Settings().steps)
-    parser.add_argument("--rate", type=float, default=Settings().rate, help="lower to go on from an earlier table")
     parser.add_argument("--admit", nargs="+", metavar="KIND NAME", help="add packages whose licence allows it")
     parser.add_argument("names", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS))
     given = parser.parse_args()
     if given.admit:
         _admit(given.work, given.admit[0], given.admit[1:])
         return
-    recipe = Recipe(given.work, Settings(steps=given.steps, rate=given.rate))
+    recipe = Recipe(given.work, Settings(steps=given.steps))
     clashes = packages.clashes(recipe.allowed, recipe.avoided)
     if clashes:
         parser.error(f"to be trained on and measured on: {[package.name for package in clashes]}")

@@ -1,7 +1,7 @@
 """The mean of several trained tables: each has its own errors on words it saw seldom, and they partly cancel.
 
-Tables trained apart differ by a turn of their axes, so each is turned onto the first (orthogonal Procrustes; Schoenemann,
-1966) before rows are averaged ("model soups": Wortsman et al., 2022).
+Tables trained apart may differ by a turn of their axes, so each is turned onto the first (orthogonal Procrustes;
+Schoenemann, 1966) before rows are averaged ("model soups": Wortsman et al., 2022).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from scripts.train_embedder.export import Floats, Model
 
 
 def blend(models: Sequence[Model]) -> Model:
-    """Return the mean of tables over the words of the first; a word that another lacks is taken from those that have it."""
+    """Return the mean of tables over the words of the first; words may be missing in others."""
     first = models[0]
     rows = np.zeros_like(first.table)
     sides = np.zeros((2, len(first.words)), np.float32)

@@ -1,7 +1,4 @@
-"""The table before training: MiniLM's vectors of single words, and weights that count rare words more.
-
-Training can also go on from an earlier table, as after more packages were admitted.
-"""
+"""The table before training: MiniLM's vectors of single words, and weights that count rare words more."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,7 +6,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scripts.train_embedder.export import Model
 from scripts.train_embedder.minilm import MiniLM, Vectors
 from scripts.train_embedder.ragged import Ints
 
@@ -62,24 +58,3 @@ def fresh(vectors: Vectors, rows: Ints) -> Start:
     """Begin with the teacher's vectors of words and the number of rows each is in."""
     weights = rarity(rows)
     return Start(principal(vectors), weights, weights)
-
-
-def resumed(earlier: Model, words: list[str], vectors: Vectors, rows: Ints) -> Start:
-    """Go on from an earlier table; words it lacks are placed by the linear map that fits its words best."""
-    numbers = {word: number for number, word in enumerate(earlier.words)}
-    known = [place for place, word in enumerate(words) if word in numbers]
-    old = [numbers[words[place]] for place in known]
-    fitted, *_ = np.linalg.lstsq(vectors[known], earlier.table[old], rcond=None)
-    placed = vectors @ fitted
-    placed /= np.maximum(np.linalg.norm(placed, axis=1, keepdims=True), 1e-6)
-    placed[known] = earlier.table[old]
-    sides = (_scaled(rarity(rows), known, side[old]) for side in (earlier.code_weights, earlier.query_weights))
-    return Start(placed.astype(np.float32), *sides)
-
-
-def _scaled(weights: Vectors, known: list[int], trained: Vectors) -> Vectors:
-    """Return weights at the level that training gave the known ones, and those themselves."""
-    level = np.median(trained) / np.median(weights[known])
-    scaled: Vectors = (weights * level).astype(np.float32)
-    scaled[known] = trained
-    return scaled

@@ -32,7 +32,6 @@ class Settings(NamedTuple):
     taught: int = 1024
     """Questions a step of the second loss compares."""
     threads: int = 2
-    seed: int = 1
 
 
 WARM_UP: Final = 50
@@ -108,12 +107,9 @@ def relation(table: Table, bags: Sparse, wanted: Vectors) -> torch.Tensor:
     return functional.kl_div(functional.log_softmax(mine, 1), functional.softmax(aim, 1), reduction="batchmean")
 
 
-def train(
-    table: Table, draw: Callable[[], Batch], teacher: Teacher | None, settings: Settings, keep: Callable[[], None]
-) -> None:
-    """Train for the given steps; ``keep`` is called after every ``REPORT`` of them."""
+def train(table: Table, draw: Callable[[], Batch], teacher: Teacher, settings: Settings) -> None:
+    """Train for the given steps."""
     torch.set_num_threads(settings.threads)
-    torch.manual_seed(settings.seed)
     groups = [{"params": [table.rows]}, {"params": [table.code, table.query]}, {"params": [table.scale]}]
     optimiser = torch.optim.Adam(groups, lr=settings.rate, betas=(0.9, 0.98), fused=True)
     loss, hits = 0.0, 0.0
@@ -124,7 +120,6 @@ def train(
         loss, hits = share * loss + (1 - share) * new_loss, share * hits + (1 - share) * new_hits
         if step % REPORT == REPORT - 1:
             print(f"{step + 1} loss {loss:.3f} first {hits:.3f} scale {table.scale.exp().item():.1f}", flush=True)
-            keep()
 
 
 def _step(
