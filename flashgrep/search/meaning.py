@@ -163,10 +163,11 @@ class MeaningSearch:
         there = allowed_texts(self._view, keep) if keep else texts.there
         few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
         unembedded = texts.unembedded if few else texts.unembedded[:0]
-        self._unready = np.intersect1d(np.union1d(texts.unchunked, unembedded), there)
+        unready = np.union1d(texts.unchunked, unembedded)
+        self._unready = np.intersect1d(unready, there) if len(unready) else unready
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
-        return np.setdiff1d(there, self._unready)
+        return np.setdiff1d(there, self._unready) if len(self._unready) else there
 
     def _embed_question(self, known: Known, answer: MeaningAnswer) -> None:
         answer.problem, answer.damaged = known.problem, known.damaged
