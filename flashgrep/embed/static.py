@@ -6,6 +6,7 @@ x dims), ``scale`` and ``qscale`` (float16, a word's row scale times its weight 
 distinct words of row x scale x (1 + ln count), at unit length.
 """
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -39,7 +40,8 @@ class StaticEmbedder:
     code_weights: Weights = field(repr=False)
     query_weights: Weights = field(repr=False)
     scale: Scale
-    name: Final[str] = field(default="flashgrep-static-1")
+    name: str
+    """Tells one table from another: vectors of two must never be compared."""
     batch: Final[int] = SLICE
     max_chars: Final[int] = MAX_CHARS
 
@@ -115,4 +117,6 @@ def _checked(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
     weights = (scale.astype(np.float32), qscale.astype(np.float32))
     if not all(np.isfinite(weight).all() for weight in weights):
         raise ValueError("weights that are not finite")
-    return StaticEmbedder(Vocabulary(words), table, *weights, Scale.of([(p, c) for p, c in data["quantiles"].tolist()]))
+    name = f"flashgrep-static-{zlib.crc32(table.tobytes()):08x}"
+    scale_of_pairs = Scale.of([(p, c) for p, c in data["quantiles"].tolist()])
+    return StaticEmbedder(Vocabulary(words), table, *weights, scale_of_pairs, name)

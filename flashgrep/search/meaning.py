@@ -312,7 +312,7 @@ class MeaningSearch:
         piece = Piece(one.path, chunk, text)
         if self._question.wanted is not None and not self._question.wanted(piece):
             return None
-        return replace(piece, score=self.relevance(one, piece))
+        return replace(piece, score=round(self.relevance(one, piece), 4))
 
     def relevance(self, one: Candidate, piece: Piece) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, whatever else was found.

@@ -92,7 +92,7 @@ def search(
     return [
         Found(passage, requirement, round(score, 4), snippet_of(passage.text, wanted))
         for passage, requirement, score in best[:limit]
-        if score >= threshold
+        if round(score, 4) >= threshold
     ]
 
 
