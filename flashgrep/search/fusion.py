@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from flashgrep.index.tiers import TEST, tier_of
+from flashgrep.index.tiers import SOURCE, TEST, VENDORED, tier_of
 from flashgrep.index.words import parts
 from flashgrep.search.cover import Cover
 from flashgrep.search.rules import Rules
@@ -24,6 +24,8 @@ _PATH: Final = re.compile(
     r"|sh|sql|html|css|proto|gradle)"
 )
 _MIXED: Final = re.compile(r"[a-z][A-Z]|_|[A-Z]{2}[a-z]|::|\.|->|\(\)")
+_VENDORED: Final = re.compile(rb"(?:^|/)(?:deps|extern|thirdparty)/", re.IGNORECASE)
+_SHOWN: Final = re.compile(rb"(?:^|/)_?(?:examples?|samples?|demos?|bench(?:es)?)/", re.IGNORECASE)
 _STUB: Final = re.compile(rb"\.pyi$|\.d\.[cm]?ts$")
 _HEADER: Final = re.compile(rb"\.(?:h|hh|hpp|hxx)$")
 _PROSE: Final = re.compile(rb"\.(?:mdx?|markdown|rst|adoc|rdoc|txt|html?)$", re.IGNORECASE)
@@ -164,7 +166,7 @@ def _named(one: Candidate, question: Asked, cover: Cover, rules: Rules) -> float
 def _factor(path: bytes, question: Asked, rules: Rules) -> float:
     if question.kind == "path":
         return 1.0
-    tier = tier_of(path)
+    tier = _tier(path)
     factor = 1.0 if tier == TEST and question.about_tests else rules.of_tier(tier)
     if _STUB.search(path):
         factor *= rules.stub
@@ -173,6 +175,14 @@ def _factor(path: bytes, question: Asked, rules: Rules) -> float:
     if _RE_EXPORT.search(path):
         factor *= rules.re_export
     return factor * _substance(path, question, rules)
+
+
+def _tier(path: bytes) -> int:
+    """Return a path's tier; among sources, what merely shows their use counts as tests do."""
+    tier = tier_of(path)
+    if tier != SOURCE:
+        return tier
+    return VENDORED if _VENDORED.search(path) else TEST if _SHOWN.search(path) else SOURCE
 
 
 def _substance(path: bytes, question: Asked, rules: Rules) -> float:
