@@ -13,7 +13,7 @@ import anyio
 
 from benchmarks.search.asking import Question
 from benchmarks.search.metrics import Figures, distinct, figures
-from flashgrep.embed.static import DATA
+from flashgrep.embed.static import DATA, load
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
 from flashgrep.search.rules import RULES, Rules
 from flashgrep.workspace import Workspace, WorkspaceOptions
@@ -91,7 +91,10 @@ def _figures(answer: MeaningAnswer, question: Question) -> Figures:
 
 def _forget_other_model(root: Path) -> None:
     """Drop a repository's index when its vectors are of another data file of the embedded model."""
-    noted, digest = root.with_name(f"{root.name}.model"), hashlib.sha256(DATA.read_bytes()).hexdigest()
+    noted, digest = (
+        root.with_name(f"{root.name}.model"),
+        hashlib.sha256(DATA.read_bytes()).hexdigest() + load(DATA).name,
+    )
     if not noted.exists() or noted.read_text() != digest:
         shutil.rmtree(root / ".flashgrep", ignore_errors=True)
         noted.write_text(digest)
