@@ -1,6 +1,7 @@
 """A small model file of the embedded default's layout, made by the tests."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,5 +25,6 @@ def write_model(path: Path, **changed: object) -> Path:
         "format": np.int64(1),
     }
     arrays.update(changed)
-    np.savez_compressed(path, **{name: np.asarray(array) for name, array in arrays.items() if array is not None})
+    kept: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
+    np.savez_compressed(path, **kept)
     return path

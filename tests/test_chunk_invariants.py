@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.chunk import HEAD, MAX_CHUNKS, Chunk, chunks_of, considered, embedding_text
+from flashgrep.ingest.chunk import HEAD, MAX_CHUNKS, Chunk, chunks_of, considered
 from flashgrep.ingest.chunk_names import HEADER_BYTES, Outline
 from flashgrep.ingest.chunk_split import FULL, HARD
 from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
@@ -76,7 +76,6 @@ def test_any_bytes_with_any_table_are_cut_into_all_of_the_text(
 ) -> None:
     chunks = check(data, language, parsed)
     assert chunks == chunks_of(data, language, parsed)
-    assert all(embedding_text(data, chunk) for chunk in chunks)
 
 
 @given(st.text(max_size=6_000), st.sampled_from([None, "markdown", "json"]))

@@ -1,8 +1,11 @@
 """What is said of a piece of code: whether others can use it, which of its lines to show, what an embedder is given."""
 
+from dataclasses import replace
+
 import pytest
 
 from flashgrep.index.chunks import StoredChunk
+from flashgrep.index.tiers import SOURCE, TEST, tier_of
 from flashgrep.search.exported import is_exported
 from flashgrep.search.meaning import MeaningAnswer, Piece, chunked_now
 from flashgrep.search.meaning_lines import lines_of
@@ -55,7 +58,8 @@ def test_the_line_with_most_of_the_words_is_shown_for_a_piece() -> None:
 
 
 def test_a_piece_without_any_of_the_words_is_shown_by_its_first_line() -> None:
-    answer = lines_of(MeaningAnswer(results=[piece("a.py", "\n  def load(path):\n    pass", line=4)]), "xyzzy")
+    sure = replace(piece("a.py", "\n  def load(path):\n    pass", line=4), score=0.9)
+    answer = lines_of(MeaningAnswer(results=[sure]), "xyzzy")
     (hit,) = answer.results
     assert (hit["start_line"], hit["text"], hit["column"]) == (5, "  def load(path):", 3)
 
@@ -71,8 +75,9 @@ def test_a_file_that_is_not_stored_is_cut_as_it_would_be_stored() -> None:
     assert {"pkg", "store"} <= set(path.split())
     assert {"store", "put", "get"} <= set(names.split())
     assert {"rows", "key", "self"} <= set(body.split())
-    assert embedding_text(data, chunk) == data.decode().rstrip()
-    assert embedding_text(data, chunk._replace(header="module x")) == f"module x\n{data.decode().rstrip()}"
+    code = data.decode().rstrip()
+    assert embedding_text(b"pkg/store.py", data, chunk) == f"pkg/store.py\nStore\n{code}"
+    assert embedding_text(b"a.py", data, chunk._replace(name="", header="module x")) == f"a.py\nmodule x\n{code}"
 
 
 def test_of_a_table_of_names_only_the_first_are_kept() -> None:
@@ -80,3 +85,18 @@ def test_of_a_table_of_names_only_the_first_are_kept() -> None:
     text = chunked_now(b"many.py", data)
     assert all(len(chunk.defines) <= MOST_DEFINES for chunk in text.chunks)
     assert {f"f{at}" for at in range(40)} <= {word for words in text.words for word in words[1].split()}
+
+
+def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() -> None:
+    chunk = StoredChunk(0, 9, 1, 1, "block", "", "", [])
+    found = [Piece(b"a", chunk, "x", 0.5), Piece(b"b", chunk, "y", 0.9), Piece(b"zebra", chunk, "z", 0.1)]
+    hits = lines_of(MeaningAnswer(found), "zebra qqqq").results
+    assert [hit["file_path"] for hit in hits] == ["b", "zebra"]
+
+
+@pytest.mark.parametrize(
+    ("path", "tier"),
+    [(b"src/contest.py", SOURCE), (b"latest.go", SOURCE), (b"ParserTest.java", TEST), (b"Tests/a.swift", TEST)],
+)
+def test_files_are_told_from_their_tests_by_case_too(path: bytes, tier: int) -> None:
+    assert tier_of(path) == tier

@@ -223,3 +223,14 @@ def test_a_folder_that_cannot_be_written_has_its_state_elsewhere() -> None:
         shutil.rmtree(root.parent / f"{root.name}-state")
 
     run(body)
+
+
+def test_a_project_without_a_file_is_ready_too() -> None:
+    async def body(root: Path) -> None:
+        async with opened(root) as workspace:
+            await workspace.wait_meant()
+            assert workspace.progress.stage == "ready"
+            put(root, {"a.txt": b"first file\n"})
+            assert await ask(workspace, "literal", "first") == {(b"a.txt", 1)}
+
+    run(body)

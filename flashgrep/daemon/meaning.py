@@ -162,6 +162,6 @@ def embedded(root: bytes, texts: Sequence[ToRead], max_size: int, settings: str)
         if data is not None:
             found = table.unpack(packed)
             blobs.append((blob, len(found)))
-            spelled.extend(embedding_text(data, chunk) for chunk in found)
+            spelled.extend(embedding_text(path, data, chunk) for chunk in found)
     embedder = _embedder(settings)
     return Embedded(blobs, vectors.quantised(embedder.embed_code(spelled)))

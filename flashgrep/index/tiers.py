@@ -15,7 +15,7 @@ _GENERATED = re.compile(
 )
 _TEST = re.compile(
     rb"(?:^|/)(?:tests?|testing|testdata|specs?|__tests__|selftests?|fixtures?|mocks?|e2e|examples?|benchmarks?)/"
-    rb"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec|mock)\.[a-z]+$|[a-z]Tests?\.[a-z]+$",
+    rb"|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec|mock)\.[a-z]+$|(?-i:[a-z]Tests?)\.[a-z]+$",
     re.IGNORECASE,
 )
 

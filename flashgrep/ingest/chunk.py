@@ -76,12 +76,6 @@ def considered(data: bytes, language: str | None, parsed: ParsedFile | None) -> 
     return len(data)
 
 
-def embedding_text(data: bytes, chunk: Chunk) -> str:
-    """Return what an embedder is to see of a chunk: its header and its text."""
-    text = data[chunk.start : chunk.end].decode("utf-8", "replace")
-    return f"{chunk.header}\n{text}" if chunk.header else text
-
-
 def _plain(units: Units, ranks: Ints) -> list[Chunk]:
     """Return the chunks without names."""
     first, end = np.array(pieces_of(units, ranks)[:MAX_CHUNKS], np.int64).T

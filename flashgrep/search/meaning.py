@@ -213,7 +213,11 @@ class MeaningSearch:
         ]
         if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
             embedder = self._known.embedder
-            texts = [embedding_text(changed.data, chunk) for changed in self._changed for chunk in changed.text.chunks]
+            texts = [
+                embedding_text(changed.path, changed.data, chunk)
+                for changed in self._changed
+                for chunk in changed.text.chunks
+            ]
             try:
                 similar = embedder.embed_code(texts[: embedder.batch]) @ self._vector  # one call: some take a second
             except ProviderUnavailable as error:

@@ -7,6 +7,9 @@ from flashgrep.search.fusion import words_of_question
 from flashgrep.search.meaning import MeaningAnswer, Piece
 from flashgrep.search.text import hit_of
 
+SURE = 0.7
+"""A piece with none of the words is shown from this score on: one in a hundred unrelated pieces reaches it."""
+
 _NOTHING = -1
 """A blank line is worth less than one without any of the words."""
 
@@ -17,6 +20,8 @@ def lines_of(found: MeaningAnswer, text: str) -> Answer:
     answer = Answer(files_read=len({piece.path for piece in found.results}))
     for piece in found.results:
         data = piece.text.encode()
+        if piece.score < SURE and not any(word in data.lower() or word in piece.path.lower() for word in words):
+            continue
         hit = hit_of(piece.path, Document(data), _best_line(piece, data, words))
         answer.results.append(hit | {"score": piece.score})
     return answer

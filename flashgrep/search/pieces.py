@@ -28,10 +28,14 @@ def chunked_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None)
     return ChunkedText(blob, stored, words)
 
 
-def embedding_text(data: bytes, chunk: StoredChunk) -> str:
-    """Return what an embedder is given: the chunk's text below the header of what it is part of."""
+def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:
+    """Return what an embedder is given: the chunk's text below its file, its name and the header of what it is part of.
+
+    The embedded model was trained on code with these around it. Of several files with one text the first names it.
+    """
     text = data[chunk.start : chunk.end].decode("utf-8", "replace")
-    return f"{chunk.header}\n{text}" if chunk.header else text
+    around = (path.decode("utf-8", "replace"), chunk.name, chunk.header)
+    return "\n".join([*filter(None, around), text])
 
 
 class _Names:

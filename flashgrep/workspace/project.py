@@ -104,7 +104,7 @@ class Workspace:
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
-        self._unfinished = False
+        self._unfinished = True
         self._parsed = False
         self.spec_vectors = SpecVectors()
         self.editor = Editor(Root(root, self.state_dir), options.limits)

@@ -66,7 +66,8 @@ def _among(hashes: Hashes, ascending: Hashes) -> npt.NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(hashes), np.bool_)
     places = np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
-    return ascending[places] == hashes
+    found: npt.NDArray[np.bool_] = ascending[places] == hashes
+    return found
 
 
 def avoided_corpus(work: Path, packages: Iterable[Package], numbering: Numbering) -> Corpus:

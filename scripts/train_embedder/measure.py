@@ -80,7 +80,8 @@ def _told(held: Held) -> npt.NDArray[np.bool_]:
 
 
 def _scaled(scores: Scores) -> Scores:
-    return scores / np.maximum(scores.max(1, keepdims=True), 1e-9)
+    scaled: Scores = scores / np.maximum(scores.max(1, keepdims=True), 1e-9)
+    return scaled
 
 
 def ndcg(scores: Scores, targets: list[int]) -> float:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-from flashgrep.search.rules import RULES
 
 from benchmarks.search.functions import Function, functions
 from benchmarks.search.metrics import Figures, figures, mean
 from benchmarks.search.packages import Package
 from flashgrep.embed import Embedder
 from flashgrep.index.words import match_any, words_of
+from flashgrep.search.rules import RULES
 
 MOST_FUNCTIONS: Final = 3_000
 """Functions of a language that are searched, drawn with a fixed seed."""
