@@ -279,10 +279,14 @@ class Notes:
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[dict[str, Any]] = []
 
     def debug(self, event: str, **values: Any) -> None:
-        """Keep a note."""
-        self.notes.append((event, values))
+        """Keep a note, those of single calls apart."""
+        if event == "call":
+            self.calls.append(values)
+        else:
+            self.notes.append((event, values))
 
     warning = debug
 

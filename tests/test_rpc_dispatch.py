@@ -247,6 +247,18 @@ async def test_a_result_without_a_json_form_is_logged_under_the_id_that_the_call
     assert (answer["id"], values["method"], values["id"]) == (7, "answer", answer["error"]["data"]["id"])
 
 
+async def test_every_call_is_logged_with_its_time_and_outcome() -> None:
+    log = Notes()
+    on = dispatcher(log=log)
+    await ask(on, Caller(Session(wire="unix")), pending("echo", {"value": "x"}))
+    await ask(on, Caller(Session(wire="unix")), pending("echo", {"other": "x"}))
+    assert [(one["method"], one["wire"], one["code"]) for one in log.calls] == [
+        ("echo", "unix", 0),
+        ("echo", "unix", InvalidParams.code),
+    ]
+    assert all(0 <= one["took_ms"] < BOUND * 1000 for one in log.calls)
+
+
 async def test_an_extension_gets_the_parameters_and_the_request() -> None:
     async def shown(context: RequestContext, params: Params) -> Any:
         context.notify("note", [1])

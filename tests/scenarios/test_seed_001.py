@@ -372,7 +372,7 @@ def test_index_progress(daemon: DaemonAtHand, project: MakeProject) -> None:
 
 @pytest.mark.scenario("001", "Progress Reporting", "Search progress")
 def test_search_progress(daemon: DaemonAtHand, project: MakeProject) -> None:
-    """Reports nobody could tell apart by eye are left out, so every hop here has much to read."""
+    """Reports nobody could tell apart by eye are left out: a quick machine sends the first alone."""
     chain: dict[str, str | bytes] = {"caller_0.py": "def step_0():\n    pass\n"}
     for hop in range(3):
         source = f"from caller_{hop} import step_{hop}\n\n\ndef step_{hop + 1}():\n    step_{hop}()\n"
@@ -385,7 +385,7 @@ def test_search_progress(daemon: DaemonAtHand, project: MakeProject) -> None:
     assert told["hops"] == 3
     assert {one["name"]: one["hop"] for one in told["results"]} == {"step_0": 0, "step_1": 1, "step_2": 2, "step_3": 3}
     hops = [report["progress"] for report in reports]
-    assert len(hops) >= 2
+    assert hops
     assert hops == sorted(set(hops))
     assert all(report["total"] == 3 for report in reports)
     assert all(report["message"].startswith(f"hop {report['progress']:g}:") for report in reports)
