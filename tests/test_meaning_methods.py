@@ -12,8 +12,8 @@ import pytest
 
 from tests.conftest import DaemonAtHand, MakeProject, short_folder
 from tests.mcp_clients import token_of
+from tests.meaning_harness import FILES
 from tests.scenarios.hosts import host, post
-from tests.test_meaning_search import FILES
 from tests.workspace_harness import put
 
 ROUTER = FILES["web/router.ts"]
