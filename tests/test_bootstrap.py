@@ -149,6 +149,7 @@ def test_every_worked_call_of_the_skill_works(daemon: DaemonAtHand, project: Mak
     root = project({**SAMPLE})
     daemon.run("projects", "add", str(root))
     wire = daemon.wire("unix", root)
+    wire.call("index_codebase", path=str(root))  # search by meaning refuses a project nobody has indexed
     read = wire.call("read_code", file_path="src/config.py")
     calls = worked_calls()
     assert {name for name, _ in calls} >= {"query", "get_slice", "read_code", "glob", "write_code", "batch_write_code"}
