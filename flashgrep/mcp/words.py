@@ -10,7 +10,8 @@ INSTRUCTIONS = """\
 flashgrep answers questions about this project's code from a live index: exactly as a full scan of the disk would now, \
 in milliseconds. Prefer it to grep, find, ls and cat.
 
-Which tool: text or regex: query. Code by what it does, when you do not know its name: search_code. Definition or uses of a name: get_symbol. Files by pattern: glob; by part of the \
+Which tool: text or regex: query. Code by what it does, when you do not know its name: search_code. \
+Definition or uses of a name: get_symbol. Files by pattern: glob; by part of the \
 path: list_files. Lines of a file: get_slice. A symbol's code or a whole file within a budget: read_code. Change one \
 place: write_code; several, all or none: batch_write_code. Who calls or implements what: code_research. What \
 a file defines: outline. Index state: stats. bootstrap_skill gives a guide with worked calls.
