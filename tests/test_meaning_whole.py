@@ -23,7 +23,7 @@ def known(folder: Path, sizes: list[int], seed: int) -> tuple[Known, Floats]:
     vectors.grow(len(rows))
     counts = np.array(sizes, np.int64)
     first = np.cumsum(counts) - counts
-    of = ChunkMap(first, counts, np.arange(11, 11 + len(sizes)))
+    of = ChunkMap.of(first, counts, np.arange(11, 11 + len(sizes)))
     return Known(of, of, vectors, None, ""), rows
 
 
@@ -46,3 +46,21 @@ def test_texts_without_vectors_have_no_similarity(tmp_path: Path) -> None:
     index, rows = known(tmp_path, [2], 1)
     assert whole_similarity(index, rows[0], {1, 2}) == {}
     assert whole_similarity(index._replace(vectors=None), rows[0], {11}) == {}
+
+
+@given(sizes=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 2**32))
+def test_rows_are_found_by_text_and_place_in_whatever_order_the_texts_were_embedded(
+    sizes: list[int], seed: int
+) -> None:
+    counts = np.array(sizes, np.int64)
+    first = np.cumsum(counts) - counts
+    blobs = np.random.default_rng(seed).permutation(100)[: len(sizes)]
+    of = ChunkMap.of(first, counts, blobs)
+    truth = {
+        (int(blob), place): int(row + place)
+        for row, count, blob in zip(first, counts, blobs, strict=True)
+        for place in range(count)
+    }
+    asked = [(blob, place) for blob in range(100) for place in range(5)]
+    found = Known(of, of, None, None, "").rows_of(*np.array(asked, np.int64).T)
+    assert {key: row for key, row in zip(asked, found.tolist(), strict=True) if row >= 0} == truth

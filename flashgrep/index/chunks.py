@@ -85,6 +85,21 @@ class ChunkMap(NamedTuple):
     first: Ints
     size: Ints
     blob: Ints
+    by_blob: Ints
+    """The order of ``blob``."""
+
+    @classmethod
+    def of(cls, first: Ints, size: Ints, blob: Ints) -> "ChunkMap":
+        """Return the map of these columns."""
+        return cls(first, size, blob, np.argsort(blob, kind="stable"))
+
+    def entries(self, blobs: Ints) -> Ints:
+        """Return where each text stands in the map; -1 for those that are not there."""
+        if not len(self.blob):
+            return np.full(len(blobs), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.blob, blobs, sorter=self.by_blob), len(self.blob) - 1)
+        entries = self.by_blob[at]
+        return np.where(self.blob[entries] == blobs, entries, -1)
 
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return, for each number, its text and its place in it; text 0 where it belongs to none."""
@@ -237,7 +252,7 @@ def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
 
 def _map(rows: list[tuple[int, int, int]]) -> ChunkMap:
     columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return ChunkMap(columns[0], columns[1], columns[2])
+    return ChunkMap.of(columns[0], columns[1], columns[2])
 
 
 def ranked(

@@ -48,13 +48,11 @@ class Known(NamedTuple):
 
     def rows_of(self, blobs: Ints, places: Ints) -> Ints:
         """Return the rows of chunks, given by text and place in it; -1 where there is none."""
-        order = np.argsort(self.rows.blob, kind="stable")
-        known = self.rows.blob[order]
-        at = np.minimum(np.searchsorted(known, blobs), max(0, len(known) - 1))
-        if not len(known):
+        if not len(self.rows.blob):
             return np.full(len(blobs), -1, np.int64)
-        found = (known[at] == blobs) & (places < self.rows.size[order[at]])
-        return np.where(found, self.rows.first[order[at]] + places, -1)
+        entries = self.rows.entries(blobs)
+        found = (entries >= 0) & (places < self.rows.size[entries])
+        return np.where(found, self.rows.first[entries] + places, -1)
 
 
 class Texts(NamedTuple):

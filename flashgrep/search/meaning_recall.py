@@ -127,7 +127,8 @@ class Recall:
 
 def whole_similarity(known: Known, question: Floats, blobs: AbstractSet[int]) -> dict[int, float]:
     """Return the cosine of a question and the sum of each text's vectors; texts without any are left out."""
-    at = np.flatnonzero(np.isin(known.rows.blob, np.array(sorted(blobs), np.int64)))
+    entries = known.rows.entries(np.array(sorted(blobs), np.int64))
+    at = entries[entries >= 0]
     if known.vectors is None or not len(at):
         return {}
     spans = list(zip(known.rows.first[at].tolist(), known.rows.size[at].tolist(), strict=True))
