@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from flashgrep.daemon.prepare import prepare
+from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.health import health
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import FileRow
-from flashgrep.index.schema import Damaged
 from flashgrep.index.table import FileTable
 from flashgrep.index.words import match_any
 from flashgrep.index.writer import Writer

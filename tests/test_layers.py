@@ -12,7 +12,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors places memory",
+    "errors places memory damage",
     "model",
     "config registry pattern",
     "index ingest embed rpc",

@@ -34,6 +34,7 @@ import orjson
 from flashgrep.daemon.parsing import Parsers
 from flashgrep.daemon.prepare import Prepared, prepare, words
 from flashgrep.daemon.workers import Workers
+from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, ProviderUnavailable
 from flashgrep.index import schema
 from flashgrep.index.writer import Writer
@@ -223,14 +224,14 @@ def main() -> None:
                 indexer.run(orjson.loads(line))
         finally:
             indexer.close()
-    except (schema.Damaged, sqlite3.Error, OSError, Busy) as error:
+    except (Damaged, sqlite3.Error, OSError, Busy) as error:
         out.write(orjson.dumps({"event": "failed", "reason": _reason(error), "detail": str(error)}) + b"\n")
         out.flush()
         sys.exit(1)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, schema.Damaged) or (isinstance(error, sqlite3.Error) and schema.is_damage(error)):
+    if isinstance(error, Damaged) or (isinstance(error, sqlite3.Error) and schema.is_damage(error)):
         return "damaged"
     return "full" if "full" in str(error) or getattr(error, "errno", 0) in {28, 122} else "error"
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.postings import Block, encode, pairs_of
@@ -95,7 +96,7 @@ class _Known:
         if file is not None:
             try:
                 self._connection = schema.connect(file)
-            except (sqlite3.Error, schema.Damaged):
+            except (sqlite3.Error, Damaged):
                 self._connection = None
 
     def __call__(self, text_hash: bytes) -> bool:

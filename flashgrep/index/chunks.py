@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from flashgrep.damage import Damaged, inflate
+
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS chunked (
     blob INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
@@ -220,17 +222,16 @@ def unembedded_with(connection: sqlite3.Connection, embedding: str) -> int:
 
 @lru_cache(maxsize=1024)  # about 5 MB; unpacking takes 40 µs a text, and questions look at 100 of them
 def unpack(packed: bytes) -> tuple[StoredChunk, ...]:
-    """Return the chunks of a text as ``put`` was given them."""
-    return tuple(StoredChunk(*fields) for fields in orjson.loads(_inflated(packed)))
+    """Return the chunks of a text as ``put`` was given them.
 
+    Raises:
+        Damaged: they are not what was written.
 
-def _inflated(packed: bytes) -> bytes:
-    """Return the bytes that were deflated, up to MOST_UNPACKED: an index may have come with a hostile repository."""
-    inflate = zlib.decompressobj()
-    data = inflate.decompress(packed, MOST_UNPACKED)
-    if inflate.unconsumed_tail:
-        raise ValueError("chunks of a text are too many")
-    return data
+    """
+    try:
+        return tuple(StoredChunk(*fields) for fields in orjson.loads(inflate(packed, MOST_UNPACKED)))
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"chunks: {error}") from error
 
 
 def chunks_of_text(connection: sqlite3.Connection, blob: int) -> tuple[StoredChunk, ...]:

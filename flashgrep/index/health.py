@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sqlite_utils import Database
 
+from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.vectors import vector_files
 
@@ -30,7 +31,7 @@ def health(file: Path) -> Health:
     """Check a database as a reader would; reads all of it once (about 1 s for 500 MB)."""
     try:
         connection = schema.connect(file)
-    except (schema.Damaged, sqlite3.Error) as error:
+    except (Damaged, sqlite3.Error) as error:
         return Health(str(error), 0, {}, 0)
     database = Database(connection)
     try:

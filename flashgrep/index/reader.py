@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.damage import Damaged
 from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import DamagedBlock, OpenBlock, decode, open_block
 from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
-from flashgrep.index.schema import Damaged
 from flashgrep.index.vectors import row_type
 from flashgrep.pattern.grams import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 

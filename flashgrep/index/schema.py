@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from flashgrep.damage import Damaged
 from flashgrep.index import chunks, symbols
 from flashgrep.index.rows import SegmentRow
 
@@ -61,10 +62,6 @@ CREATE VIRTUAL TABLE word USING fts5(path, body, content='', tokenize='ascii');
 
 MISREAD = (ValueError, TypeError, IndexError, OverflowError)
 """What comes of working with rows, or messages of SQLite, that are not what was written."""
-
-
-class Damaged(Exception):
-    """The database is broken, foreign or of another format: set it aside and build anew."""
 
 
 def row_checksum(path: bytes, blob: int, size: int, mtime_ns: int, ctime_ns: int) -> int:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashgrep.damage import Damaged
 from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.postings import LAST_GRAM, Block, DamagedBlock, OpenBlock, Pairs, decode_pairs, encode, open_block
 from flashgrep.index.rows import FileRow, SegmentRow
-from flashgrep.index.schema import Damaged
 
 SLICE_BYTES = 4 << 20
 """A merge works through the grams in slices of so many bytes of postings: about 100 MB of memory for each."""

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import anyio
 
+from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.memory import give_back
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
@@ -123,7 +124,7 @@ class Keeper:
                 self._tell_idle()
             except IndexerFailed as failure:
                 await self._failed(failure)
-            except schema.Damaged as damage:
+            except Damaged as damage:
                 await self._failed(IndexerFailed("damaged", str(damage)))
             except (OSError, sqlite3.Error) as error:  # no process or descriptor to be had, a locked database
                 await self._failed(IndexerFailed("error", str(error)))

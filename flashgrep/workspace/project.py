@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from flashgrep.damage import Damaged
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.journal import recover
 from flashgrep.edit.limits import Limits
@@ -144,7 +145,7 @@ class Workspace:
             reader = Reader(self._index)
             try:
                 self.tree.table = FileTable.of(reader.files())
-            except schema.Damaged:
+            except Damaged:
                 reader.close()
                 raise
             self._reader = reader
@@ -152,7 +153,7 @@ class Workspace:
             self.keeper.done = reader.done(self.keeper.embedding)
             self._unfinished = len(self.keeper.done) < len(LATE_STAGES)
             self.progress.updated = self._index.stat().st_mtime
-        except schema.Damaged as damage:
+        except Damaged as damage:
             self.set_aside(str(damage))
         except (OSError, sqlite3.Error) as error:
             if self._index.exists():
@@ -318,7 +319,7 @@ class Workspace:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
         try:
             return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
-        except schema.Damaged as damage:
+        except Damaged as damage:
             await self.start_anew(str(damage))
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.progress.detail = f"the index cannot be read: {error}"
