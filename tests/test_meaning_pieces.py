@@ -89,7 +89,7 @@ def test_of_a_table_of_names_only_the_first_are_kept() -> None:
 
 def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() -> None:
     chunk = StoredChunk(0, 9, 1, 1, "block", "", "", [])
-    found = [Piece(b"a", chunk, "x", 0.5), Piece(b"b", chunk, "y", 0.9), Piece(b"zebra", chunk, "z", 0.1)]
+    found = [Piece(b"a", chunk, "x", 0.75), Piece(b"b", chunk, "y", 0.9), Piece(b"zebra", chunk, "z", 0.1)]
     hits = lines_of(MeaningAnswer(found), "zebra qqqq").results
     assert [hit["file_path"] for hit in hits] == ["b", "zebra"]
 

@@ -145,7 +145,7 @@ def _notes(result: Any) -> bytes:
         searched = f"nothing found in {coverage.get('files_searched', 0)} files"
         notes.append(searched + (f" (skipped: {skipped})" if skipped else ""))
     elif results and result.get("mode") == "words":
-        notes.append("the text itself is nowhere; these lines have most of its words")
+        notes.append("the text itself is nowhere; these lines are nearest to it")
     if coverage.get("complete") is False and not result.get("next"):
         notes.append(f"incomplete: {coverage.get('detail') or 'the deadline came first'}")
     if result.get("next"):

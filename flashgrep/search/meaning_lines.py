@@ -7,8 +7,9 @@ from flashgrep.search.fusion import words_of_question
 from flashgrep.search.meaning import MeaningAnswer, Piece
 from flashgrep.search.text import hit_of
 
-SURE = 0.7
-"""A piece with none of the words is shown from this score on: one in a hundred unrelated pieces reaches it."""
+SURE = 0.8
+"""A piece with none of the words is shown from this score on: one in a thousand unrelated pieces reaches it, and of
+made-up words, which have pieces of other words in common with code, almost none."""
 
 _NOTHING = -1
 """A blank line is worth less than one without any of the words."""
