@@ -1,7 +1,9 @@
 """Parsing keeps its bounds: any bytes, size, time, minified text; and a crash ends one file only."""
 
+import gc
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,24 @@ def test_a_file_over_its_time_is_skipped_with_the_reason() -> None:
     parsed = parse_symbols("c", b"int f(void) { return 0; }\n")
     assert isinstance(parsed, ParsedFile)
     assert len(parsed.definitions) == 1
+
+
+@pytest.mark.parametrize("seconds", [5, 0.001])
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [("c", b"int f(void) { return g((1)); }\n"), ("ruby", b"require 'a'\nattr_reader :b\n"), ("bash", b"alias a=b\n")],
+)
+def test_of_a_text_that_was_parsed_nothing_stays_in_memory(language: str, line: bytes, seconds: float) -> None:
+    data = line * 10_000
+    parse_symbols(language, data, seconds=seconds)
+    tracemalloc.start()
+    try:
+        for _ in range(5):
+            parse_symbols(language, data, seconds=seconds)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < len(data) / 4
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("depth", [100_000])

@@ -10,7 +10,6 @@ from tree_sitter import Parser, Query, Tree
 from tree_sitter_language_pack import SupportedLanguage, get_language
 
 _QUERIES: Final = resources.files(__package__) / "queries"
-_READ: Final = 1 << 16
 _REFERENCES: Final = "; references\n"
 
 
@@ -25,6 +24,8 @@ class Grammar:
     parser: Parser
     definitions: Query
     references: Query
+    reads_text: bool
+    """Whether a query compares the text of nodes."""
 
 
 @cache
@@ -37,31 +38,45 @@ def has_grammar(language: str) -> bool:
 def grammar_of(language: str) -> Grammar:
     """Return a language's grammar; call it only where ``has_grammar`` says so."""
     loaded = get_language(cast("SupportedLanguage", language))
-    definitions, _, references = (_QUERIES / f"{language}.scm").read_text("utf-8").partition(_REFERENCES)
-    return Grammar(Parser(loaded), Query(loaded, definitions), Query(loaded, references))
+    text = (_QUERIES / f"{language}.scm").read_text("utf-8")
+    definitions, _, references = text.partition(_REFERENCES)
+    return Grammar(Parser(loaded), Query(loaded, definitions), Query(loaded, references), reads_text="(#" in text)
 
 
 def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:
-    """Parse within a bound on time.
+    """Parse within a bound on time. The nodes of a tree have ``text`` only where the grammar's queries read it.
 
     Raises:
         ParseTimeout: the bound was reached.
 
     """
+    tree = _bounded(grammar.parser, data, seconds)
+    if tree is None:
+        grammar.parser.reset()
+        raise ParseTimeout
+    # With a callable for its source, a tree asks that for each text that a query compares: once more, from bytes, which
+    # takes over all that was parsed without an error.
+    return grammar.parser.parse(data, old_tree=tree) if grammar.reads_text else tree
+
+
+def _bounded(parser: Parser, data: bytes, seconds: float) -> Tree | None:
     deadline = time.monotonic() + seconds
+    lent: list[memoryview] = []
 
     def is_over(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - the parser calls it so
         return time.monotonic() > deadline
 
-    def read(offset: int, _point: object) -> bytes:
-        return data[offset : offset + _READ]
+    def read(offset: int, _point: object) -> memoryview:
+        lent.append(whole[offset:])
+        return lent[-1]
 
-    # A callable source, because the callback is only asked for one; slices of 64 KiB cost nothing measurable.
-    try:
-        tree = grammar.parser.parse(read, progress_callback=is_over)
-    except ValueError:  # the callback stopped it
-        tree = None
-    if tree is None:
-        grammar.parser.reset()
-        raise ParseTimeout
-    return tree
+    # A callable source, because the callback is only asked for one. The parser keeps a reference to whatever that gives
+    # (py-tree-sitter 0.26.1), so it is given views, which let go of the text.
+    with memoryview(data) as whole:
+        try:
+            return parser.parse(read, progress_callback=is_over)
+        except ValueError:  # the callback stopped it
+            return None
+        finally:
+            for view in lent:
+                view.release()
