@@ -1,5 +1,6 @@
 """Parsing texts that change meanwhile stores nothing for them: the text may come back."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from flashgrep.daemon.parsing import Parsers
@@ -21,3 +22,26 @@ def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
         parsers.close()
     assert [row.blob for row in done.rows] == [2]
     assert done.declined == []
+
+
+def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_path: Path) -> None:
+    for at in range(12):
+        (tmp_path / f"{at:02}.py").write_text(f"def number_{at}():\n    pass\n" * (1 + 500 * (at % 3 == 0)))
+    names = [f"{at:02}.py".encode() for at in range(12)]
+    files = prepare(bytes(tmp_path), names, Reserved(1, 1), None, 1 << 20).files
+    texts = [(at, text_hash, row.path) for at, (row, text_hash) in enumerate(files)]
+    taken: list[int] = []
+
+    def batches() -> Iterator[list[tuple[int, bytes, bytes]]]:
+        for text in texts:
+            taken.append(text[0])
+            yield [text]
+
+    parsers = Parsers(bytes(tmp_path), 1 << 20, 2)
+    try:
+        for at, done in enumerate(parsers.run(batches())):
+            assert [(row.blob, row.names) for row in done.rows] == [(at, (f"number_{at}".encode(),))]
+            assert len(taken) <= at + 3
+    finally:
+        parsers.close()
+    assert taken == list(range(12))

@@ -1,12 +1,13 @@
 """The indexer's last stage: symbols of texts, parsed in processes of their own."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from flashgrep.daemon.prepare import read_text
 from flashgrep.index.symbols import StoredSymbols
-from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
+from flashgrep.ingest.parse.isolate import BATCH_BYTES, IsolatedParser, Parsed
 from flashgrep.ingest.parse.languages import language_of
 
 Texts = Sequence[tuple[int, bytes, bytes]]
@@ -26,6 +27,7 @@ class Parsers:
     def __init__(self, root: bytes, max_size: int, count: int) -> None:
         self._root = root
         self._max_size = max_size
+        self._count = count
         self._parsers = [IsolatedParser() for _ in range(count)]
         self._threads = ThreadPoolExecutor(count)
 
@@ -35,20 +37,40 @@ class Parsers:
         for parser in self._parsers:
             parser.close()
 
-    def run(self, batches: Sequence[Texts]) -> list[Symbols]:
-        """Parse batches side by side; a text that changed meanwhile is left unparsed."""
-        count = len(self._parsers)
-        shares = [batches[at::count] for at in range(count)]
-        done = self._threads.map(self._share, self._parsers, shares)
-        return [symbols for share in done for symbols in share]
+    def run(self, batches: Iterable[Texts]) -> Iterator[Symbols]:
+        """Parse batches side by side and yield their symbols in order; a text that changed meanwhile is left unparsed.
 
-    def _share(self, parser: IsolatedParser, batches: Sequence[Texts]) -> list[Symbols]:
-        return [self._batch(parser, batch) for batch in batches]
+        At most one batch waits to be taken beyond those being worked on: generated headers define 30,000 names each.
+        """
+        waiting: deque[Future[Symbols]] = deque()
+        for batch in batches:
+            waiting.append(self._threads.submit(self._lend, batch))
+            if len(waiting) > self._count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def _lend(self, batch: Texts) -> Symbols:
+        parser = self._parsers.pop()  # there is one for each thread
+        try:
+            return self._batch(parser, batch)
+        finally:
+            self._parsers.append(parser)
 
     def _batch(self, parser: IsolatedParser, texts: Texts) -> Symbols:
         done = Symbols([], [])
-        blobs: list[int] = []
-        sources: list[tuple[str, bytes]] = []
+        for sources in self._sources(texts, done):
+            answers = parser.parse([(language, data) for _, language, data in sources])
+            for (blob, _, _), answer in zip(sources, answers, strict=True):
+                if isinstance(answer, Parsed):
+                    done.rows.append(StoredSymbols(blob, answer.packed, answer.names))
+                else:
+                    done.declined.append((blob, answer.reason))
+        return done
+
+    def _sources(self, texts: Texts, done: Symbols) -> Iterator[list[tuple[int, str, bytes]]]:
+        """Yield some megabytes at a time of texts to parse, as (number, language, text); note those in no language."""
+        sources: list[tuple[int, str, bytes]] = []
         for blob, text_hash, path in texts:
             data = read_text(self._root, path, text_hash, self._max_size)
             if data is None:
@@ -56,12 +78,9 @@ class Parsers:
             language = language_of(path.decode("utf-8", "replace"), data)
             if language is None:
                 done.declined.append((blob, ""))
-            else:
-                blobs.append(blob)
-                sources.append((language, data))
-        for blob, answer in zip(blobs, parser.parse(sources), strict=True):
-            if isinstance(answer, Parsed):
-                done.rows.append(StoredSymbols(blob, answer.packed, answer.names))
-            else:
-                done.declined.append((blob, answer.reason))
-        return done
+                continue
+            sources.append((blob, language, data))
+            if sum(len(data) for _, _, data in sources) > BATCH_BYTES:
+                yield sources
+                sources = []
+        yield sources

@@ -43,9 +43,9 @@ def parsing(root: Path, max_size: int = 64 << 20) -> Row:
     texts = [(at, hashes[path], path) for at, path in enumerate(paths) if path in hashes]
     parsers = Parsers(os.fsencode(root), max_size, 2)
     try:
-        parsers.run([texts[:32], texts[32:64]])  # starts the processes and loads the grammars
+        list(parsers.run([texts[:32], texts[32:64]]))  # starts the processes and loads the grammars
         started = time.perf_counter()
-        parsers.run([texts[at : at + 32] for at in range(0, len(texts), 32)])
+        list(parsers.run([texts[at : at + 32] for at in range(0, len(texts), 32)]))
         pace = size / 1e6 / (time.perf_counter() - started)
     finally:
         parsers.close()
