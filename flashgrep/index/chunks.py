@@ -7,7 +7,7 @@ Vectors lie in files of their own (``index.vectors``); here stands which rows of
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -238,6 +238,12 @@ def chunks_of_text(connection: sqlite3.Connection, blob: int) -> tuple[StoredChu
     """Return a text's chunks; none where they are not stored."""
     found = connection.execute("SELECT packed FROM chunked WHERE blob = ?", [blob]).fetchone()
     return unpack(found[0]) if found else ()
+
+
+def chunks_of_texts(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, tuple[StoredChunk, ...]]:
+    """Return the chunks of texts; those whose chunks are not stored are left out."""
+    query = "SELECT blob, packed FROM chunked WHERE blob IN (SELECT value FROM json_each(?))"
+    return {blob: unpack(packed) for blob, packed in connection.execute(query, [orjson.dumps(list(blobs)).decode()])}
 
 
 def chunk_map(connection: sqlite3.Connection) -> ChunkMap:

@@ -34,6 +34,10 @@ class Cover:
             stem = stem_of(word)
             self._weights[stem] = min(weight, self._weights.get(stem, weight))
         self._total = sum(self._weights.values())
+        self._beginning: dict[str, list[str]] = {}
+        """By their first letters: words that begin differently are never alike."""
+        for stem in self._weights:
+            self._beginning.setdefault(stem[:_LEAST_STEM], []).append(stem)
         self._matches: dict[str, dict[str, float]] = {}
 
     def share(self, text: str) -> float:
@@ -49,8 +53,8 @@ class Cover:
     def _matching(self, word: str) -> dict[str, float]:
         """Return the words of the question that a word of code stands for, and how well."""
         if word not in self._matches:
-            found = {asked: _alike(asked, word) for asked in self._weights}
-            self._matches[word] = {asked: how for asked, how in found.items() if how}
+            near = self._beginning.get(word[:_LEAST_STEM], ())
+            self._matches[word] = {asked: how for asked in near if (how := _alike(asked, word))}
         return self._matches[word]
 
 

@@ -5,7 +5,7 @@ a hit is never stale. What a file is not proposed for, the index has proven abse
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
@@ -93,10 +93,14 @@ class View:
         marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
         return replace(self, max_size=max_size, pending=marks | dict(self.pending))
 
-    def paths_of(self, blob: int) -> list[bytes]:
-        """Return the unchanged files with a text."""
-        places = self.table.places(np.array([blob]))
-        return [path for path in (self.table.paths[at] for at in places) if path not in self.pending]
+    def paths_of(self, blobs: Collection[int]) -> dict[int, list[bytes]]:
+        """Return the unchanged files with each of these texts."""
+        found: dict[int, list[bytes]] = {blob: [] for blob in blobs}
+        places = self.table.places(np.array(sorted(found), np.int64))
+        for at, blob in zip(places.tolist(), self.table.columns[places, 0].tolist(), strict=True):
+            if (path := self.table.paths[at]) not in self.pending:
+                found[blob].append(path)
+        return found
 
 
 class Position(NamedTuple):

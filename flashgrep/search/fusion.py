@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from flashgrep.index.tiers import SOURCE, TEST, VENDORED, tier_of
@@ -140,14 +141,14 @@ def mix(candidates: Sequence[Candidate], weight: float) -> float:
 def weigh(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> list[Candidate]:
     """Return candidates in their final order, scores changed by what they are."""
     cover = Cover(question.words)
-    places: dict[bytes, float] = {}
+    paths = {one.path for one in candidates}
+    places = {path: _place(path, cover, rules) for path in paths}
+    factors = {path: _factor(path, question, rules) for path in paths}
     for one in candidates:
-        if one.path not in places:
-            places[one.path] = _place(one.path, cover, rules)
-        one.score *= (1 + places[one.path] + _named(one, question, cover, rules)) * _factor(one.path, question, rules)
+        one.score *= (1 + places[one.path] + _named(one, question, cover, rules)) * factors[one.path]
     _reward_coherence(candidates, rules)
     if question.kind == "words":
-        _reward_whole(candidates, question, rules)
+        _reward_whole(candidates, factors, rules)
     return _spread(candidates, rules)
 
 
@@ -166,15 +167,34 @@ def _named(one: Candidate, question: Asked, cover: Cover, rules: Rules) -> float
 def _factor(path: bytes, question: Asked, rules: Rules) -> float:
     if question.kind == "path":
         return 1.0
-    tier = _tier(path)
-    factor = 1.0 if tier == TEST and question.about_tests else rules.of_tier(tier)
-    if _STUB.search(path):
-        factor *= rules.stub
-    if _HEADER.search(path):
-        factor *= rules.header
-    if _RE_EXPORT.search(path):
-        factor *= rules.re_export
-    return factor * _substance(path, question, rules)
+    nature = _nature(path)
+    factor = 1.0 if nature.tier == TEST and question.about_tests else rules.of_tier(nature.tier)
+    for kind, less in ((nature.stub, rules.stub), (nature.header, rules.header), (nature.re_export, rules.re_export)):
+        factor *= less if kind else 1.0
+    if nature.substance == "prose":
+        return factor if question.about_prose else factor * rules.prose
+    return factor * rules.data if nature.substance == "data" and not question.about_data else factor
+
+
+class _Nature(NamedTuple):
+    """What a path says about its file."""
+
+    tier: int
+    stub: bool
+    header: bool
+    re_export: bool
+    substance: Literal["code", "prose", "data"]
+
+
+@lru_cache(maxsize=1 << 13)  # 10 µs each; questions come back to the same files
+def _nature(path: bytes) -> _Nature:
+    return _Nature(
+        _tier(path),
+        _STUB.search(path) is not None,
+        _HEADER.search(path) is not None,
+        _RE_EXPORT.search(path) is not None,
+        "code" if _CODE.search(path) else "prose" if _PROSE.search(path) else "data",
+    )
 
 
 def _tier(path: bytes) -> int:
@@ -183,14 +203,6 @@ def _tier(path: bytes) -> int:
     if tier != SOURCE:
         return tier
     return VENDORED if _VENDORED.search(path) else TEST if _SHOWN.search(path) else SOURCE
-
-
-def _substance(path: bytes, question: Asked, rules: Rules) -> float:
-    if _CODE.search(path):
-        return 1.0
-    if _PROSE.search(path):
-        return 1.0 if question.about_prose else rules.prose
-    return 1.0 if question.about_data else rules.data
 
 
 def _reward_coherence(candidates: Sequence[Candidate], rules: Rules) -> None:
@@ -202,12 +214,12 @@ def _reward_coherence(candidates: Sequence[Candidate], rules: Rules) -> None:
         first.score += rules.coherence * sum(halves)
 
 
-def _reward_whole(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> None:
+def _reward_whole(candidates: Sequence[Candidate], factors: Mapping[bytes, float], rules: Rules) -> None:
     """Add to each chunk for what its file is about: the same to all of a file, so that their order stays."""
     most = max((one.whole for one in candidates), default=0.0)
     for one in candidates:
         if one.whole > 0:
-            one.score += rules.whole * one.whole / most * _factor(one.path, question, rules)
+            one.score += rules.whole * one.whole / most * factors[one.path]
 
 
 def _spread(candidates: Sequence[Candidate], rules: Rules) -> list[Candidate]:

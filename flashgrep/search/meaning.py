@@ -1,7 +1,7 @@
 """Search by meaning: chunks found by their words and by their vectors, in one order, read from disk as they are now."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -197,7 +197,7 @@ class MeaningSearch:
         answer.unseen = max(0, len(paths) + len(self._unready) - MOST_CHANGED)
         paths = paths[:MOST_CHANGED]
         last = self._unready[::-1][: MOST_CHANGED - len(paths)].tolist()
-        paths += [path for blob in last if (path := self._path_of(blob)) is not None]
+        paths += self._paths_of(last).values()
         found = []
         for path in paths:
             data = self._read(path, as_indexed=False)
@@ -261,8 +261,8 @@ class MeaningSearch:
         stored = {one.key[0] for one in best if one.key[0] > 0}
         if stored and self._view.reader is not None:
             with self._view.reader.snapshot() as connection:
-                self._chunks |= {blob: table.chunks_of_text(connection, blob) for blob in stored}
-            paths |= {blob: path for blob in stored if (path := self._path_of(blob)) is not None}
+                self._chunks |= table.chunks_of_texts(connection, stored)
+            paths |= {blob: path for blob, path in self._paths_of(stored).items() if blob in self._chunks}
         described = []
         for one in best:
             blob, place = one.key
@@ -272,11 +272,15 @@ class MeaningSearch:
                 described.append(one)
         return described
 
-    def _path_of(self, blob: int) -> bytes | None:
-        """Return the file to show for a text: of those that count the one nearest to the project's heart."""
+    def _paths_of(self, blobs: Collection[int]) -> dict[int, bytes]:
+        """Return the file to show for each text: of those that count the one nearest to the project's heart."""
         keep = self._question.keep or (lambda _: True)
-        paths = [path for path in self._view.paths_of(blob) if keep(path)]
-        return min(paths, key=lambda path: (tier_of(path), len(path), path), default=None)
+        counting = {blob: list(filter(keep, paths)) for blob, paths in self._view.paths_of(blobs).items()}
+        return {
+            blob: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
+            for blob, paths in counting.items()
+            if paths
+        }
 
     def _collect(self, ranked: list[Candidate], answer: MeaningAnswer) -> None:
         question, pieces = self._question, list[Piece]()

@@ -48,8 +48,9 @@ def _ranked(view: View, text: str) -> Iterator[tuple[float, bytes]]:
     """Yield unchanged files with their BM25, as a share of the best."""
     match = match_any(text)
     ranked = view.reader.ranked(match, MOST_TEXTS) if match and view.reader else []
+    paths = view.paths_of([blob for blob, _ in ranked])
     for blob, score in ranked:
-        yield from ((score / ranked[0][1], path) for path in view.paths_of(blob))
+        yield from ((score / ranked[0][1], path) for path in paths[blob])
 
 
 def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[float, bytes]]:
