@@ -157,9 +157,12 @@ def _module_folder() -> Iterator[Path]:
 
 def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
     """Return a daemon that has its state in ``folder`` and takes any free TCP port; not started."""
-    mine = ("HOME", "PATH", "LANG", "TMPDIR")
+    mine = ("PATH", "LANG", "TMPDIR")
     environ = {name: os.environ[name] for name in mine if name in os.environ}
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
     environ |= {
+        "HOME": str(home),
         "FLASHGREP_STATE_DIR": str(folder / "state"),
         "XDG_CONFIG_HOME": str(folder / "config"),
         "FLASHGREP_TCP_PORT": "0",

@@ -1,12 +1,14 @@
 """What a person types first, and second, and by mistake; each message read as that person reads it."""
 
 import contextlib
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from flashgrep.mcp.hosts import HOSTS
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 
 
@@ -57,6 +59,34 @@ def test_uninstalled_nothing_is_left(cold_daemon: DaemonAtHand, project: MakePro
     assert not Path(cold_daemon.places.state).exists()
     assert not config.parent.exists()
     assert sorted(path.name for path in root.iterdir()) == [".git", "a.txt"]
+
+
+def test_uninstalled_no_host_starts_it_any_more(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    root, elsewhere = project({"a.txt": "needle"}), project({"b.txt": "needle"})
+    home = Path(cold_daemon.environ["HOME"])
+    theirs = {"other": {"command": "other"}, "flashgrep": {"command": "/somewhere/else/flashgrep", "args": ["mcp"]}}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": theirs}))
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text('model = "o"\n')
+    for host, where in (("cursor", root), ("opencode", root), ("zed", elsewhere)):
+        assert cold_daemon.run("install", host, cwd=where).returncode == 0
+    for host in ("codex", "vscode"):
+        assert cold_daemon.run("install", host, "--global", cwd=root).returncode == 0
+    cold_daemon.run("index", cwd=root)
+    before = {path: path.read_bytes() for path in (*root.rglob("*.json"), *home.rglob("*.toml"), *home.rglob("*.json"))}
+    dry = cold_daemon.run("uninstall", "--dry-run", cwd=elsewhere)
+    told = {line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("take")}
+    mine = {root / ".cursor/mcp.json", root / "opencode.json", elsewhere / ".zed/settings.json"}
+    mine |= {home / ".codex/config.toml", home / HOSTS["vscode"].file(root, home, everywhere=True)}
+    assert told == set(map(str, mine))
+    assert all(path.read_bytes() == text for path, text in before.items() if ".flashgrep" not in path.parts)
+    gone = cold_daemon.run("uninstall", "--yes", cwd=elsewhere)
+    assert (gone.returncode, gone.stderr.splitlines()[-1][:6]) == (0, "clean:")
+    assert json.loads((root / ".mcp.json").read_bytes()) == {"mcpServers": theirs}
+    assert (home / ".codex" / "config.toml").read_text() == 'model = "o"\n'
+    assert sorted(path.name for path in root.iterdir()) == [".git", ".mcp.json", "a.txt"]
+    assert sorted(path.name for path in elsewhere.iterdir()) == [".git", "b.txt"]
+    assert [path.name for path in (home / ".codex").iterdir()] == ["config.toml"]
 
 
 def test_a_path_after_the_text_is_answered_with_how_to_narrow(daemon: DaemonAtHand, project: MakeProject) -> None:

@@ -13,7 +13,9 @@ import typer
 
 from flashgrep.cli.ask import fail, places
 from flashgrep.cli.daemon_commands import stop_daemon
+from flashgrep.cli.uninstall_hosts import installed, take_out
 from flashgrep.daemon import lifecycle
+from flashgrep.errors import InvalidParams
 from flashgrep.places import PROJECT_FOLDER, config_file
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
@@ -28,23 +30,33 @@ def uninstall(
 ) -> None:
     """End the daemon and remove its state, your settings and every project's .flashgrep folder; sources stay.
 
+    What `fgrep install` added to the settings of agents and editors is taken out again.
     The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
     found = list(leftovers())
+    folders = sorted({Path.cwd(), *_roots(Path(places().state))})
+    hosts = list(installed(folders, Path.home()))
     pid = lifecycle.holder(places())
     for line in [f"stop the daemon (process {pid})"] if pid else []:
         typer.echo(line)
+    for entry in hosts:
+        typer.echo(f"take flashgrep out of {entry.path}")
     for path in found:
         typer.echo(f"remove {path}")
-    if dry_run or not (found or pid):
-        typer.echo("nothing to remove" if not (found or pid) else "nothing was removed: this was a dry run", err=True)
+    if dry_run or not (found or hosts or pid):
+        typer.echo(
+            "nothing to remove" if not (found or hosts or pid) else "nothing was removed: this was a dry run", err=True
+        )
         return
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     stop_daemon()
+    for entry in hosts:
+        with suppress(InvalidParams, OSError):  # what is left is told below
+            take_out(entry)
     for path in found:
         _remove(path)
-    left = list(leftovers())
+    left = [*(entry.path for entry in installed(folders, Path.home())), *leftovers()]
     if left:
         fail("could not be removed: " + ", ".join(map(str, left)))
     sys.stderr.write("clean: no process, no state, no settings, no .flashgrep folder is left\n")

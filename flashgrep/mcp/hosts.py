@@ -149,7 +149,7 @@ def _in_toml(before: str, host: Host, entry: dict[str, Any] | None) -> str:
     if value.get(host.key, {}).get(NAME) == entry:
         return before
     rest = _without_table(before, f"{host.key}.{NAME}")
-    after = rest
+    after = f"{rest.rstrip()}\n" if rest.endswith("\n\n") else rest
     if entry is not None:
         lines = [f"[{host.key}.{NAME}]", *(f"{key} = {json.dumps(item)}" for key, item in entry.items())]
         after = "\n\n".join(part for part in (rest.rstrip("\n"), "\n".join(lines)) if part) + "\n"
