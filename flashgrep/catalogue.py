@@ -22,6 +22,7 @@ from flashgrep.registry import Call
 from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.state import fallback_folder
+from flashgrep.workspace.turns import Turns
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
@@ -62,6 +63,7 @@ class Catalogue:
         self._open: dict[str, Workspace] = {}
         self._lock = anyio.Lock()
         self._sieve = Sieve(max(1, len(os.sched_getaffinity(0))))
+        self._turns = Turns()
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
@@ -163,7 +165,7 @@ class Catalogue:
             environ=self.environ,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
-        workspace = Workspace(name, os.fsencode(root), options, self._sieve)
+        workspace = Workspace(name, os.fsencode(root), options, sieve=self._sieve, turns=self._turns)
         assert self._tasks is not None  # noqa: S101 - set on entry
         await workspace.open(self._tasks)
         return workspace

@@ -48,7 +48,7 @@ class Matcher:
     def search(self, data: bytes) -> bool:
         """Tell whether any line matches."""
         if not self._blocks:
-            finder, exact = self._finder(self._kind(data))
+            finder, exact = self._finder(data)
             start = finder.find(data, 0, len(data))[0]
             if start < 0 or (exact and start < len(data)):
                 return start >= 0
@@ -65,7 +65,7 @@ class Matcher:
         """Return how many lines match; where matches may cross lines, how many lines they cover."""
         if self._blocks:
             return sum(line.end_number - line.number + 1 for line in self._line_blocks(data, all_spans=False))
-        finder, exact = self._finder(self._kind(data))
+        finder, exact = self._finder(data)
         if not exact:
             return sum(1 for _ in self._single_lines(data, all_spans=False))
         return _count(finder, data)
@@ -76,10 +76,11 @@ class Matcher:
             self._expander = Expander(self._node)
         return self._expander.expand(data, span, template)
 
-    def _finder(self, kind: Kind) -> tuple[Finder, bool]:
+    def _finder(self, data: bytes) -> tuple[Finder, bool]:
         """Return the finder for this kind of text, and whether its matches need no confirmation."""
         if self._literal is not None:
             return self._literal, True
+        kind = self._kind(data)
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
@@ -90,7 +91,7 @@ class Matcher:
         return Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
 
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
-        finder, exact = self._finder(self._kind(data))
+        finder, exact = self._finder(data)
         find, pos, end = finder.find, 0, len(data)
         number, counted = 1, 0
         while pos < end:
@@ -116,7 +117,7 @@ class Matcher:
 
     def _confirming(self, data: bytes, start: int, end: int) -> Finder:
         """Return an exact finder for one line: RE2 if the line is simpler than the file, else the simulation."""
-        finder, exact = self._finder(self._kind(data[start:end]))
+        finder, exact = self._finder(data[start:end])
         return finder if exact else self._simulator()
 
     def _shown(self, finder: Finder, data: bytes, start: int, end: int) -> tuple[Span, ...]:
@@ -132,7 +133,7 @@ class Matcher:
 
     def _line_blocks(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         """Yield the lines of each match, matches on the same or on adjacent lines together."""
-        finder, exact = self._finder(self._kind(data))
+        finder, exact = self._finder(data)
         if not exact and finder.find(data, 0, len(data)) != NONE:
             finder = self._simulator()
         number, counted = 1, 0

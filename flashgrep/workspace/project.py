@@ -39,6 +39,7 @@ from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
 from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
+from flashgrep.workspace.turns import Turns
 from flashgrep.workspace.watching import Switch
 
 EVENT_PAUSE = 0.05
@@ -82,12 +83,22 @@ class WorkspaceOptions:
 class Workspace:
     """One project, from the moment it is opened."""
 
-    def __init__(self, name: str, root: bytes, options: WorkspaceOptions, sieve: Sieve | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        root: bytes,
+        options: WorkspaceOptions,
+        *,
+        sieve: Sieve | None = None,
+        turns: Turns | None = None,
+    ) -> None:
+        """``sieve`` and ``turns`` are shared by a daemon's projects; alone it scans here, in turns of its own."""
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
         self.options = options
         self.sieve = sieve
+        self._turns = turns or Turns()
         self.read_only = options.read_only
         self.progress = Progress()
         self.swept_because = ""
@@ -318,7 +329,8 @@ class Workspace:
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
         try:
-            return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
+            async with self._turns.turn():
+                return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
         except Damaged as damage:
             await self.start_anew(str(damage))
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
