@@ -57,12 +57,13 @@ def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -
         connection.execute("INSERT INTO path VALUES (?, ?, '', 0, 0, 0, 0, 0)", [name, blob])
     assert symbols.unparsed(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
     symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
-    symbols.put_declined(connection, 2, "too_large: symbols: minified")
+    symbols.put_declined(connection, 2, "too_large")
     assert symbols.unparsed_count(connection) == 0
     assert symbols.packed(connection, 1) == b"packed"
-    assert symbols.packed(connection, 2) == b""
+    with pytest.raises(symbols.Declined, match="too_large"):
+        symbols.packed(connection, 2)
     assert symbols.packed(connection, 3) is None
-    assert symbols.declined(connection) == {"too_large: symbols: minified": 1}
+    assert symbols.declined(connection) == {"too_large": 1}
 
 
 def test_rows_of_vanished_texts_are_dropped(connection: sqlite3.Connection) -> None:

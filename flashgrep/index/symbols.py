@@ -28,6 +28,10 @@ _DECODE: Final = {private: code for code, private in _ENCODE.items()}
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
+class Declined(Exception):
+    """A text has no symbols, and parsing it again would not change that."""
+
+
 class StoredSymbols(NamedTuple):
     """A text's symbols as the parser gives them."""
 
@@ -77,11 +81,16 @@ def unparsed_count(connection: sqlite3.Connection) -> int:
 
 
 def packed(connection: sqlite3.Connection, blob: int) -> bytes | None:
-    """Return a text's packed symbols; empty where it has none; None: it has not been parsed yet."""
+    """Return a text's packed symbols; empty where it has none; None: it has not been parsed yet.
+
+    Raises:
+        Declined: it could not be parsed; says why.
+
+    """
     found = connection.execute("SELECT packed FROM symbol WHERE blob = ?", [blob]).fetchone()
-    if found is None:
-        return None
-    return b"" if found[0][:1] == b"!" else bytes(found[0])
+    if found is not None and found[0][:1] == b"!":
+        raise Declined(found[0][1:].decode())
+    return None if found is None else bytes(found[0])
 
 
 def declined(connection: sqlite3.Connection) -> dict[str, int]:

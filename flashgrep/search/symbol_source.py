@@ -1,9 +1,10 @@
 """Where symbol look-ups get their files: a project's view, its index where that helps, the disk for everything else."""
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import numpy as np
 
@@ -12,13 +13,13 @@ from flashgrep.index.reader import Reader
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.model import Skipped
+from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import View
 
 ReadResult = FileSymbols | Skipped | None
-_STAT: Final = slice(1, 3)
-"""Columns of a file's size and time in the table of files."""
+_STAT_END: Final = 3
+"""The first columns of the table of files: text, size, time."""
 _KEPT_BYTES: Final = 1 << 17
 _PARSED_KEPT: Final = 256
 """Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
@@ -81,14 +82,16 @@ class ViewSource:
 
     def open(self, path: bytes) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
+        stored, as_indexed = self._stored(path)
+        if isinstance(stored, Skipped) and _stat_of(self._view.root + b"/" + path) == as_indexed:
+            return stored
         try:
             stat, document = read_file(self._view.root, path, self._view.max_size)
         except (FileNotFoundError, NotADirectoryError):
             return None
         if isinstance(document, Skipped):
             return document
-        stored = None if stat is None else self._stored(path, (stat.size, stat.mtime_ns))
-        if stored is not None:
+        if isinstance(stored, bytes) and stat is not None and (stat.size, stat.mtime_ns) == as_indexed:
             return FileSymbols(stored, document.data)
         return parsed_file(path, document.data)
 
@@ -100,15 +103,16 @@ class ViewSource:
     def _changed(self) -> Iterator[bytes]:
         return (path for path, mark in self._view.pending.items() if mark.ours)
 
-    def _stored(self, path: bytes, stat: tuple[int, int]) -> bytes | None:
-        """Return the packed symbols of a file that is as it was indexed."""
+    def _stored(self, path: bytes) -> tuple[bytes | Skipped | None, tuple[int, int]]:
+        """Return the packed symbols of a file, or why it could not be parsed; and its size and time as indexed."""
         at = self._view.table.find(path)
         if at is None or path in self._view.pending or not self._has_table or self._view.reader is None:
-            return None
-        row = self._view.table.columns[at]
-        if (int(row[1]), int(row[2])) != stat:
-            return None
-        return _packed(self._view.reader, int(row[0])) or None
+            return None, (0, 0)
+        blob, size, mtime_ns = self._view.table.columns[at, :_STAT_END].tolist()
+        try:
+            return _packed(self._view.reader, blob) or None, (size, mtime_ns)
+        except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
+            return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed"), (size, mtime_ns)
 
     @cached_property
     def _has_table(self) -> bool:
@@ -129,6 +133,14 @@ class ViewSource:
                 if "no such table" in str(error):
                     return missing
                 raise
+
+
+def _stat_of(full: bytes) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(full)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _packed(reader: Reader, blob: int) -> bytes | None:

@@ -56,6 +56,8 @@ _SHEBANG: Final = re.compile(
     rb"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?(python|ruby|node|bash|dash|zsh|sh|lua|php|perl)[\d.]*\b"
 )
 _BY_COMMAND: Final = {"node": "javascript", "dash": "bash", "zsh": "bash", "sh": "bash"}
+_HEADER_BYTES: Final = 1 << 18
+"""So much of a header is looked at for what only C++ has: generated ones are megabytes of C."""
 _CPP_IN_HEADER: Final = re.compile(
     rb"^\s*(?:class\s+\w|namespace\s+\w|template\s*<|public:|private:|using\s+\w)", re.MULTILINE
 )
@@ -114,7 +116,7 @@ def language_of(path: str, data: bytes = b"") -> str | None:
     name = path.rpartition("/")[2]
     ending = name.rpartition(".")[2] if "." in name[1:] else ""
     language = _BY_EXTENSION.get(ending) or _BY_EXTENSION.get(ending.lower()) or _BY_NAME.get(name)
-    if language == "c" and ending == "h" and _CPP_IN_HEADER.search(data):
+    if language == "c" and ending == "h" and _CPP_IN_HEADER.search(data, 0, _HEADER_BYTES):
         return "cpp"
     if language is None and not ending and (found := _SHEBANG.match(data)):
         command = found[1].decode()
