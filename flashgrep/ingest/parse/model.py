@@ -8,6 +8,7 @@ FORMAT 1: byte planes of zigzag 32-bit columns, deflated.
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -108,7 +109,10 @@ def _unpacked(packed: bytes) -> ParsedFile:
     zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
     flat = (zigzag >> 1) ^ -(zigzag & 1)
     sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements]
-    parts = np.split(flat, np.cumsum(sizes)[:-1])
+    ends = list(accumulate(sizes))
+    if ends[-1] != len(flat):
+        raise ValueError(f"{len(flat)} numbers for {ends[-1]}")
+    parts = [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]  # np.split takes 50 µs
     return ParsedFile(
         language=language,
         definitions=_definitions(parts[:7]),
