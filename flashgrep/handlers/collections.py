@@ -170,10 +170,9 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
         refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
         text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
     reranker = await reranker_of(call)
+    asked = {"text": text, "limit": params.top_k, "reranker": reranker}
     for workspace in workspaces:
-        gathering.take(
-            workspace, await _by_rank(call, gathering, workspace, text=text, limit=params.top_k, reranker=reranker)
-        )
+        gathering.take(workspace, await _by_rank(call, gathering, workspace, **asked))
     return gathering.result(call, params.top_k)
 
 
