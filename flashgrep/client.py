@@ -6,6 +6,7 @@ because file names need not be UTF-8.
 """
 
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -55,8 +56,10 @@ def main() -> int:
 def _run(arguments: list[str]) -> int:
     command = arguments[0] if arguments else ""
     if command in HOT and not _asks_for_help(arguments):
+        _die_of_interrupts()
         return _hot(arguments)
     if command == RG:
+        _die_of_interrupts()
         return _rg(arguments)
     if command == RPC and not _asks_for_help(arguments):
         return _rpc(arguments[1:])
@@ -65,6 +68,15 @@ def _run(arguments: list[str]) -> int:
     if command and command not in HOT | LOCAL | {RPC} and _called_as_fgrep():
         return _classic(arguments)
     return _hand_over(LOCAL_MODULE, arguments)
+
+
+def _die_of_interrupts() -> None:
+    """Have SIGINT end this process at once, as it ends grep, unless whoever started it has it ignored.
+
+    Python's own handler only takes note, and a signal that comes just before a read blocks is heard when that ends.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _asks_for_help(arguments: list[str]) -> bool:
