@@ -27,16 +27,16 @@ def rank_key(words: tuple[str, ...], path: bytes, line: tuple[str, int, int]) ->
     )
     stem = path.rpartition(b"/")[2].partition(b".")[0].lower()
     named = stem == word.lower().encode()
-    return (not (whole and _defines(text, at)), not whole, tier_of(path), not named, path, number)
+    return (not (whole and _defines(text, at, end)), not whole, tier_of(path), not named, path, number)
 
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _defines(text: str, at: int) -> bool:
+def _defines(text: str, at: int, end: int) -> bool:
     head = text[:at]
-    match = _DEFINES.match(head)
-    if match and len(head) - match.end() <= 2:  # noqa: PLR2004 - a space, perhaps a pointer's star
+    match = _DEFINES.match(text, 0, end)  # what is asked may begin with the keyword itself: "def main"
+    if match and at - 2 <= match.end() < end:  # a space, perhaps a pointer's star
         return True
     return bool(head and not head[0].isspace() and _C_FUNCTION.match(text) and "=" not in head and "(" not in head)
