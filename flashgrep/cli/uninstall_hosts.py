@@ -25,13 +25,13 @@ def installed(folders: Iterable[Path], home: Path) -> Iterator[Entry]:
 
     An entry that starts another one is not ours to remove: a project may have it for everybody who works on it.
     """
-    program = own_command()[0]
+    command = own_command()
     for host in HOSTS.values():
         places = {host.file(folder, home, everywhere=False): folder for folder in folders}
         places[host.file(home, home, everywhere=True)] = home
         for path, folder in sorted(places.items()):
             entry = _servers(host, path).get(NAME)
-            if isinstance(entry, Mapping) and entry.get("command") in (program, [program, *own_command()[1:]]):
+            if isinstance(entry, Mapping) and entry.get("command") == host.entry(command)["command"]:
                 yield Entry(host, folder, path)
 
 

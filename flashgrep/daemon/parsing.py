@@ -1,11 +1,11 @@
 """The indexer's last stage: symbols of texts, parsed in processes of their own."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from flashgrep.daemon.prepare import read_text
+from flashgrep.daemon.workers import held_back
 from flashgrep.index.symbols import StoredSymbols
 from flashgrep.ingest.parse.isolate import BATCH_BYTES, IsolatedParser, Parsed
 from flashgrep.ingest.parse.languages import language_of
@@ -42,13 +42,9 @@ class Parsers:
 
         At most one batch waits to be taken beyond those being worked on: generated headers define 30,000 names each.
         """
-        waiting: deque[Future[Symbols]] = deque()
-        for batch in batches:
-            waiting.append(self._threads.submit(self._lend, batch))
-            if len(waiting) > self._count:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        begun = (self._threads.submit(self._lend, batch) for batch in batches)
+        for future in held_back(begun, self._count):
+            yield future.result()
 
     def _lend(self, batch: Texts) -> Symbols:
         parser = self._parsers.pop()  # there is one for each thread

@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 ResultT = TypeVar("ResultT")
+ItemT = TypeVar("ItemT")
 
 
 class Workers:
@@ -38,13 +39,9 @@ class Workers:
 
         ``spread``: by the processes; else here, which spares starting them (0.3 s).
         """
-        waiting: deque[tuple[tuple[Any, ...], Future[ResultT] | None]] = deque()
-        for call in calls:
-            waiting.append((call, self._submit(work, call) if spread else None))
-            if len(waiting) > self._count:
-                yield self._result(work, *waiting.popleft())
-        while waiting:
-            yield self._result(work, *waiting.popleft())
+        begun = ((call, self._submit(work, call) if spread else None) for call in calls)
+        for call, future in held_back(begun, self._count):
+            yield self._result(work, call, future)
 
     def _submit(self, work: Callable[..., ResultT], call: tuple[Any, ...]) -> Future[ResultT] | None:
         if self._pool is None:
@@ -63,6 +60,17 @@ class Workers:
             except BrokenProcessPool:
                 self.stop()
         return work(*call)
+
+
+def held_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
+    """Yield items in order, each once ``count`` more have been taken or there are no more."""
+    held: deque[ItemT] = deque()
+    for item in items:
+        held.append(item)
+        if len(held) > count:
+            yield held.popleft()
+    while held:
+        yield held.popleft()
 
 
 def _end_with_parent() -> None:

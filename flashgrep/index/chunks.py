@@ -236,8 +236,7 @@ def unpack(packed: bytes) -> tuple[StoredChunk, ...]:
 
 def chunks_of_text(connection: sqlite3.Connection, blob: int) -> tuple[StoredChunk, ...]:
     """Return a text's chunks; none where they are not stored."""
-    found = connection.execute("SELECT packed FROM chunked WHERE blob = ?", [blob]).fetchone()
-    return unpack(found[0]) if found else ()
+    return chunks_of_texts(connection, [blob]).get(blob, ())
 
 
 def chunks_of_texts(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, tuple[StoredChunk, ...]]:
