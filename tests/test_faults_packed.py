@@ -2,6 +2,7 @@
 
 import sqlite3
 import zlib
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -74,28 +75,28 @@ async def healed(workspace: Workspace) -> None:
     assert workspace.progress.stage == "ready"
 
 
-def test_spoilt_symbols_cost_no_answer_and_are_made_anew() -> None:
+async def defines_the_cart(workspace: Workspace) -> None:
+    """See that symbols answer."""
+    assert await workspace.find_definition("Cart") == (b"shop/cart.py", 4, 16)
+
+
+async def hashes_passwords(workspace: Workspace) -> None:
+    """See that chunks answer."""
+    found = await workspace.by_meaning(MeaningQuestion(text="hash a password", limit=1))
+    assert [piece.path for piece in found.results] == [b"shop/passwords.py"]
+
+
+@pytest.mark.parametrize(("table", "answers"), [("symbol", defines_the_cart), ("chunked", hashes_passwords)])
+def test_what_is_spoilt_costs_no_answer_and_is_made_anew(
+    table: str, answers: Callable[[Workspace], Awaitable[None]]
+) -> None:
     async def body(root: Path) -> None:
         put(root, FILES)
         async with opened(root) as workspace:
             await healed(workspace)
-            spoil(root, "symbol")
+            spoil(root, table)
             for _ in range(2):
-                assert await workspace.find_definition("Cart") == (b"shop/cart.py", 4, 16)
-                await healed(workspace)
-
-    run(body)
-
-
-def test_spoilt_chunks_cost_no_answer_and_are_made_anew() -> None:
-    async def body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root) as workspace:
-            await healed(workspace)
-            spoil(root, "chunked")
-            for _ in range(2):
-                found = await workspace.by_meaning(MeaningQuestion(text="hash a password", limit=1))
-                assert [piece.path for piece in found.results] == [b"shop/passwords.py"]
+                await answers(workspace)
                 await healed(workspace)
 
     run(body)
@@ -113,6 +114,6 @@ def test_an_indexer_that_meets_them_makes_the_index_anew(table: str, unfinished:
         async with opened(root) as workspace:
             await workspace.refresh()
             await healed(workspace)
-            assert await workspace.find_definition("Cart") == (b"shop/cart.py", 4, 16)
+            await defines_the_cart(workspace)
 
     run(body)

@@ -3,8 +3,8 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +109,7 @@ class Model:
     """A server with a model that knows some topics; it can be held up, and made to fail."""
 
     def __init__(self, api: Api) -> None:
-        self._api = api
+        self.api = api
         self.came = threading.Event()
         """Set when a text to be found was sent."""
         self.go_on = threading.Event()
@@ -119,7 +119,7 @@ class Model:
 
     def settings(self, **more: Any) -> str:
         """Return the settings of an embedder that asks this server."""
-        return Embedding(provider="ollama", url=self._api.url, attempts=1, **more).model_dump_json()
+        return Embedding(provider="ollama", url=self.api.url, attempts=1, **more).model_dump_json()
 
     def reply_to_questions(self, request: Request) -> Reply:
         """Fail for texts that are to be found."""
@@ -139,6 +139,18 @@ class Model:
 def _topics(text: str) -> list[float]:
     said = text.lower().replace("xyzzy", "invoice")
     return [0.01 + said.count(topic) for topic in TOPICS]
+
+
+@asynccontextmanager
+async def embedded_elsewhere(root: Path) -> AsyncIterator[tuple[Workspace, Model]]:
+    """Open the shop with all of it embedded by a server of the test's own."""
+    with serving() as api:
+        model = Model(api)
+        put(root, FILES)
+        async with opened(root) as workspace:
+            workspace.embed_by(model.settings())
+            await settled(workspace)
+            yield workspace, model
 
 
 async def reached(event: threading.Event) -> None:
@@ -223,58 +235,43 @@ def test_without_any_embedder_words_serve_and_the_problem_is_told() -> None:
 
 def test_an_embedder_that_falls_silent_is_asked_once_and_words_answer() -> None:
     async def body(root: Path) -> None:
-        with serving() as api:
-            model = Model(api)
-            put(root, FILES)
-            async with opened(root) as workspace:
-                workspace.embed_by(model.settings())
-                await settled(workspace)
-                assert (await best(workspace, "xyzzy"))[0] == MAIL
-                model.broken = True
-                before = len(api.requests)
-                for _ in range(5):
-                    answer = await asked(workspace, "how are passwords hashed")
-                    assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-                    assert "out of order" in answer.problem
-                assert len(api.requests) == before + 1
+        async with embedded_elsewhere(root) as (workspace, model):
+            assert (await best(workspace, "xyzzy"))[0] == MAIL
+            model.broken = True
+            before = len(model.api.requests)
+            for _ in range(5):
+                answer = await asked(workspace, "how are passwords hashed")
+                assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+                assert "out of order" in answer.problem
+            assert len(model.api.requests) == before + 1
 
     run(body)
 
 
 def test_an_embedder_that_hangs_holds_up_no_question_for_long() -> None:
     async def body(root: Path) -> None:
-        with serving() as api:
-            model = Model(api)
-            put(root, FILES)
-            async with opened(root) as workspace:
-                workspace.embed_by(model.settings())
-                await settled(workspace)
-                assert (await best(workspace, "xyzzy"))[0] == MAIL
-                api.next.clear()
-                api.next.extend([Reply(drip=-1)] * 10)
-                with anyio.fail_after(BOUND / 3):
-                    for _ in range(3):
-                        answer = await asked(workspace, "how are passwords hashed")
-                        assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-                assert "no answer within" in answer.problem
+        async with embedded_elsewhere(root) as (workspace, model):
+            assert (await best(workspace, "xyzzy"))[0] == MAIL
+            model.api.next.clear()
+            model.api.next.extend([Reply(drip=-1)] * 10)
+            with anyio.fail_after(BOUND / 3):
+                for _ in range(3):
+                    answer = await asked(workspace, "how are passwords hashed")
+                    assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+            assert "no answer within" in answer.problem
 
     run(body)
 
 
 def test_a_changed_file_that_cannot_be_embedded_is_found_by_its_words() -> None:
     async def body(root: Path) -> None:
-        with serving() as api:
-            model = Model(api)
-            put(root, FILES)
-            async with opened(root) as workspace:
-                workspace.embed_by(model.settings())
-                await settled(workspace)
-                await workspace.refresh()
-                put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
-                api.next.clear()
-                api.next.extend([model.reply_to_questions] * 100)
-                answer = await asked(workspace, "rotate the telescope")
-                assert answer.results[0].path == b"sky/aim.py"
+        async with embedded_elsewhere(root) as (workspace, model):
+            await workspace.refresh()
+            put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+            model.api.next.clear()
+            model.api.next.extend([model.reply_to_questions] * 100)
+            answer = await asked(workspace, "rotate the telescope")
+            assert answer.results[0].path == b"sky/aim.py"
 
     run(body)
 
