@@ -1,5 +1,6 @@
 """The daemon process: ``python -m flashgrep.cli.run_daemon [--ready-fd N]``; typer is imported when needed."""
 
+import faulthandler
 import os
 import resource
 import sys
@@ -59,6 +60,7 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
     log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
     _raise_descriptor_limit()
     _bound_crash_log(Path(places.crash_log))
+    faulthandler.enable()  # what a library written in C did last, in the file that takes our stderr
     anyio.run(Daemon(places, settings, log, _cli, settings_for, environ).run, lambda: tell("ready"))
 
 

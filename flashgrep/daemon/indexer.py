@@ -20,6 +20,7 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
 
+import faulthandler
 import os
 import sqlite3
 import sys
@@ -214,6 +215,7 @@ def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
 def main() -> None:
     """Serve commands until stdin ends: ``python -m flashgrep.daemon.indexer ROOT INDEX MAX_SIZE WORKERS``."""
     root, index, max_size, workers = sys.argv[1:]
+    faulthandler.enable()
     os.nice(_NICE)
     job = Job(os.fsencode(root), Path(index), int(max_size), int(workers))
     out = sys.stdout.buffer

@@ -206,6 +206,8 @@ class Wholes:
         return found
 
     def _keep(self, key: tuple[int, ...], found: Whole) -> None:
+        if key in self._kept:  # another thread read it too, at the same time
+            return
         self._kept[key] = found
         self._room -= found.size
         while self._room < 0:
