@@ -21,8 +21,8 @@ class Skipped:
 class Document:
     """A file's text as it is searched.
 
-    ``data`` is UTF-8 wherever the file's encoding could be told (byte order mark removed, UTF-16 transcoded);
-    a file that is neither is kept as its own bytes and shown as latin-1. Line ends are kept.
+    ``data`` is UTF-8 (byte order mark removed, UTF-16 transcoded), in which bytes that are no UTF-8 are kept and shown
+    as U+FFFD each; "latin-1": the file is not UTF-8 by far, each byte is a character. Line ends are kept.
     """
 
     data: bytes

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -32,8 +33,11 @@ def put(editor: Editor, data: bytes, name: str = "file.txt") -> bytes:
     return name.encode()
 
 
-def raw(result: SliceResult) -> bytes:
-    return result["content"].encode(result["encoding"])
+def as_shown(data: bytes, encoding: str) -> str:
+    """Return bytes as an answer shows them: a U+FFFD for each byte, or unit of UTF-16, that is no text."""
+    if not encoding.startswith("utf-16"):
+        return re.sub("[\udc80-\udcff]", "\ufffd", data.decode(encoding, "surrogateescape"))
+    return data.decode(encoding, "replace")
 
 
 def follow(editor: Editor, path: bytes, ask: Ask) -> list[SliceResult]:
@@ -76,7 +80,7 @@ BUDGETS = st.one_of(st.none(), st.integers(1, 40))
 
 
 @pytest.mark.parametrize("limits", [Limits(), TINY], ids=["whole", "large"])
-def test_any_chunking_rebuilds_the_bytes(tmp_path: Path, limits: Limits) -> None:
+def test_any_chunking_covers_the_file_byte_for_byte(tmp_path: Path, limits: Limits) -> None:
     @settings(max_examples=150, deadline=None)
     @given(FILES, BUDGETS, BUDGETS, BUDGETS)
     def check(data: bytes, lines: int | None, size: int | None, tokens: int | None) -> None:
@@ -84,14 +88,23 @@ def test_any_chunking_rebuilds_the_bytes(tmp_path: Path, limits: Limits) -> None
             editor = Editor(root, limits)
             path = put(editor, data)
             results = follow(editor, path, Ask(max_lines=lines, max_bytes=size, max_tokens=tokens))
-            bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(results[0]["encoding"], b"\xef\xbb\xbf")
-            start = bom if results[0]["bom"] and data.startswith(bom) else b""
-            assert start + b"".join(raw(each) for each in results) == data
+            encoding = results[0]["encoding"]
+            bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"\xef\xbb\xbf")
+            at = len(bom) if results[0]["bom"] and data.startswith(bom) else 0
+            assert "".join(each["content"] for each in results) == as_shown(data[at:], encoding)
             for result in results:
                 applied = result["applied_limits"]
+                piece = data[at : at + applied["consumed_bytes"]]
+                at += len(piece)
+                if "\ufffd" not in result["content"]:
+                    assert result["content"].encode(encoding) == piece
+                elif encoding == "utf-8":
+                    bad = len(piece) - len(piece.decode("utf-8", "ignore").encode())
+                    assert result.get("invalid_bytes", 0) == bad
                 assert lines is None or applied["consumed_lines"] <= lines
                 assert tokens is None or applied["consumed_tokens"] <= tokens
                 assert size is None or applied["consumed_bytes"] <= max(size, 4)
+            assert at == len(data)
 
     check()
 
@@ -164,7 +177,7 @@ def test_a_line_over_the_budget_comes_in_windows_with_its_columns(editor: Editor
     assert results[0]["cut"]
     assert (results[0]["start_byte_column"], results[0]["end_byte_column"]) == (1, 196_608)
     assert results[1]["start_byte_column"] == 196_609
-    assert b"".join(raw(each) for each in results) == data[5:]
+    assert "".join(each["content"] for each in results) == data[5:].decode()
 
 
 def test_the_tail_of_a_large_file_has_its_line_numbers(tmp_path: Path) -> None:

@@ -292,6 +292,7 @@ def test_malformed_files_are_told_by_file_and_line(reach: Reach, project: MakePr
             "specs/binary/spec.md": b"\0\1\2",
             "specs/large/spec.md": b"# Large\n" + b"x" * (1 << 20),
             "specs/latin/spec.md": AUTH.replace("everywhere", "\u00fcberall").encode("latin-1"),
+            "specs/stray/spec.md": AUTH.replace("everywhere", "\u00fcberall").encode() + b"\xff\n",
             "specs/wide/spec.md": b"\xff\xfe" + AUTH.encode("utf-16-le"),
         }
     )
@@ -305,8 +306,9 @@ def test_malformed_files_are_told_by_file_and_line(reach: Reach, project: MakePr
         ("specs/binary/spec.md", 1, "cannot be read: binary", "error"),
         ("specs/large/spec.md", 1, "cannot be read: too large: 1048584 bytes, 1048576 at most", "error"),
         ("specs/latin/spec.md", 1, "not UTF-8: read as latin-1", "warning"),
+        ("specs/stray/spec.md", AUTH.count("\n") + 1, "bytes that are no UTF-8 are shown as U+FFFD", "warning"),
     ]
-    assert (result["valid"], result["files"]) == (False, 8)
+    assert (result["valid"], result["files"]) == (False, 9)
     only = way.result("validate_specs", spec_id="latin")
     assert (only["valid"], only["files"], len(only["problems"])) == (True, 1, 1)
     listed = {one["id"]: one for one in way.result("list_specs")["results"]}

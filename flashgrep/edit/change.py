@@ -58,6 +58,9 @@ class Lines:
     """A text with its line starts; an unended last line is given an end while edits are applied."""
 
     text: str
+    """As shown."""
+    kept: str
+    """The same with what is no text as it is kept (``text.Text``)."""
     starts: list[int]
     """Offset of every line's start, and the text's length last."""
     ending: str
@@ -77,16 +80,17 @@ class Lines:
         return bisect_right(self.starts, offset)
 
 
-def lines_of(text: str) -> Lines:
+def lines_of(text: str, kept: str | None = None) -> Lines:
     """Return a text with its lines, ready for edits."""
+    kept = text if kept is None else kept
     ending = usual_ending(text)
     ended = not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
     if not ended:
-        text += ending
+        text, kept = text + ending, kept + ending
     starts = [0, *_past_line_feeds(text)]
     if starts[-1] < len(text):
         starts.append(len(text))
-    return Lines(text, starts, ending, ended)
+    return Lines(text, kept, starts, ending, ended)
 
 
 def spans(lines: Lines, edit: Edit) -> list[Span]:
@@ -101,12 +105,12 @@ def spans(lines: Lines, edit: Edit) -> list[Span]:
 
 
 def applied(lines: Lines, changes: Sequence[Span]) -> str:
-    """Return the text with all spans replaced; they must not overlap. A file without a final line end stays so."""
+    """Return the kept text with all spans replaced; they must not overlap. A file without a final line end stays so."""
     parts, at, last = [], 0, None
     for span in sorted(changes):
-        parts += [lines.text[at : span.start], span.new]
+        parts += [lines.kept[at : span.start], span.new]
         at, last = span.end, span
-    text = "".join([*parts, lines.text[at:]])
+    text = "".join([*parts, lines.kept[at:]])
     return text if lines.ended else text[: len(text) - _given_end(lines, text, last)]
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from flashgrep.edit.bad_bytes import restore
 from flashgrep.edit.commit import Change, commit_one
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.entries import FileEntry, entry_of
@@ -14,7 +15,7 @@ from flashgrep.edit.faults import missing, shown, telling
 from flashgrep.edit.read import read_all
 from flashgrep.edit.replace import Original, read_original
 from flashgrep.edit.root import Place, make_folder
-from flashgrep.edit.text import Text, decode, encoded
+from flashgrep.edit.text import Text, decode, encode_kept, encoded
 from flashgrep.errors import Conflict, InvalidParams, NotFound, TooLarge
 
 
@@ -161,13 +162,19 @@ def _check_size(editor: Editor, path: bytes, content: str) -> None:
 
 
 def _encoded(before: Text, content: str, *, append: bool) -> bytes:
+    """Return the bytes of new content, with what a read showed as U+FFFD as it was."""
     if append:
-        return encoded(content, before.encoding)
+        if before.tail:
+            message = f"the file is {before.encoding} and ends inside a character; write it whole"
+            raise InvalidParams(message, reason="encoding", encoding=before.encoding)
+        return encode_kept(restore(before, len(before.text), len(before.text), content), before.encoding)
+    if "\0" in before.text:
+        return encoded(content, "utf-8")
     try:
-        kept = before if "\0" not in before.text else Text("")
-        return kept.encode(content)
+        encoded(content, before.encoding)
     except InvalidParams:  # nothing of the old content stays, so its encoding need not
         return encoded(content, "utf-8")
+    return before.encode(restore(before, 0, len(before.text), content))
 
 
 def _planned(path: bytes, size: int, *, folder: bool) -> FileEntry:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flashgrep.edit.hashing import digest
-from flashgrep.edit.text import LONGEST_MARK, Encoding, LineEnding, decode, line_ending, mark_of
+from flashgrep.edit.text import Encoding, LineEnding, decode, encoding_of_start, line_ending
 from flashgrep.errors import DeadlineExceeded
 
 BLOCK = 1 << 20
@@ -229,7 +229,7 @@ class LineIndexes:
         with self._lock:
             index = self._kept.pop(key, None)
             if index is None:
-                bom, encoding = mark_of(os.pread(descriptor, LONGEST_MARK + 1, 0))
+                bom, encoding = encoding_of_start(os.pread(descriptor, BLOCK, 0))
                 index = LineIndex(status.st_size, bom, encoding)
             if time.time_ns() - status.st_mtime_ns > _SETTLED_NS:
                 self._kept[key] = index

@@ -12,7 +12,7 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.faults import as_base64, is_shown_whole, shown
 from flashgrep.edit.hashing import digest_of
 from flashgrep.edit.lines import Source, Whole, ends_of
-from flashgrep.edit.text import Encoding, LineEnding, line_ending
+from flashgrep.edit.text import Encoding, LineEnding, count_lone, decode_kept, encode_kept, line_ending, show
 from flashgrep.errors import InvalidParams, InvalidRange
 
 CHARACTERS_PER_TOKEN = 4  # the usual rule of thumb for code; no tokenizer is exact for every model
@@ -52,8 +52,9 @@ class AppliedLimits(TypedDict):
 class SliceResult(TypedDict):
     """Lines of a file: ``content`` keeps their line ends, and encodes back to the file's very bytes.
 
-    ``encoding`` is the file's (that of this range, for a file too large to be read at once); "latin-1" shows bytes that
-    are no text we know.
+    ``encoding`` is the file's (told by its first megabyte, for one too large to be read at once); "latin-1" shows bytes
+    that are no text we know. ``invalid_bytes``: so many U+FFFD of the content stand for a byte (or, in UTF-16, two)
+    that is no text; writing them back keeps the bytes.
     ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` goes on there.
     """
 
@@ -71,6 +72,7 @@ class SliceResult(TypedDict):
     line_ending: LineEnding
     file_hash: str | None
     file_size: int
+    invalid_bytes: NotRequired[int]
     cut: NotRequired[bool]
     start_byte_column: NotRequired[int]
     end_byte_column: NotRequired[int]
@@ -102,8 +104,7 @@ class _Cut:
     """What was taken: its bytes' length, its text, how many lines it touches, and whether it ends inside a line."""
 
     length: int
-    text: str
-    encoding: Encoding
+    kept: str
     lines: int
     inside: bool
 
@@ -200,50 +201,33 @@ def _take(source: Source, offset: int, wanted: int | None, budget: _Budget) -> _
     lines = min((most for most in (wanted, budget.max_lines) if most is not None), default=len(ends))
     lines = min(lines, int(ends.searchsorted(room, side="right")))
     if not data:
-        return _Cut(0, "", source.encoding, 0, inside=False)
+        return _Cut(0, "", 0, inside=False)
     if lines == 0:
         return _window(source, data, room, budget.max_tokens)
     length = int(ends[lines - 1])
-    text, encoding = _decoded(source, data[:length])
-    return _within_tokens(_Cut(length, text, encoding, lines, inside=False), budget.max_tokens)
-
-
-def _decoded(source: Source, data: bytes) -> tuple[str, Encoding]:
-    try:
-        return data.decode(source.encoding), source.encoding
-    except UnicodeDecodeError:  # only in a large file, whose bytes were never checked as a whole
-        return data.decode("latin-1"), "latin-1"
+    kept = decode_kept(data[:length], source.encoding)
+    if budget.max_tokens is None or len(kept) <= (most := budget.max_tokens * CHARACTERS_PER_TOKEN):
+        return _Cut(length, kept, lines, inside=False)
+    end = kept.rfind("\n", 0, most) + 1
+    kept = kept[: end or most]
+    return _Cut(len(encode_kept(kept, source.encoding)), kept, kept.count("\n") or 1, inside=end == 0)
 
 
 def _window(source: Source, data: bytes, room: int, max_tokens: int | None) -> _Cut:
     """Take what goes of a line over the budget: whole characters, one at least."""
-    text, encoding = _characters(source, data[:room])
-    if not text:
-        text, encoding = _characters(source, data[:_LONGEST_CHARACTER])
-        text = text[:1]
+    kept = _characters(source, data[:room]) or _characters(source, data[:_LONGEST_CHARACTER])[:1]
+    if not kept:  # the file ends inside a character
+        kept = decode_kept(data, source.encoding)
     if max_tokens is not None:
-        text = text[: max_tokens * CHARACTERS_PER_TOKEN]
-    return _Cut(len(text.encode(encoding)), text, encoding, 1, inside=not text.endswith("\n"))
+        kept = kept[: max_tokens * CHARACTERS_PER_TOKEN]
+    length = min(len(encode_kept(kept, source.encoding)), len(data))  # an odd byte of UTF-16 is shown as a character
+    return _Cut(length, kept, 1, inside=not kept.endswith("\n"))
 
 
-def _characters(source: Source, data: bytes) -> tuple[str, Encoding]:
-    """Decode all whole characters at the start of the data; what is none is shown as latin-1."""
-    try:
-        text = codecs.getincrementaldecoder(source.encoding)().decode(data)
-    except UnicodeDecodeError:
-        text = ""
-    if text or len(data) < _LONGEST_CHARACTER:
-        return text, source.encoding
-    return data.decode("latin-1"), "latin-1"
-
-
-def _within_tokens(cut: _Cut, max_tokens: int | None) -> _Cut:
-    if max_tokens is None or len(cut.text) <= max_tokens * CHARACTERS_PER_TOKEN:
-        return cut
-    most = max_tokens * CHARACTERS_PER_TOKEN
-    end = cut.text.rfind("\n", 0, most) + 1
-    text = cut.text[: end or most]
-    return _Cut(len(text.encode(cut.encoding)), text, cut.encoding, text.count("\n") or 1, inside=end == 0)
+def _characters(source: Source, data: bytes) -> str:
+    """Decode all that is whole at the start of the data."""
+    bad = "surrogatepass" if source.encoding.startswith("utf-16") else "surrogateescape"
+    return codecs.getincrementaldecoder(source.encoding)(bad).decode(data)
 
 
 def _result(
@@ -254,22 +238,25 @@ def _result(
     last = start + cut.lines - 1
     rest = stop < source.size and (cut.inside or end is None or last < end)
     onward = (last if cut.inside else last + 1) if rest else None
-    ending = source.line_ending if isinstance(source, Whole) else line_ending(cut.text)
+    text = show(cut.kept)
+    ending = source.line_ending if isinstance(source, Whole) else line_ending(text)
     result = SliceResult(
         file_path=shown(path),
         start_line=start,
         end_line=last,
-        content=cut.text,
+        content=text,
         truncated=rest,
         continuation_start_line=onward,
         continuation=_continuation(path, (onward, stop if cut.inside else None, end), ask),
         applied_limits=_applied(editor, cut, ask),
-        encoding=cut.encoding,
+        encoding=source.encoding,
         bom=bool(source.bom),
         line_ending=ending,
         file_hash=None,
         file_size=source.size,
     )
+    if text is not cut.kept:
+        result["invalid_bytes"] = count_lone(cut.kept)
     if not is_shown_whole(path):
         result["file_path_bytes"] = as_base64(path)
     if ask.start_byte is not None or (cut.inside and rest):
@@ -304,7 +291,7 @@ def _applied(editor: Editor, cut: _Cut, ask: Ask) -> AppliedLimits:
         "server_max_bytes": editor.limits.read_bytes,
         "consumed_lines": cut.lines,
         "consumed_bytes": cut.length,
-        "consumed_tokens": -(-len(cut.text) // CHARACTERS_PER_TOKEN),
+        "consumed_tokens": -(-len(cut.kept) // CHARACTERS_PER_TOKEN),
     }
 
 

@@ -1,11 +1,12 @@
 """One file changed: read, believed, edited, replaced."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NotRequired
 
 from typing_extensions import TypedDict
 
+from flashgrep.edit.bad_bytes import restore
 from flashgrep.edit.change import Edit, LineEdit, Lines, Span, applied, line_count, lines_of, spans
 from flashgrep.edit.commit import Change, commit_one
 from flashgrep.edit.diff import unified
@@ -15,7 +16,7 @@ from flashgrep.edit.hashing import digest
 from flashgrep.edit.precondition import Precondition, conflict, mismatches
 from flashgrep.edit.replace import Original, read_original
 from flashgrep.edit.root import Place
-from flashgrep.edit.text import Text, decode
+from flashgrep.edit.text import Text, decode, decode_kept, show
 from flashgrep.errors import FlashgrepError, InvalidParams, TooLarge
 
 
@@ -118,7 +119,7 @@ def load(editor: Editor, place: Place) -> Loaded:
     """Read the file a place names; a missing one is empty, and says so."""
     original = read_original(place, editor.limits.edit_bytes)
     text = decode(original.data or b"")
-    return Loaded(place, original, text, lines_of(text.text), original.hash)
+    return Loaded(place, original, text, lines_of(text.text, text.kept), original.hash)
 
 
 def changes_of(loaded: Loaded, order: Order) -> tuple[Span, ...]:
@@ -131,9 +132,10 @@ def changes_of(loaded: Loaded, order: Order) -> tuple[Span, ...]:
     if not loaded.exists:
         if not isinstance(order.edit, LineEdit):
             raise InvalidParams("a new file takes a replacement, not old_text", field="old_text")
-        return (Span(0, 0, order.edit.replacement, (1, 0)),)
+        return (Span(0, 0, restore(loaded.text, 0, 0, order.edit.replacement), (1, 0)),)
     try:
-        return tuple(spans(loaded.lines, order.edit))
+        found = spans(loaded.lines, order.edit)
+        return tuple(replace(each, new=restore(loaded.text, each.start, each.end, each.new)) for each in found)
     except FlashgrepError as error:
         error.message = f"{shown(order.path)}: {error.message}"
         error.data["file_path"] = shown(order.path)
@@ -161,7 +163,7 @@ def check_size(editor: Editor, path: bytes, text: str, operation: str = "write_c
 
 def preview(editor: Editor, loaded: Loaded, data: bytes) -> tuple[str, bool]:
     """Return what would change as a unified diff, and whether it was cut at the budget of one answer."""
-    after = data.removeprefix(loaded.text.bom).decode(loaded.text.encoding)
+    after = show(decode_kept(data.removeprefix(loaded.text.bom), loaded.text.encoding))
     diff = unified(loaded.text.text, after, shown(loaded.place.path), created=not loaded.exists)
     return diff[: editor.limits.read_bytes], len(diff) > editor.limits.read_bytes
 

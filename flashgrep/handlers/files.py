@@ -13,7 +13,7 @@ from flashgrep.edit.faults import shown
 from flashgrep.edit.files import How
 from flashgrep.edit.hashing import digest
 from flashgrep.edit.project import Project, Projects
-from flashgrep.edit.text import Encoding, LineEnding, line_ending
+from flashgrep.edit.text import Encoding, LineEnding, count_lone, line_ending
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.handlers.writing import check_may_write, to_the_end
@@ -101,7 +101,10 @@ class FsEntryResult(TypedDict):
 
 
 class FsReadResult(TypedDict):
-    """A whole file: ``content`` encodes back to its very bytes; "latin-1" shows bytes that are no text we know."""
+    """A whole file: ``content`` encodes back to its very bytes; "latin-1" shows bytes that are no text we know.
+
+    ``invalid_bytes``: so many U+FFFD of the content stand for a byte (or, in UTF-16, two) that is no text.
+    """
 
     ok: bool
     operation: str
@@ -111,6 +114,7 @@ class FsReadResult(TypedDict):
     bom: bool
     line_ending: LineEnding
     file_hash: str
+    invalid_bytes: NotRequired[int]
 
 
 class FsListResult(TypedDict):
@@ -170,7 +174,7 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     """Read a whole file of up to 192 KiB; read_code reads larger ones in parts."""
     project = await call.host.workspace(call, params.project)
     found = await _run("fs_read", files.read, project.editor, params.target())
-    return {
+    result: FsReadResult = {
         "ok": True,
         "operation": "fs_read",
         "entry": found.entry,
@@ -180,6 +184,9 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
         "line_ending": line_ending(found.text.text),
         "file_hash": digest(found.data),
     }
+    if found.text.kept is not found.text.text:
+        result["invalid_bytes"] = count_lone(found.text.kept)
+    return result
 
 
 @handler("fs_write", title="Write a whole file", safety="destructive", idempotent=False, toolset="fs")

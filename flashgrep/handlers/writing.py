@@ -112,8 +112,8 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
 
     The file is replaced at once or not at all. Line ends, encoding, byte order mark, mode and the final line end stay
-    as they were. A precondition that does not hold refuses the write and shows every mismatch. dry_run returns the
-    diff.
+    as they were; U+FFFD that a read showed for bytes that are no text is written as those bytes. A precondition that
+    does not hold refuses the write and shows every mismatch. dry_run returns the diff.
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)

@@ -8,6 +8,7 @@ from stat import S_ISREG
 from typing import Final, Literal
 
 from flashgrep.errors import Busy
+from flashgrep.ingest.decoding import is_latin1
 from flashgrep.model import Document, FileStat, Skipped
 
 BLOCK: Final = 1 << 16
@@ -120,7 +121,7 @@ def _encoding(data: bytes, marked: _Plain) -> _Plain | Literal["latin-1"]:
     try:
         data.decode()
     except UnicodeDecodeError:
-        return "latin-1"
+        return "latin-1" if is_latin1(data) else marked
     return marked
 
 

@@ -15,6 +15,7 @@ from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.tiers import tier_of
 from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import words_of
+from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
@@ -316,7 +317,7 @@ class MeaningSearch:
         if data is None:
             return None
         chunk = self._chunks[blob][place]
-        text = data[chunk.start : chunk.end].decode("utf-8", "replace")
+        text = data[chunk.start : chunk.end].decode("utf-8", SHOWN)
         piece = Piece(one.path, chunk, text)
         if self._question.wanted is not None and not self._question.wanted(piece):
             return None

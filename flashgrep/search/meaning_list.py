@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import StoredChunk
+from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document, given_path
 from flashgrep.pattern import Pattern
@@ -61,7 +62,7 @@ def pieces_of(view: View, path: bytes) -> Iterator[Piece]:
     if isinstance(document, Document):
         data = document.data
         for chunk in _stored(view, path) or chunked_now(path, data).chunks:
-            yield Piece(path, chunk, data[chunk.start : chunk.end].decode("utf-8", "replace"))
+            yield Piece(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
 
 
 def _stored(view: View, path: bytes) -> Sequence[StoredChunk]:

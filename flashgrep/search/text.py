@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from flashgrep.ingest.decoding import SHOWN
 from flashgrep.model import Document, show_path
 from flashgrep.pattern import LineMatch
 
@@ -13,9 +14,9 @@ WINDOW = 200
 
 
 def decoded(document: Document, start: int, end: int) -> str:
-    """Return a stretch of the document as text; bytes that are no UTF-8 stand as U+FFFD, or as latin-1 throughout."""
+    """Return a stretch of the document as text; a byte that is no UTF-8 stands as U+FFFD."""
     encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
-    return document.data[start:end].decode(encoding, "replace")
+    return document.data[start:end].decode(encoding, SHOWN)
 
 
 def hit_of(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:

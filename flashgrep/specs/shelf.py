@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from rapidfuzz import fuzz, process
 
 from flashgrep.errors import NotFound
+from flashgrep.ingest.decoding import SHOWN
 from flashgrep.model import Document, Skipped
 from flashgrep.specs.model import Problem, Requirement, Scenario, Spec
 from flashgrep.specs.parse import parse
@@ -157,8 +158,14 @@ def _shelved(file: SpecFile, read: Read) -> Shelved | None:
         return Shelved(file, parse(""), Problem(1, f"cannot be read: {told}"))
     if found.encoding == "latin-1":
         return Shelved(file, parse(found.data.decode("latin-1")), Problem(1, "not UTF-8: read as latin-1", "warning"))
-    cut = None if found.binary_at is None else Problem(1, "a NUL byte ends what can be read")
-    return Shelved(file, parse(found.data.decode("utf-8", "replace")), cut)
+    problem = None if found.binary_at is None else Problem(1, "a NUL byte ends what can be read")
+    try:
+        text = found.data.decode()
+    except UnicodeDecodeError as error:
+        text = found.data.decode("utf-8", SHOWN)
+        line = found.data.count(b"\n", 0, error.start) + 1
+        problem = problem or Problem(line, "bytes that are no UTF-8 are shown as U+FFFD", "warning")
+    return Shelved(file, parse(text), problem)
 
 
 def _name_below(folder: str, path: bytes) -> str | None:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.parse.languages import text_of
 
 SIGNATURE_CHARS: Final = 200
@@ -43,12 +44,12 @@ class Lines:
     def column(self, offset: int) -> int:
         """Return the column, in characters from 1, of an offset."""
         start = self.starts[self.line(offset) - 1]
-        return len(self.data[start:offset].decode("utf-8", "replace")) + 1
+        return len(self.data[start:offset].decode("utf-8", SHOWN)) + 1
 
     def text(self, line: int) -> str:
         """Return a line without its end."""
         end = self.starts[line] if line < len(self.starts) else len(self.data)
-        return self.data[self.starts[line - 1] : end].rstrip(b"\r\n").decode("utf-8", "replace")
+        return self.data[self.starts[line - 1] : end].rstrip(b"\r\n").decode("utf-8", SHOWN)
 
 
 def signature(lines: Lines, name: int, start: int, end: int) -> str:
