@@ -2,7 +2,7 @@
 
 import sys
 
-from flashgrep.client import main
+from flashgrep.launcher import main
 
 if __name__ == "__main__":
     sys.exit(main())

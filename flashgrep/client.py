@@ -1,4 +1,4 @@
-"""The command line's first millisecond: hand a hot command to the daemon, and what is not ours to ``grep -F``.
+"""The thin client: hand a hot command to the daemon, another one to the module that runs it.
 
 Standard library only, and little of it: a warm query has 45 ms, of which the bare interpreter takes 15. The daemon
 parses the arguments and renders the answer; arguments and output travel as their bytes written as latin-1 text,
@@ -10,24 +10,14 @@ import signal
 import sys
 from importlib import import_module
 
+from flashgrep.launcher import HOT
+from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.places import Places, state_folder
 from flashgrep.pump import pump
 from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, reply
 
 WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
 """Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
-HOT = WRITING | frozenset(
-    {"query", "files", "glob", "symbol", "outline", "slice", "read", "stats", "bootstrap-skill"}
-    | {"search-code", "search-code-semantic", "search-code-fulltext", "search-code-by-payload", "semantic-search"}
-    | {"code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
-    | {"list-specs", "get-spec-requirements", "get-scenario", "search-specs", "validate-specs"}
-)
-"""Commands that the daemon parses and renders: one for each method."""
-LOCAL = frozenset(
-    {"index", "projects", "config", "daemon", "doctor", "install", "serve", "uninstall"}
-    | {"version", "--help", "--version"}
-)
-"""Commands that this process runs itself."""
 RG = "rg"
 """The command whose output comes in pieces while it runs."""
 RPC = "rpc"
@@ -39,7 +29,7 @@ LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.shim"
 
 
-def main() -> int:
+def run() -> int:
     """Run the command in ``sys.argv`` and return its exit status: 0 found, 1 nothing found, 2 error."""
     try:
         return _run(sys.argv[1:])
@@ -65,8 +55,6 @@ def _run(arguments: list[str]) -> int:
         return _rpc(arguments[1:])
     if command == MCP:
         return _hand_over(MCP_MODULE, arguments[1:])
-    if command and command not in HOT | LOCAL | {RPC} and _called_as_fgrep():
-        return _classic(arguments)
     return _hand_over(LOCAL_MODULE, arguments)
 
 
@@ -89,21 +77,6 @@ def _hand_over(module: str, arguments: list[str]) -> int:
     """Go on in a module above this one, by name, as into another program: it costs what the hot path cannot pay."""
     status = import_module(module).main(arguments)
     return int(status)
-
-
-def _called_as_fgrep() -> bool:
-    return os.path.basename(sys.argv[0]).removesuffix(".exe") == "fgrep"
-
-
-def _classic(arguments: list[str]) -> int:
-    """Become ``grep -F``: what a script that calls the classic fgrep means."""
-    ours = {os.path.realpath(sys.argv[0]), os.path.realpath(os.path.join(os.path.dirname(sys.argv[0]), "flashgrep"))}
-    for folder in os.get_exec_path():
-        grep = os.path.join(folder, "grep")
-        if os.access(grep, os.X_OK) and not os.path.isdir(grep) and os.path.realpath(grep) not in ours:
-            os.execv(grep, ["grep", "-F", *arguments])  # noqa: S606 - no shell in between
-    os.write(2, b"fgrep: no grep on PATH to hand the arguments to; 'fgrep --help' lists flashgrep's commands\n")
-    return ERROR
 
 
 def _request(arguments: list[str]) -> dict[str, object]:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from flashgrep.cli.methods import command_name
-from flashgrep.client import HOT, WRITING
+from flashgrep.client import WRITING
 from flashgrep.handlers import REGISTRY
+from flashgrep.launcher import HOT
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
@@ -148,22 +149,6 @@ def test_index_says_what_it_did_and_then_stats_are_ready(daemon: DaemonAtHand, r
     assert json.loads(daemon.run("stats", cwd=root).stdout)["stage"] == "ready"
 
 
-def test_what_is_no_command_goes_to_grep_unchanged_when_called_as_fgrep(tmp_path: Path) -> None:
-    file = tmp_path / "f.txt"
-    file.write_text("a.b\naxb\n")
-    for arguments in (["a.b", str(file)], ["-c", "a.b", str(file)], ["-e", "a.b", "-n", str(file)], ["zz", str(file)]):
-        ours = subprocess.run([FGREP, *arguments], capture_output=True, check=False)
-        theirs = subprocess.run(["grep", "-F", *arguments], capture_output=True, check=False)
-        assert (ours.stdout, ours.returncode) == (theirs.stdout, theirs.returncode)
-
-
-def test_it_never_hands_over_to_itself(tmp_path: Path) -> None:
-    (tmp_path / "grep").symlink_to(FGREP)
-    found = subprocess.run([FGREP, "x"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
-    assert found.returncode == 2
-    assert "no grep on PATH" in found.stderr
-
-
 def test_called_as_flashgrep_an_unknown_command_is_an_error(daemon: DaemonAtHand) -> None:
     found = subprocess.run(
         [FLASHGREP, "nonsense"], env=daemon.environ, capture_output=True, text=True, check=False, stdin=-3
@@ -258,13 +243,6 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
     assert "clean:" in done.stderr, done.stderr
     assert not any(Path(path).exists() for path in mine)
     assert (root / "notes.md").exists()
-
-
-def test_a_refused_uninstall_removes_nothing(cold_daemon: DaemonAtHand) -> None:
-    cold_daemon.start()
-    refused = cold_daemon.run("uninstall", stdin="n\n")
-    assert refused.returncode == 1
-    assert Path(cold_daemon.places.socket).exists()
 
 
 def test_every_method_has_its_command_and_the_client_knows_it() -> None:

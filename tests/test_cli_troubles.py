@@ -140,13 +140,6 @@ def test_install_leaves_settings_alone_that_it_cannot_read(cold_daemon: DaemonAt
     assert (refused.returncode, refused.stderr) == (2, f"fgrep: {file}: Is a directory\n")
 
 
-def test_a_question_nobody_answers_is_a_no(cold_daemon: DaemonAtHand) -> None:
-    Path(cold_daemon.places.state).mkdir(mode=0o700)
-    asked = cold_daemon.run("uninstall", stdin="")
-    assert asked.returncode in {1, 130}
-    assert Path(cold_daemon.places.state).exists()
-
-
 def test_logs_say_where_they_are_even_when_there_are_none(cold_daemon: DaemonAtHand) -> None:
     said = cold_daemon.run("daemon", "logs")
     assert (said.returncode, said.stdout, said.stderr) == (0, "", f"{cold_daemon.places.log}\n")

@@ -12,7 +12,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors places memory damage",
+    "errors launcher places memory damage",
     "model",
     "config registry pattern",
     "index ingest embed rpc",
@@ -26,7 +26,7 @@ LADDER = [
     "__init__ __main__",
 ]
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
-LIGHT = ["places", "pump", "reach", "client", "rpc.longpath", "daemon.detach", "mcp.shim"]
+LIGHT = ["launcher", "places", "pump", "reach", "client", "rpc.longpath", "daemon.detach", "mcp.shim"]
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 
 
@@ -90,7 +90,7 @@ def test_only_the_store_opens_databases() -> None:
 
 
 def test_nothing_below_the_daemon_reads_the_environment() -> None:
-    allowed = {"daemon", "client", "cli", "mcp", "__main__"}
+    allowed = {"launcher", "daemon", "client", "cli", "mcp", "__main__"}
     git_does_so_too = {"ingest.repository"}  # where git keeps its global excludes is said in the environment alone
     readers = {
         name
@@ -111,3 +111,9 @@ def test_what_the_client_starts_with_imports_nothing_heavy(name: str) -> None:
         check=True,
     )
     assert not set(said.stdout.split()) & HEAVY
+
+
+def test_what_stands_between_a_shell_and_grep_imports_nothing() -> None:
+    program = "import sys; before = set(sys.modules); import flashgrep.launcher; print(*(set(sys.modules) - before))"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(said.stdout.split()) <= {"flashgrep", "flashgrep.launcher"}

@@ -20,15 +20,16 @@ from flashgrep.cli import (
     uninstall,
 )
 from flashgrep.cli.methods import add_methods
-from flashgrep.client import LOCAL
+from flashgrep.launcher import LOCAL
 from flashgrep.registry import Handler
 
 HELP = """Ask one local daemon about code: exact, fresh, honest and fast.
 
 Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep slice src/main.py 10 40, fgrep index ~/linux.
 
-The daemon starts by itself. Called as fgrep, a first argument that is none of the commands below goes to grep -F,
-with all the others, as of old. Exit status: 0 found, 1 nothing found, 2 error.
+The daemon starts by itself. Called as fgrep, it is grep -F where the first argument is none of the commands below,
+and where one word and flags of grep read a pipe or a file: … | fgrep index filters. flashgrep is never grep: write it
+in scripts. Exit status: 0 found, 1 nothing found, 2 error.
 """
 
 

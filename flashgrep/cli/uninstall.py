@@ -48,6 +48,8 @@ def uninstall(
             "nothing to remove" if not (found or hosts or pid) else "nothing was removed: this was a dry run", err=True
         )
         return
+    if not yes and not sys.stdin.isatty():
+        fail("nothing was removed: standard input is no terminal to ask on; say --yes")
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     stop_daemon()

@@ -1,0 +1,177 @@
+"""The commands' entry: tell a call of ours from one for the classic ``fgrep``, which is ``grep -F``.
+
+The name is shared with a program that scripts have called for fifty years, and some of our commands are English
+words: ``... | fgrep index`` filters. Standard library only, and almost nothing of it: a call that goes to grep pays for
+what is imported here on top of what the interpreter takes.
+
+    standard input           arguments after ``fgrep``                     what happens
+    any                      a command of ours and more words              ours
+    pipe or file             one word, also with grep's own flags          grep -F
+    terminal or other        a command of ours                             ours
+    terminal                 no command, but nearly one; no file named     "did you mean", status 2
+    any                      anything else, the empty pattern included     grep -F
+
+``mcp``, ``rpc``, ``--help`` and ``--version`` are always ours. Called as ``flashgrep`` everything is.
+"""
+
+import os
+import stat
+import sys
+
+PROTOCOLS = frozenset({"mcp", "rpc"})
+"""Commands that speak a protocol over standard input: a pipe there is their usual case."""
+HOT = frozenset(
+    {"query", "files", "glob", "symbol", "outline", "slice", "read", "stats", "bootstrap-skill"}
+    | {"search-code", "search-code-semantic", "search-code-fulltext", "search-code-by-payload", "semantic-search"}
+    | {"code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
+    | {"list-specs", "get-spec-requirements", "get-scenario", "search-specs", "validate-specs"}
+    | {"write-code", "batch-write-code", "fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"}
+)
+"""Commands that the daemon parses and renders: one for each method."""
+LOCAL = frozenset(
+    {"index", "projects", "config", "daemon", "doctor", "install", "serve", "uninstall"}
+    | {"version", "--help", "--version"}
+)
+"""Commands that the client's process runs itself."""
+COMMANDS = HOT | LOCAL | PROTOCOLS | {"rg"}
+
+ALIASED = frozenset({"--color=auto", "--colour=auto"})
+"""What the shells of most Linux distributions put between ``fgrep`` and its arguments; it is our default too."""
+GREP_SHORT = frozenset("EFGPiyvwxchLlnbHoqsZzTUaIrRu0123456789")
+GREP_SHORT_WITH_VALUE = frozenset("ABCmdD")
+GREP_LONG = frozenset(
+    {"extended-regexp", "fixed-strings", "basic-regexp", "perl-regexp", "ignore-case", "no-ignore-case", "null-data"}
+    | {"invert-match", "word-regexp", "line-regexp", "count", "color", "colour", "files-without-match", "text", "null"}
+    | {"files-with-matches", "only-matching", "quiet", "silent", "no-messages", "byte-offset", "with-filename"}
+    | {"no-filename", "line-number", "initial-tab", "unix-byte-offsets", "recursive", "dereference-recursive"}
+    | {"line-buffered", "binary", "no-group-separator"}
+)
+GREP_LONG_WITH_VALUE = frozenset(
+    {"max-count", "after-context", "before-context", "context", "binary-files", "devices", "directories", "exclude"}
+    | {"exclude-from", "exclude-dir", "include", "label", "group-separator"}
+)
+"""grep's flags but for ``-e`` and ``-f``: with these the word is a file and standard input is not read."""
+STANDARD_INPUT = frozenset({"-", "/dev/stdin"})
+LONGEST_TYPO = 40
+ERROR = 2
+
+
+def main() -> int:
+    """Become ``grep -F`` if the call is one for it, else run the command; the exit status is the command's."""
+    arguments = sys.argv[1:]
+    if not is_for_grep(arguments):
+        if arguments[:1] and arguments[0] in ALIASED:
+            del sys.argv[1]
+        # By name, and only now: what a command of ours needs costs more than all of grep.
+        return int(__import__("flashgrep.client", fromlist=["run"]).run())
+    meant = command_meant(arguments) if os.isatty(0) else ""
+    if meant:
+        said = f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"
+        other = f"fgrep: to look for that text in what you type: grep -F {arguments[0]}"
+        os.write(2, f"{said}\n{other}\n".encode(errors="surrogateescape"))
+        return ERROR
+    return become_grep(arguments)
+
+
+def is_for_grep(arguments: list[str]) -> bool:
+    """Return whether these arguments, with the standard input there is, are those of the classic ``fgrep``."""
+    name = os.path.basename(sys.argv[0])
+    if name not in {"fgrep", "fgrep.exe"} or not arguments:
+        return False
+    words = arguments[1:] if arguments[0] in ALIASED else arguments
+    if not words or words[0] not in COMMANDS:
+        return True
+    if words[0] in PROTOCOLS or words[0].startswith("-"):
+        return False
+    return is_pipe_or_file(0) and is_filter(words)
+
+
+def is_filter(arguments: list[str]) -> bool:
+    """Return whether grep would read standard input: one word, the pattern, and for the rest flags that grep has."""
+    operands = split_operands(arguments)
+    return operands is not None and len([word for word in operands if word not in STANDARD_INPUT]) == 1
+
+
+def split_operands(arguments: list[str]) -> list[str] | None:
+    """Return what is no flag, or None where something is that grep does not have."""
+    operands: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            operands += rest
+        elif argument.startswith("--"):
+            name, given, _ = argument[2:].partition("=")
+            if name in GREP_LONG_WITH_VALUE:
+                if not given:
+                    next(rest, None)
+            elif name not in GREP_LONG:
+                return None
+        elif argument.startswith("-") and argument != "-":
+            flags = argument[1:].lstrip("".join(GREP_SHORT))
+            if flags and flags[0] not in GREP_SHORT_WITH_VALUE:
+                return None
+            if len(flags) == 1:
+                next(rest, None)
+        else:
+            operands.append(argument)
+    return operands
+
+
+def is_pipe_or_file(descriptor: int) -> bool:
+    """Return whether a descriptor brings text from somewhere: a terminal, ``/dev/null`` or a socket is neither."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:  # closed
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def command_meant(arguments: list[str]) -> str:
+    """Return the command that the first word nearly is, or nothing; a file among the words says that grep is meant."""
+    word = arguments[0]
+    if not word or word.startswith("-") or len(word) > LONGEST_TYPO or any(map(os.path.exists, arguments[1:])):
+        return ""
+    commands = sorted(COMMANDS - {"--help", "--version"})
+    close = __import__("difflib").get_close_matches(word.replace("_", "-"), commands, 1, 0.7)
+    return close[0] if close else ""
+
+
+def become_grep(arguments: list[str]) -> int:
+    """Become the ``grep -F`` on PATH, which finds the world as it would without us; return only if there is none."""
+    folder = os.path.dirname(sys.argv[0])
+    ours = {os.path.realpath(sys.argv[0]), os.path.realpath(os.path.join(folder, "flashgrep"))}
+    for place in os.get_exec_path():
+        grep = os.path.join(place, "grep")
+        if os.access(grep, os.X_OK) and not os.path.isdir(grep) and os.path.realpath(grep) not in ours:
+            restore_signals()
+            os.execve(grep, ["grep", "-F", *arguments], environment_as_given())  # noqa: S606 - no shell in between
+    os.write(2, b"fgrep: no grep on PATH to hand the arguments to; 'fgrep --help' lists flashgrep's commands\n")
+    return ERROR
+
+
+def restore_signals() -> None:
+    """Undo what the interpreter does as it starts: ``fgrep x file | head`` ends by SIGPIPE, not with a complaint."""
+    signals = __import__("_signal")  # the module signal makes enumerations of them, which takes 5 ms
+    signals.signal(signals.SIGPIPE, signals.SIG_DFL)
+    if hasattr(signals, "SIGXFSZ"):
+        signals.signal(signals.SIGXFSZ, signals.SIG_DFL)
+
+
+def environment_as_given() -> dict[str, str]:
+    """Return the environment without the LC_CTYPE that the interpreter sets in a C locale (PEP 538).
+
+    In UTF-8 grep takes a file with other bytes for a binary one, in C it does not.
+    """
+    environ = dict(os.environ)
+    if environ.get("LC_CTYPE", "") in {"C.UTF-8", "C.utf8", "UTF-8"}:
+        try:
+            with open("/proc/self/environ", "rb") as file:
+                given = file.read().split(b"\0")
+        except OSError:
+            return environ
+        del environ["LC_CTYPE"]
+        for variable in given:
+            name, _, value = variable.partition(b"=")
+            if name == b"LC_CTYPE":
+                environ["LC_CTYPE"] = os.fsdecode(value)
+    return environ
