@@ -38,6 +38,15 @@ class ErrorObject(TypedDict):
     data: dict[str, Any]
 
 
+MOST_MESSAGE = 4000
+"""Characters of a message on a wire: it may repeat what a caller sent, and that may be megabytes."""
+
+
+def clip(text: str, most: int) -> str:
+    """Return the text, cut at ``most`` characters with a sign of it."""
+    return text if len(text) <= most else text[:most] + "…"
+
+
 class FlashgrepError(Exception):
     """Whatever goes wrong in a way we can name."""
 
@@ -53,7 +62,11 @@ class FlashgrepError(Exception):
 
     def to_object(self) -> ErrorObject:
         """Return this failure as a JSON-RPC error object."""
-        return {"code": self.code, "message": self.message, "data": {"reason": self.reason, **self.data}}
+        return {
+            "code": self.code,
+            "message": clip(self.message, MOST_MESSAGE),
+            "data": {"reason": self.reason, **self.data},
+        }
 
 
 class Parse(FlashgrepError):

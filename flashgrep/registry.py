@@ -3,18 +3,25 @@
 This module imports neither a wire nor an index, and declaring a method changes nothing global.
 """
 
+import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from flashgrep.errors import InvalidParams, MethodNotFound
+from flashgrep.errors import InvalidParams, MethodNotFound, clip
 
 Safety = Literal["reads", "writes", "destructive"]
 Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "admin"]
 HostT = TypeVar("HostT")
+MOST_PROBLEMS = 10
+"""Problems of one call's parameters that are told; a caller mends the first and asks again."""
+MOST_NAME = 100
+MOST_SHOWN = 400
+"""Characters of a caller's own text that an error repeats: of a name, of a message."""
 Progress = Callable[[float, float | None, str], None]
 """Called with (done, total or None, message) while a long call runs."""
 
@@ -23,6 +30,27 @@ class Params(BaseModel):
     """Base of every method's parameters: an unknown field is an error, and names the field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    _accepted: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        """Refuse unknown fields by one error, however many there are: pydantic would describe each."""
+        if isinstance(given, dict):
+            unknown = len(given) - sum(name in given for name in cls._accepted)
+            if unknown:
+                raise _unknown_field(next(name for name in given if name not in cls._accepted), unknown, cls)
+        return given
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_given: Any) -> None:
+        """Note the names once: every call asks for them."""
+        cls._accepted = frozenset({*cls.model_fields, *cls.field_names()})
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """Return the names a caller may use, in the order of declaration."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
 
 
 @dataclass(slots=True)
@@ -108,13 +136,27 @@ class Handler:
             raise _invalid(self.name, error) from None
 
 
+def _unknown_field(first: Any, count: int, params: type[Params]) -> PydanticCustomError:
+    """Return the error for ``count`` fields that do not exist: the first, with the one that was probably meant."""
+    name, known = clip(str(first), MOST_NAME), params.field_names()
+    meant = difflib.get_close_matches(name, known, n=1)
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    advice = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(known) or 'none'}"
+    context = {"name": name, "more": more, "advice": advice}
+    return PydanticCustomError("unknown_field", "no such field{more}; {advice}", context)
+
+
 def _invalid(method: str, error: ValidationError) -> InvalidParams:
-    problems = [
-        {"field": ".".join(str(part) for part in item["loc"]), "problem": item["msg"]} for item in error.errors()
-    ]
+    found = error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]
+    problems = [{"field": _field_of(item), "problem": clip(item["msg"], MOST_SHOWN)} for item in found]
     first = problems[0]
     message = f"{method}: {first['field'] or 'parameters'}: {first['problem']}"
     return InvalidParams(message, field=first["field"], problems=problems)
+
+
+def _field_of(item: ErrorDetails) -> str:
+    where = [clip(str(part), MOST_NAME) for part in item["loc"]]
+    return ".".join([*where, item["ctx"]["name"]] if item["type"] == "unknown_field" else where)
 
 
 def handler(
@@ -173,4 +215,5 @@ class Registry:
         try:
             return self._by_name[name]
         except KeyError:
+            name = clip(name, MOST_NAME)
             raise MethodNotFound(f"method not found: {name}", method=name) from None

@@ -13,7 +13,7 @@ import flashgrep
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
     "errors launcher places memory damage",
-    "model",
+    "model params",
     "config registry pattern",
     "index ingest embed rpc",
     "search edit reach pump specs",

@@ -222,9 +222,11 @@ class _Json:
 
 
 def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) is Annotated:
+        return _without_none(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
         rest = [part for part in get_args(annotation) if part is not type(None)]
-        return rest[0] if len(rest) == 1 else Union[tuple(rest)]  # noqa: UP007 - built at run time
+        return _without_none(rest[0]) if len(rest) == 1 else Union[tuple(map(_without_none, rest))]  # noqa: UP007 - built at run time
     return annotation
 
 

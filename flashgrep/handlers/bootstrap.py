@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.edit.project import Project, Projects
 from flashgrep.edit.read import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
+from flashgrep.params import NameText, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 
 NAME = "bootstrap_skill"
@@ -52,14 +53,14 @@ POLICY_VERSION = "2.0"
 class BootstrapParams(Params):
     """How much of the skill to send, and from where."""
 
-    trigger: str | None = Field(
+    trigger: NameText | None = Field(
         None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; they all mean the same."
     )
     compact: bool = Field(False, description="Leave out the skill's text and overview.")
     force: bool = Field(False, description="Send the skill again although this connection has had it.")
     allow_repo_override: bool = Field(False, description="Take the skill from the project instead of the package.")
-    repo_override_path: str = Field(SKILL_PATH, min_length=1, description="Path of the project's own skill.")
-    project: str | None = Field(None, description="Project by name or root; default: the connection's own.")
+    repo_override_path: PathText = Field(SKILL_PATH, min_length=1, description="Path of the project's own skill.")
+    project: PathText | None = Field(None, description="Project by name or root; default: the connection's own.")
 
 
 class SkillInfo(TypedDict):

@@ -17,6 +17,7 @@ from flashgrep.edit.text import Encoding, LineEnding, count_lone, line_ending
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.handlers.writing import check_may_write, to_the_end
+from flashgrep.params import Count, FileText, NameText, PathBase64, PathText
 from flashgrep.registry import Call, Handler, handler
 
 ResultT = TypeVar("ResultT")
@@ -29,8 +30,8 @@ PARENTS = "Make missing folders on the way."
 class FsParams(ProjectParams):
     """What every method on one path takes."""
 
-    path: str = Field("", description=PATH)
-    path_bytes: str | None = Field(None, description=PATH_BYTES)
+    path: PathText = Field("", description=PATH)
+    path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
 
     def target(self) -> bytes:
         """Return the path meant."""
@@ -49,7 +50,7 @@ class FsCreateParams(FsParams):
 class FsWriteParams(FsParams):
     """Parameters of fs_write."""
 
-    content: str = Field(description="The whole new content, or with append what is added; line ends as given.")
+    content: FileText = Field(description="The whole new content, or with append what is added; line ends as given.")
     append: bool = Field(False, description="Add to the end.")
     parents: bool = Field(False, description=PARENTS)
     overwrite: bool = Field(True, description=OVERWRITE)
@@ -59,19 +60,19 @@ class FsWriteParams(FsParams):
 class FsListParams(FsParams):
     """Parameters of fs_list."""
 
-    path: str = Field(".", description=PATH)
+    path: PathText = Field(".", description=PATH)
     include_hidden: bool = Field(False, description="Names that begin with a dot, too.")
-    sort_by: str = Field("path", description="path, name, modified or size; equal ones by path.")
-    sort_order: str = Field("asc", description="asc or desc.")
-    offset: int = Field(0, ge=0, description="Entries to leave out at the start.")
-    limit: int | None = Field(None, ge=1, description="Most entries; 10,000 at most, and by default.")
+    sort_by: NameText = Field("path", description="path, name, modified or size; equal ones by path.")
+    sort_order: NameText = Field("asc", description="asc or desc.")
+    offset: Count = Field(0, description="Entries to leave out at the start.")
+    limit: Count | None = Field(None, ge=1, description="Most entries; 10,000 at most, and by default.")
 
 
 class FsPairParams(ProjectParams):
     """What every method on two paths takes."""
 
-    src: str = Field(description=PATH)
-    dst: str = Field(description=PATH)
+    src: PathText = Field(description=PATH)
+    dst: PathText = Field(description=PATH)
     overwrite: bool = Field(False, description=OVERWRITE)
     dry_run: bool = Field(False, description=DRY_RUN)
 

@@ -16,6 +16,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.handlers.covering import Coverage
 from flashgrep.ingest.finder import Found, GlobOptions, GlobPage, Key, Window, find, folder_of
 from flashgrep.model import show_path
+from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import Call, Params, handler
 from flashgrep.workspace import Workspace
 
@@ -27,23 +28,22 @@ CHARS_PER_TOKEN = 4
 class GlobParams(Params):
     """Which files to find and how to order them."""
 
-    pattern: str = Field(
+    pattern: GlobText = Field(
         "**/*",
         min_length=1,
         description="Wildcards on the whole path from `path` on: `*` and `?` cross `/`, `**/` is any folders or none, "
         "`[abc]`, `[!a]`, `{a,b}`. Used only if `include` is empty.",
     )
-    path: str | None = Field(None, description="Folder to look in, within the project; its root by default.")
-    include: list[str] = Field(default=[], max_length=1000, description="Patterns of which one has to match.")
-    exclude: list[str] = Field(
+    path: PathText | None = Field(None, description="Folder to look in, within the project; its root by default.")
+    include: Globs = Field(default=[], description="Patterns of which one has to match.")
+    exclude: Globs = Field(
         default=[],
-        max_length=1000,
         description="Patterns of which none may match; a folder that matches is not entered.",
     )
-    extensions: list[str] = Field(
+    extensions: list[NameText] = Field(
         default=[], max_length=1000, description="Only files that end so, as rs or .rs, in either case."
     )
-    max_depth: int | None = Field(None, ge=0, description="Folders to go down; 0: only the files directly in `path`.")
+    max_depth: Count | None = Field(None, description="Folders to go down; 0: only the files directly in `path`.")
     recursive: bool = Field(default=True, description="False: as max_depth 0.")
     include_hidden: bool = Field(
         default=False, description="Also files with a part of the path that begins with a dot."
@@ -57,16 +57,16 @@ class GlobParams(Params):
     sort_order: Literal["asc", "desc"] = Field(
         "asc", description="Ascending or descending; equal ones by path, ascending."
     )
-    offset: int = Field(0, ge=0, description="Files to pass over.")
-    limit: int | None = Field(None, ge=1, description=f"Most files to send back; never more than {MOST}.")
-    cursor: str | None = Field(None, description="`next` of the answer before: go on behind its last file.")
+    offset: Count = Field(0, description="Files to pass over.")
+    limit: Count | None = Field(None, ge=1, description=f"Most files to send back; never more than {MOST}.")
+    cursor: CursorText | None = Field(None, description="`next` of the answer before: go on behind its last file.")
     max_tokens: int | None = Field(
         None,
         ge=50,
         le=1_000_000,
         description="Size of the answer, in tokens; bounded by default when there is no limit.",
     )
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class GlobFile(TypedDict):

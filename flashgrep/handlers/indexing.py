@@ -16,6 +16,7 @@ from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unava
 from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import TEST, tier_of
 from flashgrep.model import show_path
+from flashgrep.params import PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.workspace import Workspace
 
@@ -32,7 +33,7 @@ STAGES: Final = ("words", "symbols", "chunks", "vectors")
 class IndexCodebaseParams(Params):
     """What to index, and how."""
 
-    path: str = Field(min_length=1, description=PATH)
+    path: PathText = Field(min_length=1, description=PATH)
     provider: EmbeddingProvider | None = Field(
         None,
         description="Who makes the vectors of this project until the daemon ends; by default who the settings say.",

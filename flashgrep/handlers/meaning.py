@@ -19,6 +19,7 @@ from flashgrep.handlers.pieces import (
 )
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
+from flashgrep.params import GlobText, Languages, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, Piece
 from flashgrep.workspace import Workspace
@@ -38,12 +39,14 @@ class SearchCodeParams(Params):
         le=1,
         description="Share of meaning against words, 0 to 1; by default 0.7 for questions in words, 0.3 for names.",
     )
-    file_filter: str | None = Field(None, min_length=1, description="Only files that match this glob, as src/auth/**.")
-    language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
+    file_filter: GlobText | None = Field(
+        None, min_length=1, description="Only files that match this glob, as src/auth/**."
+    )
+    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
     threshold: float = Field(0.0, ge=0, le=1, description="Least score of a result.")
     max_tokens: int | None = Field(None, ge=50, le=1_000_000, description="Size of the answer, in tokens.")
     fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class CodeFound(TypedDict):
@@ -142,7 +145,7 @@ class SemanticSearchParams(Params):
         le=1,
         description="Minimum similarity score; 0.7: what one in a hundred unrelated pieces of code reaches.",
     )
-    repository: str | None = Field(None, min_length=1, description="Filter results to a specific repository name.")
+    repository: PathText | None = Field(None, min_length=1, description="Filter results to a specific repository name.")
 
 
 class RepositoryCode(CodeFound):

@@ -12,6 +12,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
+from flashgrep.params import CursorText, Globs, Languages, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.near import near_paths
@@ -21,17 +22,17 @@ from flashgrep.workspace import Workspace
 class ListFilesParams(Params):
     """Which files to list."""
 
-    filter: str | None = Field(
+    filter: PathText | None = Field(
         None, min_length=1, description="Part of the path; where none has it, the nearest paths."
     )
-    include: list[str] = Field(default=[], description="Only files that match one of these globs.")
-    exclude: list[str] = Field(default=[], description="No files that match one of these globs.")
-    language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
+    include: Globs = Field(default=[], description="Only files that match one of these globs.")
+    exclude: Globs = Field(default=[], description="No files that match one of these globs.")
+    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
     limit: int = Field(200, ge=1, le=10_000, description="Most files to send back.")
-    cursor: str | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    cursor: CursorText | None = Field(None, description="`next` of the answer before, to go on behind it.")
     max_tokens: int | None = Field(None, ge=50, le=1_000_000, description="Size of the answer, in tokens.")
     fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class ListedFile(TypedDict):
@@ -103,7 +104,7 @@ def _listed(workspace: Workspace, params: ListFilesParams) -> tuple[list[bytes],
 class StatsParams(Params):
     """Which project."""
 
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class StatsResult(TypedDict):

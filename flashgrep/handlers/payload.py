@@ -2,13 +2,19 @@
 
 import re
 from collections.abc import Callable
+from typing import Annotated, TypeAlias
 
 from pydantic import ConfigDict, Field
 
 from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.wildcard import Dialect, matcher, translate
+from flashgrep.params import GlobText, LineNumber
 from flashgrep.registry import Params
 from flashgrep.search.exported import is_exported
 from flashgrep.search.meaning import Piece
+
+Wanted: TypeAlias = GlobText | Annotated[list[GlobText], Field(max_length=100)]
+_NAMES = Dialect(free_star=True, characters=True)
 
 
 class Payload(Params):
@@ -16,14 +22,14 @@ class Payload(Params):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    language: str | list[str] | None = Field(None, description="Languages, as typescript.")
-    repository: str | list[str] | None = Field(None, description="Collections, by name.")
-    filePath: str | list[str] | None = Field(None, description="Paths or globs below the project's root, as /src/*.")  # noqa: N815 - as its contract has it
-    kind: str | list[str] | None = Field(None, description="Kinds, as function, class or section.")
-    name: str | list[str] | None = Field(None, description="Names of symbols, or globs of them, as get_*.")
+    language: Wanted | None = Field(None, description="Languages, as typescript.")
+    repository: Wanted | None = Field(None, description="Collections, by name.")
+    filePath: Wanted | None = Field(None, description="Paths or globs below the project's root, as /src/*.")  # noqa: N815 - as its contract has it
+    kind: Wanted | None = Field(None, description="Kinds, as function, class or section.")
+    name: Wanted | None = Field(None, description="Names of symbols, or globs of them, as get_*.")
     exported: bool | None = Field(None, description="Whether other files can use it.")
-    startLine: int | None = Field(None, ge=1, description="Only code that reaches this line or lies below it.")  # noqa: N815 - as above
-    endLine: int | None = Field(None, ge=1, description="Only code that begins at this line or above it.")  # noqa: N815 - as above
+    startLine: LineNumber | None = Field(None, description="Only code that reaches this line or lies below it.")  # noqa: N815 - as above
+    endLine: LineNumber | None = Field(None, description="Only code that begins at this line or above it.")  # noqa: N815 - as above
 
     def repositories(self) -> list[str]:
         """Return the repositories that are let in; none: all."""
@@ -54,7 +60,7 @@ def payload_filter(payload: Payload | None) -> Callable[[Piece], bool] | None:
     if payload is None:
         return None
     kinds = set(_listed(payload.kind))
-    names = [re.compile(_as_regex(name)) for name in _listed(payload.name)]
+    is_named = matcher([_as_regex(name) for name in _listed(payload.name)]) if payload.name else None
     first, last = payload.startLine or 1, payload.endLine
 
     def wanted(piece: Piece) -> bool:
@@ -62,7 +68,7 @@ def payload_filter(payload: Payload | None) -> Callable[[Piece], bool] | None:
         called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
         return (
             (not kinds or chunk.kind in kinds)
-            and (not names or any(name.fullmatch(one) for name in names for one in called))
+            and (is_named is None or any(is_named(one.encode()) for one in called))
             and (payload.exported is None or is_exported(piece) == payload.exported)
             and chunk.end_line >= first
             and (last is None or chunk.start_line <= last)
@@ -71,5 +77,7 @@ def payload_filter(payload: Payload | None) -> Callable[[Piece], bool] | None:
     return wanted
 
 
-def _as_regex(glob: str) -> str:
-    return re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".")
+def _as_regex(glob: str) -> bytes:
+    """Return RE2's form of a glob in which only ``*`` and ``?`` mean more than themselves."""
+    escaped = glob.replace("\\", r"\\").replace("[", r"\[")
+    return translate(re.sub(r"\*+", "*", escaped).encode(), _NAMES)

@@ -15,6 +15,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
+from flashgrep.params import ByteCount, CursorText, Globs, Languages, PathText, PatternText
 from flashgrep.pattern import Pattern
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer, Position, Question
@@ -30,8 +31,10 @@ SUGGESTIONS = 3
 class QueryParams(Params):
     """What to look for, where, and how much of it to send back."""
 
-    text: str = Field(min_length=1, description="Words, a literal string or a regular expression, by `mode`.")
-    any_of: list[str] = Field(default=[], max_length=100, description="More texts; a line with any of them matches.")
+    text: PatternText = Field(min_length=1, description="Words, a literal string or a regular expression, by `mode`.")
+    any_of: list[PatternText] = Field(
+        default=[], max_length=100, description="More texts; a line with any of them matches."
+    )
     mode: Literal["smart", "literal", "regex"] = Field(
         "smart",
         description="literal: the text itself. regex: ripgrep's syntax. smart: the text itself, best hits first; where "
@@ -48,9 +51,9 @@ class QueryParams(Params):
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
     )
-    include: list[str] = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
-    exclude: list[str] = Field(default=[], description="No files that match one of these globs.")
-    language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
+    include: Globs = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
+    exclude: Globs = Field(default=[], description="No files that match one of these globs.")
+    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
     output: Literal["lines", "files", "count"] = Field(
         "lines", description="lines: each matching line. files: names only. count: matching lines of each file."
     )
@@ -61,17 +64,19 @@ class QueryParams(Params):
     before: int | None = Field(None, ge=0, le=MOST_CONTEXT, description="Lines of context before, over `context`.")
     after: int | None = Field(None, ge=0, le=MOST_CONTEXT, description="Lines of context after, over `context`.")
     limit: int | None = Field(None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise).")
-    cursor: str | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    cursor: CursorText | None = Field(None, description="`next` of the answer before, to go on behind it.")
     max_tokens: int | None = Field(
         None, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
     )
-    max_bytes: int | None = Field(None, ge=200, description="Size of the answer, in bytes.")
+    max_bytes: ByteCount | None = Field(None, ge=200, description="Size of the answer, in bytes.")
     deadline_ms: int = Field(30_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
-    max_file_size: int | None = Field(None, ge=1, description="Largest file searched, in bytes, over the setting.")
+    max_file_size: ByteCount | None = Field(
+        None, ge=1, description="Largest file searched, in bytes, over the setting."
+    )
     fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
     use_index: bool = Field(default=True, description="False: read every file, the slow truth.")
     explain: bool = Field(default=False, description="Say how the question was understood and planned.")
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class Explained(TypedDict):

@@ -1,7 +1,6 @@
 """Reading lines of files: get_slice and read_code."""
 
 import base64
-import binascii
 from functools import partial
 from typing import Literal
 
@@ -11,6 +10,7 @@ from pydantic import Field
 from flashgrep.edit.project import Project, Projects
 from flashgrep.edit.read import Ask, SliceResult, read_slice
 from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.params import ByteCount, Count, LineNumber, NameText, PathBase64, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 
 PATH = "Path relative to the project's root; an absolute path inside it is accepted."
@@ -20,20 +20,20 @@ PATH_BYTES = "The path's bytes in base64, for a name that is not UTF-8; instead 
 class ProjectParams(Params):
     """What every method on files takes."""
 
-    project: str | None = Field(None, description="Project by name or root; default: the connection's own.")
+    project: PathText | None = Field(None, description="Project by name or root; default: the connection's own.")
 
 
 class RangeParams(ProjectParams):
     """What both reading methods take."""
 
-    file_path_bytes: str | None = Field(None, description=PATH_BYTES)
-    continuation_start_line: int | None = Field(
-        None, ge=1, description="Line to go on at, from the last answer's cursor; replaces start_line."
+    file_path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
+    continuation_start_line: LineNumber | None = Field(
+        None, description="Line to go on at, from the last answer's cursor; replaces start_line."
     )
-    continuation_start_byte: int | None = Field(
-        None, ge=0, description="Byte to go on at inside that line, from the last answer's cursor."
+    continuation_start_byte: ByteCount | None = Field(
+        None, description="Byte to go on at inside that line, from the last answer's cursor."
     )
-    chunk_index: int = Field(0, ge=0, description="Counted by the caller and echoed.")
+    chunk_index: Count = Field(0, description="Counted by the caller and echoed.")
     include_hash: bool | None = Field(
         None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
     )
@@ -42,25 +42,25 @@ class RangeParams(ProjectParams):
 class GetSliceParams(RangeParams):
     """Parameters of get_slice."""
 
-    file_path: str = Field("", description=PATH)
-    start_line: int = Field(description="First line, from 1.", ge=1)
-    end_line: int = Field(description="Last line, included; past the end means the end.", ge=1)
+    file_path: PathText = Field("", description=PATH)
+    start_line: LineNumber = Field(description="First line, from 1.")
+    end_line: LineNumber = Field(description="Last line, included; past the end means the end.")
 
 
 class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
 
-    file_path: str | None = Field(None, description=PATH + " Either this or symbol_name.")
-    symbol_name: str | None = Field(None, min_length=1, description="Symbol whose definition to read.")
-    start_line: int = Field(1, ge=1, description="First line, from 1.")
-    end_line: int | None = Field(None, ge=1, description="Last line, included; default: the end of the file.")
-    tail: int | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")
-    symbol_context_lines: int = Field(20, ge=0, description="Lines shown on either side of the symbol.")
-    max_tokens: int | None = Field(
+    file_path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
+    symbol_name: NameText | None = Field(None, min_length=1, description="Symbol whose definition to read.")
+    start_line: LineNumber = Field(1, description="First line, from 1.")
+    end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
+    tail: Count | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")
+    symbol_context_lines: Count = Field(20, description="Lines shown on either side of the symbol.")
+    max_tokens: Count | None = Field(
         None, ge=1, description="Most tokens (characters / 4); 8,000 when no max_bytes is given either."
     )
-    max_bytes: int | None = Field(None, ge=1, description="Most bytes; 196608 at most, and by default.")
-    max_lines: int | None = Field(None, ge=1, description="Most lines.")
+    max_bytes: ByteCount | None = Field(None, ge=1, description="Most bytes; 196608 at most, and by default.")
+    max_lines: Count | None = Field(None, ge=1, description="Most lines.")
     metadata_level: Literal["minimal", "standard"] = Field(
         "standard", description="standard adds mode, total_lines_available and symbol_name."
     )
@@ -72,7 +72,7 @@ def path_of(text: str | None, in_base64: str | None = None) -> bytes:
         return (text or "").encode("utf-8", "surrogateescape")
     try:
         return base64.b64decode(in_base64, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one, and so is what a text beyond ASCII gets
         raise InvalidParams("file_path_bytes: not base64", field="file_path_bytes") from None
 
 

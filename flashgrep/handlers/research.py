@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.model import show_path
+from flashgrep.params import PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.research import Research
@@ -31,7 +32,7 @@ class CodeResearchParams(Params):
     max_tokens: int = Field(8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
     deadline_ms: int = Field(20_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
     fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class NodeShown(TypedDict):

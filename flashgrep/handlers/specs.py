@@ -17,6 +17,7 @@ from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.handlers.reading import ProjectParams
 from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, Skipped, show_path
+from flashgrep.params import NameText
 from flashgrep.registry import Call, Handler, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.meaning_index import embedder_of
@@ -45,14 +46,14 @@ SPEC_ID = "Id of a specification, as list_specs tells it; the path of its file w
 class SpecParams(ProjectParams):
     """Which specification."""
 
-    spec_id: str = Field(min_length=1, description=SPEC_ID)
+    spec_id: NameText = Field(min_length=1, description=SPEC_ID)
 
 
 class ScenarioParams(SpecParams):
     """Which scenario."""
 
-    requirement: str = Field(min_length=1, description="Name of a requirement.")
-    scenario: str | None = Field(None, min_length=1, description="Name of a scenario of it; by default its first.")
+    requirement: NameText = Field(min_length=1, description="Name of a requirement.")
+    scenario: NameText | None = Field(None, min_length=1, description="Name of a scenario of it; by default its first.")
 
 
 class SearchSpecsParams(ProjectParams):
@@ -66,7 +67,7 @@ class SearchSpecsParams(ProjectParams):
 class ValidateSpecsParams(ProjectParams):
     """Which specifications."""
 
-    spec_id: str | None = Field(None, min_length=1, description=SPEC_ID + " Default: all.")
+    spec_id: NameText | None = Field(None, min_length=1, description=SPEC_ID + " Default: all.")
 
 
 class FilePlace(TypedDict):

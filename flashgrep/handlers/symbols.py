@@ -15,6 +15,7 @@ from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import show_path
+from flashgrep.params import CursorText, Globs, Languages, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
@@ -44,17 +45,17 @@ class GetSymbolParams(Params):
         "occurrences of the defined names most like it.",
     )
     case: Literal["sensitive", "insensitive"] = Field("sensitive", description="How letters are compared.")
-    kind: list[SymbolKind] = Field(default=[], description="Only definitions of these kinds.")
-    role: list[Role] = Field(default=[], description="Only occurrences of these roles.")
-    include: list[str] = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
-    exclude: list[str] = Field(default=[], description="No files that match one of these globs.")
-    language: list[str] = Field(default=[], description="Only files of these languages, as py or rust.")
+    kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
+    role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
+    include: Globs = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
+    exclude: Globs = Field(default=[], description="No files that match one of these globs.")
+    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
     limit: int = Field(50, ge=1, le=10_000, description="Most occurrences to send back.")
-    cursor: str | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    cursor: CursorText | None = Field(None, description="`next` of the answer before, to go on behind it.")
     max_tokens: int = Field(8_000, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
     deadline_ms: int = Field(10_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
     fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class SymbolHit(TypedDict):
@@ -196,11 +197,13 @@ def _position(params: GetSymbolParams) -> int:
 class OutlineParams(Params):
     """Which file or folder, and how much of it."""
 
-    path: str = Field("", description="File or folder, relative to the project; empty: a map of the whole project.")
+    path: PathText = Field(
+        "", description="File or folder, relative to the project; empty: a map of the whole project."
+    )
     everything: bool = Field(default=False, description="Fields, variables and enumerators too.")
     max_tokens: int = Field(2_000, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
     fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
-    project: str | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
 class OutlineFile(TypedDict):

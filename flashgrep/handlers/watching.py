@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.handlers.indexing import PATH, folder_named, root_around
 from flashgrep.model import show_path
+from flashgrep.params import PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.workspace import Workspace
 
@@ -16,7 +17,7 @@ from flashgrep.workspace import Workspace
 class WatchCodebaseParams(Params):
     """Which folder, and what to do."""
 
-    path: str = Field(min_length=1, description=PATH)
+    path: PathText = Field(min_length=1, description=PATH)
     action: Literal["start", "stop", "status"] = Field(
         description="start: follow changes as they happen, as every project does once it is open. stop: follow none; "
         "each question then looks at the whole tree, and is as right as before. status: change nothing."

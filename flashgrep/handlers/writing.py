@@ -17,17 +17,22 @@ from flashgrep.edit.staged import Chunk, stage
 from flashgrep.edit.write import Order, WriteResult, write_file
 from flashgrep.errors import Forbidden, InvalidParams
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
+from flashgrep.params import Count, FileText, LineNumber, NameText, PathBase64, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 
 ResultT = TypeVar("ResultT")
+MOST_OPERATIONS = 1000
+"""The engine's own bound is a setting of it and lower, and its error names it."""
 
 
 class PreconditionParams(Params):
     """What the caller believes of the file; all of it must hold."""
 
-    expected_file_hash: str | None = Field(None, description="SHA-256 of the file's bytes, as file_hash of a read.")
-    expected_start_line_text: str | None = Field(None, description="Text of start_line, without its line end.")
-    expected_end_line_text: str | None = Field(None, description="Text of end_line, without its line end.")
+    expected_file_hash: NameText | None = Field(
+        None, description="SHA-256 of the file's bytes, as file_hash of a read."
+    )
+    expected_start_line_text: FileText | None = Field(None, description="Text of start_line, without its line end.")
+    expected_end_line_text: FileText | None = Field(None, description="Text of end_line, without its line end.")
     expected_absent: bool | None = Field(None, description="true: the file must not exist, and is made.")
 
     def belief(self) -> Precondition:
@@ -43,17 +48,19 @@ class PreconditionParams(Params):
 class EditParams(Params):
     """One change of one file: lines by number, or a text by itself."""
 
-    file_path: str = Field("", description=PATH)
-    file_path_bytes: str | None = Field(None, description=PATH_BYTES)
-    start_line: int | None = Field(None, ge=1, description="First line to replace, from 1.")
-    end_line: int | None = Field(
-        None, ge=0, description="Last line to replace, included; start_line - 1 inserts before start_line."
+    file_path: PathText = Field("", description=PATH)
+    file_path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
+    start_line: LineNumber | None = Field(None, description="First line to replace, from 1.")
+    end_line: Count | None = Field(
+        None, description="Last line to replace, included; start_line - 1 inserts before start_line."
     )
-    replacement: str | None = Field(
+    replacement: FileText | None = Field(
         None, description="New lines; empty deletes. They get the file's line ends and encoding."
     )
-    old_text: str | None = Field(None, min_length=1, description="Instead of lines: text that occurs exactly once.")
-    new_text: str | None = Field(None, description="What old_text becomes.")
+    old_text: FileText | None = Field(
+        None, min_length=1, description="Instead of lines: text that occurs exactly once."
+    )
+    new_text: FileText | None = Field(None, description="What old_text becomes.")
     replace_all: bool = Field(False, description="Replace old_text wherever it occurs.")
     precondition: PreconditionParams = Field(
         default_factory=PreconditionParams, description="What the caller believes of the file."
@@ -92,8 +99,8 @@ class EditParams(Params):
 class WriteCodeParams(EditParams, ProjectParams):
     """Parameters of write_code."""
 
-    continuation_id: str | None = Field(None, description="Name of a write sent in chunks; made up when left out.")
-    chunk_index: int | None = Field(None, ge=0, description="Which chunk of replacement this is, from 0.")
+    continuation_id: NameText | None = Field(None, description="Name of a write sent in chunks; made up when left out.")
+    chunk_index: Count | None = Field(None, description="Which chunk of replacement this is, from 0.")
     is_final_chunk: bool | None = Field(None, description="true with the last chunk, which carries the write out.")
     dry_run: bool = Field(False, description="Change nothing, and return what would change as a unified diff.")
 
@@ -131,14 +138,16 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
 class OperationParams(EditParams):
     """One operation of a batch."""
 
-    id: str = Field(min_length=1, description="The caller's name for this operation, unique in the batch.")
+    id: NameText = Field(min_length=1, description="The caller's name for this operation, unique in the batch.")
 
 
 class BatchWriteCodeParams(ProjectParams):
     """Parameters of batch_write_code."""
 
     operations: list[OperationParams] = Field(
-        min_length=1, description="The edits; several may be in one file, all in its original line numbers."
+        min_length=1,
+        max_length=MOST_OPERATIONS,
+        description="The edits; several may be in one file, all in its original line numbers.",
     )
     mode: Literal["atomic", "best_effort"] = Field(
         "atomic", description="atomic: all or none; best_effort: whatever is valid, the rest is reported."

@@ -6,12 +6,14 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote, unquote_to_bytes
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import InvalidParams, clip
 from flashgrep.registry import Session
 
 SCHEME = "flashgrep://"
 FILE_TEMPLATE = SCHEME + "{project}/file/{+path}"
 MARKDOWN, JSON, TEXT = "text/markdown", "application/json", "text/plain"
+MOST_URI = 16 * 1024
+"""Characters: a path of 4 KiB with each byte escaped, and its project."""
 Kind = Literal["skill", "stats", "file"]
 
 
@@ -51,7 +53,7 @@ def address_of(uri: Any) -> Address:
         InvalidParams: it is none of ours.
 
     """
-    if isinstance(uri, str) and uri.startswith(SCHEME):
+    if isinstance(uri, str) and len(uri) <= MOST_URI and uri.startswith(SCHEME):
         project, _, rest = uri.removeprefix(SCHEME).partition("/")
         kind, _, path = rest.partition("/")
         if project and kind == "file" and path:
@@ -63,6 +65,7 @@ def address_of(uri: Any) -> Address:
 
 def missing(uri: Any) -> InvalidParams:
     """Return the error for an address that leads nowhere."""
+    uri = clip(str(uri), MOST_URI)
     return InvalidParams(f"resource not found: {uri}", reason="resource_not_found", uri=uri)
 
 

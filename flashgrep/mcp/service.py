@@ -9,12 +9,12 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, MissingCapability, NotFound
+from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, MissingCapability, NotFound, clip
 from flashgrep.handlers.bootstrap import packaged_skill
 from flashgrep.mcp import resources, words
 from flashgrep.mcp.schema import input_schema, output_schema
 from flashgrep.mcp.toolsets import shown
-from flashgrep.registry import Handler, Progress, Session, Toolset
+from flashgrep.registry import MOST_NAME, Handler, Progress, Session, Toolset
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.dispatch import Dispatcher
 
@@ -70,6 +70,7 @@ class Service:
 
         """
         if not isinstance(name, str) or name not in self.dispatcher.registry:
+            name = clip(str(name), MOST_NAME)
             raise InvalidParams(f"unknown tool: {name}", reason="unknown_tool", tool=name)
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):

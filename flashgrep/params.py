@@ -1,0 +1,34 @@
+"""Types of methods' parameters: every text, list and number a caller may send has a maximum here.
+
+What a call may cost is decided before it runs, so a bound is generous to any real use and stands far below what would
+hold the daemon up.
+"""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
+
+MOST_PATTERN = 64 * 1024
+"""Characters over all texts of a pattern."""
+MOST_GLOBS = 1000
+MOST_LANGUAGES = 200
+"""We know fewer."""
+
+PathText: TypeAlias = Annotated[str, Field(max_length=32 * 1024)]
+"""A path, or a project by name or root. A path has at most 4 KiB on Linux; the system says so where one is too long."""
+PathBase64: TypeAlias = Annotated[str, Field(max_length=44 * 1024)]
+"""A path's bytes in base64."""
+GlobText: TypeAlias = Annotated[str, Field(max_length=4096)]
+Globs: TypeAlias = Annotated[list[GlobText], Field(max_length=MOST_GLOBS)]
+Languages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_LANGUAGES)]
+PatternText: TypeAlias = Annotated[str, Field(max_length=MOST_PATTERN)]
+NameText: TypeAlias = Annotated[str, Field(max_length=1000)]
+"""A name the caller or a repository gave: of a symbol, a specification, an operation, a folder's collection."""
+CursorText: TypeAlias = Annotated[str, Field(max_length=16 * 1024)]
+"""A cursor holds a path, escaped and in base64."""
+FileText: TypeAlias = Annotated[str, Field(max_length=64 * 1024 * 1024)]
+"""Text of a file: as long as the largest `write.max_bytes`; the setting and the length of a line bound it further."""
+LineNumber: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
+ByteCount: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1)]
+"""Bytes; up to where a JSON number is exact in every client."""
