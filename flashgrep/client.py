@@ -9,11 +9,11 @@ import os
 import signal
 import sys
 from importlib import import_module
+from socket import socket
 
 from flashgrep.launcher import HOT
 from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.places import Places, state_folder
-from flashgrep.pump import pump
 from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, reply
 
 WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
@@ -27,6 +27,8 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.shim"
+RELAY_MODULE = "flashgrep.relay"
+"""Imports more than a hot command can pay for."""
 
 
 def run() -> int:
@@ -158,6 +160,10 @@ def _rpc(arguments: list[str]) -> int:
     if len(arguments) > 1:
         raise ValueError("usage: fgrep rpc [PATH]")
     folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
-    with connect_folder(Places(state_folder(os.environ)), os.environ, folder, adopt=bool(arguments)) as connection:
-        pump(connection)
+    places = Places(state_folder(os.environ))
+
+    def connect_bound() -> socket:
+        return connect_folder(places, os.environ, folder, adopt=bool(arguments))
+
+    import_module(RELAY_MODULE).Relay(connect_bound).run(connect_bound())
     return 0

@@ -12,11 +12,11 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher places memory damage",
+    "errors launcher places memory damage inflight",
     "model params",
     "config registry pattern",
     "index ingest embed rpc",
-    "search edit reach pump specs",
+    "search edit reach relay specs",
     "workspace",
     "catalogue",
     "handlers",
@@ -26,7 +26,7 @@ LADDER = [
     "__init__ __main__",
 ]
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
-LIGHT = ["launcher", "places", "pump", "reach", "client", "rpc.longpath", "daemon.detach", "mcp.shim"]
+LIGHT = ["launcher", "places", "inflight", "relay", "reach", "client", "rpc.longpath", "daemon.detach", "mcp.shim"]
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from socket import socket
 
 from flashgrep.places import Places, state_folder
-from flashgrep.pump import pump
 from flashgrep.reach import as_latin1, ask, connect
+from flashgrep.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]
 
@@ -35,21 +35,25 @@ HOST_FOLDERS = ("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "WORKSPACE_FOLDE
 """Variables in which hosts name the folder they have open; the second may list several, separated by commas."""
 LINGER_SECONDS = 0.8
 """Answers still on their way when the host ends its input get this long; a host waits for about a second."""
-ERROR = 2
 
 
 def main(arguments: list[str]) -> int:
-    """Serve a host until it or the daemon ends."""
+    """Serve a host until it ends, whatever becomes of the daemon."""
     if "--help" in arguments or "-h" in arguments:
         os.write(1, USAGE.encode())
         return 0
-    asked = choice(arguments, os.environ, os.getcwd())
-    with connect(Places(state_folder(os.environ)), os.environ) as connection:
-        problem = _bind(connection, asked)
-        if problem:
-            os.write(2, f"fgrep mcp: {problem}\n".encode(errors="replace"))
-            return ERROR
-        pump(connection, watched=_parent(), linger=LINGER_SECONDS)
+    places, asked = Places(state_folder(os.environ)), choice(arguments, os.environ, os.getcwd())
+
+    def connect_bound() -> socket:
+        connection = connect(places, os.environ)
+        try:
+            _bind(connection, asked)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    Relay(connect_bound, watched=_parent(), linger=LINGER_SECONDS).run(connect_bound())
     return 0
 
 
@@ -101,18 +105,21 @@ def _value(option: str, text: str, folder: str) -> object:
     return [text] if option == "--collection" else [one for one in text.split(",") if one]
 
 
-def _bind(connection: socket, asked: dict[str, object]) -> str:
-    """Bind the connection and return what is wrong, if anything."""
-    answer = ask(connection, "$/bind", asked)
-    error = answer.get("error")
-    if error is None:
-        return ""
-    if str(error["code"]) == "-32601":
-        return (
-            "the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport), "
+def _bind(connection: socket, asked: dict[str, object]) -> None:
+    """Bind the connection.
+
+    Raises:
+        ValueError: the daemon refuses.
+
+    """
+    error = ask(connection, "$/bind", asked).get("error")
+    if error is not None and str(error["code"]) == "-32601":
+        raise ValueError(
+            "mcp: the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport), "
             "or an older daemon runs (fgrep daemon restart)"
         )
-    return str(error["message"])
+    if error is not None:
+        raise ValueError(f"mcp: {error['message']}")
 
 
 def _parent() -> int | None:

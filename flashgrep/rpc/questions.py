@@ -1,6 +1,7 @@
 """What we ask a client: requests of ours, and its replies to them."""
 
 import itertools
+import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,8 @@ class Questions:
         self._seconds = seconds
         self._open: dict[JsonId, _Open] = {}
         self._numbers = itertools.count(1)
+        # A host that outlives its daemon may reply to a question of the last one; no two have the same id.
+        self._name = f"flashgrep-{secrets.token_hex(4)}"
 
     async def ask(self, method: str, params: Any) -> Any:
         """Ask the client something and return its result.
@@ -36,7 +39,7 @@ class Questions:
             DeadlineExceeded: it did not answer within the limit of a call.
 
         """
-        request_id = f"flashgrep-{next(self._numbers)}"
+        request_id = f"{self._name}-{next(self._numbers)}"
         question = self._open[request_id] = _Open()
         try:
             await self._outbox.put(request_line(request_id, method, params))

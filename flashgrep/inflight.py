@@ -1,0 +1,162 @@
+"""Which requests of a JSON-RPC connection have no answer yet, for whoever carries its lines. Standard library only."""
+
+import json
+
+MODERN_KEY = "io.modelcontextprotocol/protocolVersion"
+"""Stands in the ``_meta`` of requests of the stateless revisions, whose results name their kind."""
+SHORTEST_LIMIT = 4096
+"""No daemon refuses a shorter line for its length (the least value of the setting max_line_bytes)."""
+OWN_REQUEST = b'{"jsonrpc":"2.0","method":'
+ID_BEHIND = b',"id":'
+MOST_ID = 4096
+"""Bytes from the end of an answer in which its id is looked for before the whole answer is parsed."""
+NULL = "null"
+
+
+class Line:
+    """A line of the host: its bytes with the line end, and what in it wants an answer."""
+
+    __slots__ = ("asked", "data", "is_batch", "sendings")
+
+    def __init__(self, data: bytes, message: object) -> None:
+        self.data = data
+        self.is_batch = isinstance(message, list)
+        self.asked: dict[str, dict[str, object]] = {}
+        """The requests without an answer by the key of their id: ``id``, ``method`` and ``modern``."""
+        self.sendings = 0
+        for item in items_of(message):
+            key = id_key(item)
+            if key != NULL and not is_reply(item):
+                self.asked[key] = {"id": item["id"], "method": item.get("method"), "modern": _is_modern(item)}
+
+    @property
+    def methods(self) -> set[object]:
+        """The methods that want an answer."""
+        return {item["method"] for item in self.asked.values()}
+
+
+class InFlight:
+    """The lines with unanswered requests, oldest first."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, Line] = {}
+        self._by_key: dict[str, list[Line]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def lines(self) -> list[Line]:
+        """Return the lines."""
+        return list(self._lines.values())
+
+    def add(self, line: Line) -> None:
+        """Note a line, if it wants an answer."""
+        for key in line.asked:
+            self._lines[id(line)] = line
+            self._by_key.setdefault(key, []).append(line)
+
+    def forget(self, line: Line) -> None:
+        """Take out a line whose answers no longer matter."""
+        for key in list(line.asked):
+            self._take_out(key, line)
+
+    def settle(self, key: str) -> None:
+        """Note that the request of this id is answered, or was taken back and goes unanswered.
+
+        The id null answers a line that was refused as a whole: a batch of too many, or a line that is too long.
+        """
+        if key != NULL:
+            for line in self._by_key.get(key, [])[:1]:
+                self._take_out(key, line)
+            return
+        refused = [line for line in self.lines() if line.is_batch]
+        refused += [line for line in self.lines() if len(line.data) > SHORTEST_LIMIT]
+        if refused:
+            self.forget(refused[0])
+
+    def _take_out(self, key: str, line: Line) -> None:
+        del line.asked[key]
+        same = self._by_key[key]
+        same.remove(line)
+        if not same:
+            del self._by_key[key]
+        if not line.asked:
+            del self._lines[id(line)]
+
+
+def parse(line: bytes) -> object:
+    """Return the JSON value of a line, None where the daemon refuses it as no JSON."""
+    try:
+        text = line.decode()
+        value: object = json.loads(text, parse_constant=_refuse)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no character
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def items_of(message: object) -> list[dict[str, object]]:
+    """Return the objects of a message: those of a batch, or itself."""
+    return [item for item in (message if isinstance(message, list) else [message]) if isinstance(item, dict)]
+
+
+def id_key(item: dict[str, object]) -> str:
+    """Return the id as JSON text, so that 1, 1.0 and "1" differ; "null" where there is none to be answered by."""
+    found = item.get("id")
+    return json.dumps(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else NULL
+
+
+def is_reply(item: dict[str, object]) -> bool:
+    """Return whether this answers a request, and is none."""
+    return "method" not in item and "id" in item and ("result" in item or "error" in item)
+
+
+def answered_key(line: bytes) -> str | None:
+    """Return the key of the id that a line of the daemon answers, without parsing it; None where that takes parsing.
+
+    The daemon writes the id last. Within a string a quotation mark is escaped, so ``,"id":`` stands in none.
+    """
+    start = line.rfind(ID_BEHIND, -MOST_ID)
+    if start < 0 or not line.startswith(b"{") or line.startswith(OWN_REQUEST):
+        return None
+    try:
+        found = json.loads(line[start + len(ID_BEHIND) :].rstrip()[:-1])
+    except ValueError:  # something else stands last
+        return None
+    return id_key({"id": found})
+
+
+def refusal(code: int, message: str, data: dict[str, object]) -> bytes:
+    """Return the answer to a line that cannot be read, as one line."""
+    error = {"code": code, "message": message, "data": data}
+    return json.dumps({"jsonrpc": "2.0", "error": error, "id": None}).encode() + b"\n"
+
+
+def refusals(line: Line, code: int, message: str, data: dict[str, object]) -> bytes:
+    """Return the answer to a line's requests that says why they are not carried out, as one line; empty for none.
+
+    A tool's failure is a result: hosts show that to the model, and many treat an error as their own matter.
+    """
+    error: dict[str, object] = {"code": code, "message": message, "data": data}
+    answers: list[dict[str, object]] = []
+    for item in line.asked.values():
+        answer: dict[str, object] = {"jsonrpc": "2.0", "error": error}
+        if item["method"] == "tools/call":
+            text = {"type": "text", "text": json.dumps(error)}
+            result: dict[str, object] = {"content": [text], "structuredContent": error, "isError": True}
+            answer = {"jsonrpc": "2.0", "result": result | ({"resultType": "complete"} if item["modern"] else {})}
+        answers.append(answer | {"id": item["id"]})
+    if not answers:
+        return b""
+    return json.dumps(answers if line.is_batch else answers[0]).encode() + b"\n"
+
+
+def _is_modern(item: dict[str, object]) -> bool:
+    params = item.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and MODERN_KEY in meta
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")

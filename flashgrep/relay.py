@@ -1,0 +1,336 @@
+"""JSON-RPC lines between standard input and output and the daemon, across the daemon's end. Standard library only.
+
+A host takes the end of a server's output for the end of the server, and few start it again. So the relay outlives the
+daemon: it answers what was in flight with an error, and with the host's next request it connects again, which starts
+the daemon if need be, and repeats the handshake. Only whole lines are passed on, in both directions.
+"""
+
+import os
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from flashgrep.inflight import InFlight, Line, answered_key, id_key, is_reply, items_of, parse, refusal, refusals
+
+PIECE = 65_536
+MOST_QUEUED = 1024 * 1024
+"""Bytes queued for a reader that is slow; beyond it the writer waits, as it would without us."""
+MOST_LINE = 64 * 1024 * 1024
+"""Longer lines of the host are refused; the daemon's own limit is 8 MiB unless a setting says otherwise."""
+HANDSHAKE_SECONDS = 20.0
+"""A daemon that does not answer a repeated handshake in this time counts as ended."""
+SESSION = ("auth", "$/bind", "initialize", "notifications/initialized", "logging/setLevel")
+"""What a connection's state is made of; the last of each is repeated to the next daemon, in this order."""
+REPEATED = frozenset(
+    {*SESSION, "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+)
+"""Sent again when they were in flight: hosts give up if one fails, and none does work that could end a daemon."""
+MOST_SENDINGS = 4
+"""How many daemons may end over one line before it is answered with an error."""
+CALM_SECONDS = 30.0
+"""After so long without trouble the next trouble counts as the first."""
+LONGEST_PAUSE = 30.0
+"""Seconds between two attempts at most, while the daemon ends again and again or does not start."""
+PATIENCE_SECONDS = 3.0
+"""Requests wait so long for the next attempt; if it is further away they are answered with an error at once."""
+FREE_TROUBLES = 2
+"""After one or two daemons that ended the next is tried at once: a restart, and a start that collides with it."""
+FOREVER = float("inf")
+UNAVAILABLE = -32000
+TOO_LARGE = -32003
+
+
+class Relay:
+    """Carries one host's lines until the host, or whoever started us, ends."""
+
+    def __init__(
+        self,
+        connect: Callable[[], socket.socket],
+        source: int = 0,
+        sink: int = 1,
+        *,
+        watched: int | None = None,
+        linger: float | None = None,
+    ) -> None:
+        """``connect`` returns a connection that is bound and ready; it may start the daemon, and raise OSError.
+
+        ``watched``: a descriptor; end when it becomes readable. ``linger``: end so many seconds after the end of
+        ``source`` at the latest.
+        """
+        self._connect = connect
+        self._source, self._sink = source, sink
+        self._watched, self._linger = watched, linger
+        self._source_open, self._until = True, FOREVER
+        self._wire: socket.socket | None = None
+        self._connecting: _Connecting | None = None
+        self._up: deque[Line] = deque()
+        self._up_size = self._sent = 0  # bytes in _up, and how many of its first line the daemon has
+        self._down = bytearray()
+        self._host_part, self._daemon_part = bytearray(), bytearray()  # lines that have not ended yet
+        self._dropping = False
+        self._may_send = True
+        self._in_flight = InFlight()
+        self._questions: set[str] = set()  # what the daemon at hand has asked the host
+        self._session: dict[object, tuple[bytes, str | None]] = {}  # lines, and the keys of their answers
+        self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
+
+    def run(self, wire: socket.socket) -> None:
+        """Carry lines, at first over ``wire``."""
+        wire.setblocking(False)
+        self._wire = wire
+        try:
+            while self._source_open or self._wire or self._connecting or self._up or self._down:
+                if not self._turn():
+                    return
+        finally:
+            if self._wire is not None:
+                self._wire.close()
+
+    def _turn(self) -> bool:
+        """Wait until something can be done and do it; False when it is time to end."""
+        now = time.monotonic()
+        if self._wire is None and self._connecting is None and self._up and now >= self._not_before:
+            self._connecting = _Connecting(self._connect, self._handshake())
+        if now >= self._until:
+            return False
+        wire, connecting = self._wire, self._connecting
+        readable, writable = self._select(now)
+        if self._watched in readable:
+            return False
+        if connecting is not None and connecting.done in readable:
+            self._take_connection(connecting)
+        if self._source in readable:
+            self._read_host()
+        if wire is not None and wire in writable:
+            self._write_daemon(wire)
+        if wire is not None and wire in readable:
+            self._read_daemon(wire)
+        if self._sink in writable:
+            # A pipe that select calls writable takes this much without blocking.
+            del self._down[: os.write(self._sink, self._down[: select.PIPE_BUF])]
+        return True
+
+    def _select(self, now: float) -> tuple[list[socket.socket | int], list[socket.socket | int]]:
+        """Return what can be read and written of what we want to; also returns at the time of the next attempt."""
+        readers: list[socket.socket | int] = [] if self._watched is None else [self._watched]
+        writers: list[socket.socket | int] = [self._sink] if self._down else []
+        until = self._until
+        if self._source_open and self._up_size < MOST_QUEUED:
+            readers.append(self._source)
+        if self._connecting is not None:
+            readers.append(self._connecting.done)
+        elif self._wire is None and self._up:
+            until = min(until, self._not_before)
+        if self._wire is not None and len(self._down) < MOST_QUEUED:
+            readers.append(self._wire)
+        if self._wire is not None and self._up and self._may_send:
+            writers.append(self._wire)
+        found = select.select(readers, writers, [], None if until == FOREVER else max(0.0, until - now))
+        return found[0], found[1]
+
+    # From the host to the daemon
+
+    def _read_host(self) -> None:
+        piece = os.read(self._source, PIECE)
+        if not piece:
+            self._source_open = False
+            if self._linger is not None:
+                self._until = time.monotonic() + self._linger
+            piece = b"\n" if self._host_part else b""  # a last line without its end is a line all the same
+        *ended, rest = piece.split(b"\n")
+        for line in ended:
+            if not self._dropping:
+                self._take_line(bytes(self._host_part + line) + b"\n")
+            self._dropping = False
+            self._host_part.clear()
+        if not self._dropping:
+            self._host_part += rest
+        if len(self._host_part) > MOST_LINE:
+            self._dropping = True
+            self._host_part.clear()
+            data: dict[str, object] = {"reason": "payload_too_large", "limit_bytes": MOST_LINE}
+            self._down += refusal(TOO_LARGE, "line too long", data)
+        if not self._source_open and not self._up:
+            _send_eof(self._wire)
+
+    def _take_line(self, data: bytes) -> None:
+        message = parse(data)
+        line = Line(data, message)
+        for item in items_of(message):
+            if is_reply(item) and not line.is_batch:
+                if id_key(item) not in self._questions:
+                    return  # the daemon that asked is gone
+                self._questions.discard(id_key(item))
+            elif item.get("method") in SESSION:
+                self._session[item["method"]] = (data, next(iter(line.asked), None))
+            elif item.get("method") == "notifications/cancelled":  # such a request goes unanswered
+                params = item.get("params")
+                self._in_flight.settle(id_key({"id": params.get("requestId")} if isinstance(params, dict) else {}))
+        if self._wire is None and message is not None and not line.asked:
+            return  # the connection it was meant for is gone; what belongs to the session has been noted
+        self._in_flight.add(line)
+        self._queue(line)
+        if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
+            self._refuse(line)
+
+    def _queue(self, line: Line, *, first: bool = False) -> None:
+        (self._up.appendleft if first else self._up.append)(line)
+        self._up_size += len(line.data)
+
+    def _write_daemon(self, wire: socket.socket) -> None:
+        line = self._up[0]
+        try:
+            self._sent += wire.send(memoryview(line.data)[self._sent :])
+        except BlockingIOError:
+            return
+        except OSError:  # reading tells the same, after what it has answered already
+            self._may_send = False
+            return
+        if self._sent == len(line.data):
+            self._up.popleft()
+            self._up_size -= len(line.data)
+            self._sent = 0
+            line.sendings += 1
+            if not self._up and not self._source_open:
+                _send_eof(wire)
+
+    # From the daemon to the host
+
+    def _read_daemon(self, wire: socket.socket) -> None:
+        try:
+            piece = wire.recv(PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            self._lose_daemon(wire)
+            return
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            line = bytes(self._daemon_part + part)
+            self._daemon_part.clear()
+            self._note_answer(line)
+            self._down += line + b"\n"
+        self._daemon_part += rest
+
+    def _note_answer(self, line: bytes) -> None:
+        key = answered_key(line)
+        if key is not None:
+            self._in_flight.settle(key)
+            return
+        for item in items_of(parse(line)):
+            if "method" not in item:
+                self._in_flight.settle(id_key(item))
+            elif "id" in item:
+                self._questions.add(id_key(item))
+
+    # Between two daemons
+
+    def _lose_daemon(self, wire: socket.socket) -> None:
+        """Answer what was in flight with an error; what the daemon has not got whole waits for the next one."""
+        wire.close()
+        self._wire = None
+        self._sent = 0
+        self._daemon_part.clear()
+        self._questions.clear()
+        unsent = set(map(id, self._up))
+        if not self._source_open and not self._in_flight and not unsent:
+            return
+        self._note_trouble("the daemon ended")
+        self._up = deque(line for line in self._up if line.asked)
+        self._up_size = sum(len(line.data) for line in self._up)
+        for line in reversed(self._in_flight.lines()):
+            if id(line) in unsent:
+                continue
+            if line.methods <= REPEATED and line.sendings < MOST_SENDINGS:
+                self._queue(line, first=True)
+            else:
+                self._refuse(line)
+
+    def _handshake(self) -> list[tuple[bytes, str | None]]:
+        """Return what a new connection has to hear first; what is queued itself is not said twice."""
+        queued = {method for line in self._up for method in line.methods}
+        return [self._session[name] for name in SESSION if name in self._session and name not in queued]
+
+    def _take_connection(self, connecting: "_Connecting") -> None:
+        self._connecting = None
+        os.close(connecting.done)
+        self._wire, self._may_send = connecting.wire, True
+        if self._wire is None:
+            self._note_trouble(connecting.problem)
+            self._up.clear()
+            self._up_size = 0
+            for line in self._in_flight.lines():
+                self._refuse(line)
+
+    def _note_trouble(self, why: str) -> None:
+        """Say what is wrong, and wait before the next attempt, the longer the more often something is."""
+        now = time.monotonic()
+        self._troubles = 1 if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE else self._troubles + 1
+        self._last_trouble, self._why = now, why
+        more = self._troubles - FREE_TROUBLES
+        self._not_before = now + (min(LONGEST_PAUSE, 2.0 ** (more - 2)) if more > 0 else 0.0)
+        os.write(2, f"fgrep: {why}\n".encode(errors="replace"))
+
+    def _refuse(self, line: Line) -> None:
+        suggestion = "try again; if the call writes, read first whether it was carried out"
+        data: dict[str, object] = {"reason": "daemon_ended", "suggestion": suggestion}
+        self._down += refusals(line, UNAVAILABLE, f"{self._why}: try again", data)
+        self._in_flight.forget(line)
+        if line in self._up:
+            self._up.remove(line)
+            self._up_size -= len(line.data)
+
+
+class _Connecting:
+    """Connects in a thread: starting a daemon takes up to half a minute, in which the host may end or cancel."""
+
+    def __init__(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
+        self.done, self._tell = os.pipe()
+        self.wire: socket.socket | None = None
+        self.problem = ""
+        threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
+
+    def _run(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
+        try:
+            wire = connect()
+            try:
+                wire.settimeout(HANDSHAKE_SECONDS)
+                _repeat(wire, handshake)
+                wire.setblocking(False)
+            except BaseException:
+                wire.close()
+                raise
+            self.wire = wire
+        except (OSError, ValueError) as error:
+            self.problem = str(error)
+        finally:
+            os.close(self._tell)
+
+
+def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> None:
+    """Send lines, each after the answer to the one before; the host has had these answers from an earlier daemon."""
+    held = b""
+    for data, key in handshake:
+        wire.sendall(data)
+        while key is not None:
+            line, end, rest = held.partition(b"\n")
+            if end:
+                held = rest
+                if answered_key(line) == key:
+                    break
+            elif piece := wire.recv(PIECE):
+                held += piece
+            else:
+                raise ConnectionResetError("the daemon ended")
+
+
+def _send_eof(wire: socket.socket | None) -> None:
+    if wire is not None:
+        with suppress(OSError):  # the daemon has gone: reading tells
+            wire.shutdown(socket.SHUT_WR)
