@@ -12,7 +12,7 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from flashgrep.config import Settings
+from flashgrep.config import Loaded, Settings
 from flashgrep.edit.limits import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
@@ -49,14 +49,20 @@ class Catalogue:
         *,
         state_dir: Path,
         settings: Settings,
-        settings_for: Callable[[Path], Settings] | None = None,
+        settings_for: Callable[[Path], Loaded] | None = None,
+        on_open: Callable[[Path], None] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a catalogue; ``environ`` holds the keys of embedding providers."""
+        """Make a catalogue; ``environ`` holds the keys of embedding providers.
+
+        ``settings_for`` returns the settings of the project at a root; it is called in a thread, as it reads what came
+        with the project. ``on_open`` hears of each project that is being opened.
+        """
         self.environ = environ or {}
         self.models = Models(settings, self.environ)
         self.settings = settings
-        self._settings_for = settings_for or (lambda _root: settings)
+        self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))
+        self._on_open = on_open or (lambda _root: None)
         self._state_dir = state_dir
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
@@ -107,12 +113,16 @@ class Catalogue:
         at_hand = self._at_hand(root_or_name)
         if at_hand is not None:
             return at_hand
+        root = self._root_of(root_or_name)
+        # Before the lock: other projects are not to wait for a file that came with this one.
+        loaded = await anyio.to_thread.run_sync(self._settings_for, root) if root is not None else None
         async with self._lock:
             name = self._name(root_or_name)
             if name in self._open and self._open[name].lost():
                 await self._open.pop(name).close()
             if name not in self._open:
-                self._open[name] = await self._start(name)
+                assert loaded is not None  # noqa: S101 - what has a name here has a root
+                self._open[name] = await self._start(name, loaded)
             return self._open[name]
 
     async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
@@ -150,11 +160,12 @@ class Catalogue:
         found = self._open.get(root_or_name) or next((one for one in self._open.values() if one.path == root), None)
         return None if found is None or found.lost() else found
 
-    async def _start(self, name: str) -> Workspace:
+    async def _start(self, name: str, loaded: Loaded) -> Workspace:
         root = self._roots[name]
         if not root.is_dir():
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
-        settings = self._settings_for(root)
+        self._on_open(root)
+        settings = loaded.settings
         options = WorkspaceOptions(
             fallback_state=self._state_dir / FALLBACK_FOLDER,
             max_file_size=settings.index.max_file_size,
@@ -163,6 +174,7 @@ class Catalogue:
             spec_folders=tuple(settings.specs.folders),
             embedding=settings.embedding.model_dump_json(),
             environ=self.environ,
+            settings_warnings=loaded.warnings,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
         workspace = Workspace(name, os.fsencode(root), options, sieve=self._sieve, turns=self._turns)

@@ -1,9 +1,9 @@
 """Every setting, once: its type, its default, its sentence, who may set it and whether a change forces a rebuild.
 
-Sources are merged field by field, later over earlier: defaults, the user's config.toml, the project's
-``.flashgrep/config.toml``, the environment (``FLASHGREP_TCP_PORT`` for ``tcp.port``), flags. The origin of every
-value is kept. A project's own file comes with the repository and may be hostile: it may set what is marked
-``project`` below and nothing else. Secrets are never settings: the token lives in a file of its own.
+Sources are merged field by field, later over earlier: defaults, the user's config.toml, the environment
+(``FLASHGREP_TCP_PORT`` for ``tcp.port``), flags. The origin of every value is kept. A project's own file
+(``project_settings``) may make stricter what is marked ``project`` below. Secrets are never settings: the token lives
+in a file of its own.
 """
 
 import tomllib
@@ -30,7 +30,7 @@ MIB = 1024 * 1024
 URL = r"^(https?://[^\s/?#@]+(/[^\s?#@]*)?)?$"
 """A base URL without credentials or query, or nothing; keys come from the environment alone."""
 PROJECT: dict[str, Any] = {"project": True}
-"""A repository's own file may set this."""
+"""A repository's own file may make this stricter."""
 REBUILDS: dict[str, Any] = {"project": True, "rebuild": True}
 """As PROJECT, and a change means that the project is indexed again."""
 
@@ -223,27 +223,25 @@ class Loaded:
 
     settings: Settings
     origins: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+    """What a project's own file says and is not used, and why."""
 
 
 def load(
     *,
     user_file: Path | None = None,
-    project_root: Path | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Loaded:
     """Merge all sources; keys of ``flags`` are dotted, as ``tcp.port``.
 
     Raises:
-        BadSetting: an unknown key, a value of the wrong type or out of bounds, or one the source may not set.
+        BadSetting: an unknown key, a value of the wrong type or out of bounds.
 
     """
     sources = [("default", _defaults())]
-    user = _read_file(user_file) if user_file else {}
-    sources.append((str(user_file), user))
-    if project_root is not None:
-        file = project_root / ".flashgrep" / "config.toml"
-        sources.append((str(file), _confined(_read_file(file), str(file), user)))
+    if user_file is not None:
+        sources.append((str(user_file), _read_file(user_file)))
     sources.append(("environment", _from_environment(environ or {})))
     sources.append(("flag", dict(flags or {})))
     return _merged(sources)
@@ -266,7 +264,8 @@ def example() -> str:
     """Return a commented config.toml with every setting at its default."""
     head = (
         "# flashgrep's settings at their defaults: copy what you change to config.toml in your configuration folder\n"
-        "# (~/.config/flashgrep on Linux) or, for what is marked [project], to .flashgrep/config.toml of a project.\n"
+        "# (~/.config/flashgrep on Linux) or, for what is marked [project], to .flashgrep/config.toml of a project,\n"
+        "# which can make it stricter only.\n"
         "# The environment comes after the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
     )
     lines, section = [head], ""
@@ -277,6 +276,11 @@ def example() -> str:
             section = name
         lines.append(f"# {_sentence(field)}\n# {leaf} = {_toml(field.default)}\n")
     return "\n".join(lines)
+
+
+def keys_for_projects() -> list[str]:
+    """Return the settings that a project's own file may make stricter."""
+    return [key for key, field in declared() if "project" in _marks(field)]
 
 
 def _marks(field: FieldInfo) -> Mapping[str, Any]:
@@ -334,26 +338,15 @@ def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tup
         elif key in sections:
             raise BadSetting(f"{source}: {key} is a section, write [{key}]", source=source, key=key)
         else:
-            raise _unknown(source, key, sorted(known))
+            raise unknown_setting(source, key, sorted(known))
 
 
-def _unknown(source: str, key: str, known: list[str]) -> BadSetting:
+def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
+    """Return the error for a key that is no setting, with the nearest that is."""
     close = process.extractOne(key, known, score_cutoff=60)
     hint = f"; did you mean {close[0]}?" if close else ""
     message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
     return BadSetting(message, source=source, key=key, allowed=known)
-
-
-def _confined(table: dict[str, Any], source: str, user: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = [key for key, field in declared() if "project" in _marks(field)]
-    for key in table:
-        if key not in allowed:
-            message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
-            raise BadSetting(message, source=source, key=key, allowed=allowed)
-    if table.get("read_only") is False and user.get("read_only") is True:
-        message = f"{source}: read_only = false cannot undo the user's read_only = true"
-        raise BadSetting(message, source=source, key="read_only", allowed=[True])
-    return table
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -363,7 +356,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if name in names:
             found[names[name]] = text
         elif name.startswith(ENV_PREFIX) and name not in NOT_SETTINGS:
-            raise _unknown("environment", name, sorted(names))
+            raise unknown_setting("environment", name, sorted(names))
     return found
 
 
@@ -374,7 +367,7 @@ def _from_plain(environ: Mapping[str, str]) -> dict[str, Any]:
         text = environ.get(PLAIN_PREFIX + key.removeprefix("mcp.").upper())
         if text is not None:
             with suppress(BadSetting):
-                _check_alone("environment", {key: text})
+                check_alone("environment", {key: text})
                 found[key] = text
     return found
 
@@ -383,17 +376,17 @@ def _merged(sources: list[tuple[str, dict[str, Any]]]) -> Loaded:
     origins: dict[str, str] = {}
     values: dict[str, Any] = {}
     for source, table in sources:
-        _check_alone(source, table)
+        check_alone(source, table)
         values.update(table)
         origins.update(dict.fromkeys(table, source))
-    return Loaded(Settings.model_validate(_nested(values)), origins)
+    return Loaded(Settings.model_validate(nested(values)), origins)
 
 
-def _check_alone(source: str, table: Mapping[str, Any]) -> None:
+def check_alone(source: str, table: Mapping[str, Any]) -> None:
     """Validate one source by itself, so that an error names the file it stands in, even when another overrides it."""
     strict = source not in {"environment", "flag"}  # text is all an environment or a flag can hold
     try:
-        Settings.model_validate(_nested(table), strict=strict)
+        Settings.model_validate(nested(table), strict=strict)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(part for part in problem["loc"] if isinstance(part, str))  # a number: the place in a list
@@ -411,7 +404,8 @@ def _allowed(key: str) -> str:
     return ", ".join(f"{signs[name]} {bound}" for name, bound in bounds.items())
 
 
-def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted keys as a tree of tables."""
     tree: dict[str, Any] = {}
     for key, item in flat.items():
         *sections, leaf = key.split(".")

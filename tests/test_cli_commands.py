@@ -123,16 +123,6 @@ def test_a_path_means_the_project_it_lies_in(daemon: DaemonAtHand, root: Path) -
     assert "src  " not in daemon.run("projects", "list").stdout
 
 
-def test_a_repositorys_hostile_settings_are_refused_and_the_daemon_lives(
-    daemon: DaemonAtHand, project: MakeProject
-) -> None:
-    root = project({".flashgrep/config.toml": "[tcp]\nport = 1\n", "a.txt": "needle\n"})
-    found = daemon.run("query", "needle", cwd=root)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert "tcp.port cannot be set by a project, only by its user" in found.stderr
-    assert daemon.status()["pid"]
-
-
 def test_in_read_only_mode_nothing_is_written(cold_daemon: DaemonAtHand, root: Path) -> None:
     cold_daemon.environ["FLASHGREP_READ_ONLY"] = "true"
     edit = ["write-code", "notes.md", "--start-line", "1", "--end-line", "1", "--replacement", "changed"]

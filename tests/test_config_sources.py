@@ -11,6 +11,7 @@ from flashgrep import config
 from flashgrep.config import Settings, load
 from flashgrep.errors import BadSetting
 from flashgrep.places import Places, config_file, make_private, state_folder
+from flashgrep.project_settings import with_project
 
 
 def write(path: Path, text: str) -> Path:
@@ -20,25 +21,27 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path) -> None:
-    user = write(tmp_path / "config.toml", "read_only = true\n[tcp]\nport = 7001\n[read]\nmax_bytes = 5000\n")
+    user = write(tmp_path / "config.toml", "[tcp]\nport = 7001\n[read]\nmax_bytes = 6000\n")
     project = write(
-        tmp_path / "p" / ".flashgrep" / "config.toml", "[read]\nmax_bytes = 6000\n[write]\nmax_bytes = 7000\n"
+        tmp_path / "p" / ".flashgrep" / "config.toml",
+        "read_only = true\n[read]\nmax_bytes = 5000\n[write]\nmax_bytes = 8000\n",
     )
     loaded = load(
         user_file=user,
-        project_root=tmp_path / "p",
-        environ={"FLASHGREP_WRITE_MAX_BYTES": "8000", "PATH": "/bin"},
+        environ={"FLASHGREP_WRITE_MAX_BYTES": "8000", "FLASHGREP_READ_ONLY": "false", "PATH": "/bin"},
         flags={"tcp.enabled": False},
     )
+    loaded = with_project(loaded, tmp_path / "p")
     expected = {
-        "read_only": (True, str(user)),
+        "read_only": (True, str(project)),
         "tcp.port": (7001, str(user)),
         "tcp.enabled": (False, "flag"),
-        "read.max_bytes": (6000, str(project)),
-        "write.max_bytes": (8000, "environment"),
+        "read.max_bytes": (5000, str(project)),
+        "write.max_bytes": (8000, str(project)),
         "log.level": ("info", "default"),
     }
     assert {key: (config.value(loaded.settings, key), loaded.origins[key]) for key in expected} == expected
+    assert loaded.warnings == ()
 
 
 def test_every_setting_is_read_somewhere() -> None:
@@ -89,42 +92,6 @@ def test_an_unknown_variable_of_ours_is_an_error_and_others_are_not_looked_at() 
     with pytest.raises(BadSetting, match="did you mean FLASHGREP_TCP_PORT"):
         load(environ={"FLASHGREP_TCP_PROT": "1"})
     assert load(environ={"FLASHGREP_STATE_DIR": "/x", "OTHER": "1"}).settings == Settings()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[tcp]\nport = 1",
-        "[tcp]\nenabled = true",
-        "max_connections = 5",
-        "idle_exit_minutes = 0",
-        '[log]\nlevel = "debug"',
-        "[index]\nworkers = 64",
-        "[query]\nmax_tokens = 1000000",
-        'token = "x"',
-        'state_dir = "/tmp"',
-    ],
-)
-def test_a_repository_may_not_set_what_concerns_its_user(tmp_path: Path, text: str) -> None:
-    write(tmp_path / ".flashgrep" / "config.toml", text)
-    with pytest.raises(BadSetting):
-        load(project_root=tmp_path)
-
-
-def test_a_repository_may_not_undo_its_users_read_only_mode(tmp_path: Path) -> None:
-    user = write(tmp_path / "config.toml", "read_only = true")
-    write(tmp_path / "p" / ".flashgrep" / "config.toml", "read_only = false")
-    with pytest.raises(BadSetting, match="cannot undo"):
-        load(user_file=user, project_root=tmp_path / "p")
-    write(tmp_path / "p" / ".flashgrep" / "config.toml", "read_only = true")
-    assert load(project_root=tmp_path / "p").settings.read_only
-
-
-def test_a_pipe_in_place_of_a_repositorys_file_does_not_hang(tmp_path: Path) -> None:
-    (tmp_path / ".flashgrep").mkdir()
-    os.mkfifo(tmp_path / ".flashgrep" / "config.toml")
-    with pytest.raises(BadSetting, match="not a file"):
-        load(project_root=tmp_path)
 
 
 def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(tmp_path: Path) -> None:

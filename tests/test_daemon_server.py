@@ -14,7 +14,7 @@ import pytest
 from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from flashgrep.config import Settings, Tcp
+from flashgrep.config import Loaded, Settings, Tcp
 from flashgrep.daemon import server
 from flashgrep.daemon.log import open_log
 from flashgrep.daemon.server import Daemon, token
@@ -34,7 +34,7 @@ class Running:
         self.release = anyio.Event()
         log = open_log(Path(self.places.log), level="info", max_bytes=100_000)
         settings = Settings(tcp=Tcp(enabled=False))
-        self.daemon = Daemon(self.places, settings, log, self._slow, lambda _root: settings)
+        self.daemon = Daemon(self.places, settings, log, self._slow, lambda _root: Loaded(settings, {}))
 
     async def _slow(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         self.entered.set()

@@ -12,6 +12,7 @@ from flashgrep import config
 from flashgrep.config import Embedding, Settings
 from flashgrep.embed import available, open_embedder, providers, static
 from flashgrep.errors import BadSetting, ProviderUnavailable
+from flashgrep.project_settings import with_project
 from tests.embed_models import DIMS, write_model
 from tests.embed_server import DIMS as API_DIMS
 from tests.embed_server import Api, Reply, serving
@@ -174,8 +175,9 @@ def test_an_unavailable_provider_leaves_itself_out_of_the_list(api: Api) -> None
 def test_a_repository_cannot_choose_where_code_is_sent(tmp_path: Path, section: str, line: str) -> None:
     (tmp_path / ".flashgrep").mkdir()
     (tmp_path / ".flashgrep" / "config.toml").write_text(f"[{section}]\n{line}\n")
-    with pytest.raises(BadSetting, match="cannot be set by a project"):
-        config.load(project_root=tmp_path)
+    loaded = with_project(config.load(), tmp_path)
+    assert loaded.settings == config.Settings()
+    assert "cannot be set by a project" in loaded.warnings[0]
 
 
 @pytest.mark.parametrize(

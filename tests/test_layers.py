@@ -15,7 +15,7 @@ LADDER = [
     "errors launcher places memory damage inflight",
     "model params",
     "config registry pattern",
-    "index ingest embed rpc",
+    "index ingest embed rpc project_settings",
     "search edit reach relay specs",
     "workspace",
     "catalogue",

@@ -10,7 +10,8 @@ import typer
 from flashgrep import config
 from flashgrep.cli.ask import fail
 from flashgrep.errors import BadSetting
-from flashgrep.places import PROJECT_FOLDER, config_file
+from flashgrep.places import PROJECT_CONFIG, PROJECT_FOLDER, config_file
+from flashgrep.project_settings import with_project
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the settings.")
 
@@ -23,11 +24,14 @@ def show(
 ) -> None:
     """Show every setting with its value and its origin: default, a file, the environment or a flag."""
     try:
-        loaded = config.load(
-            user_file=Path(config_file(os.environ)), project_root=_project(path.resolve()), environ=os.environ
-        )
+        loaded = config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
     except BadSetting as error:
         fail(error.message)
+    root = _project(path.resolve())
+    if root is not None:
+        loaded = with_project(loaded, root)
+    for warning in loaded.warnings:
+        typer.echo(f"fgrep: {warning}", err=True)
     rows = [(key, config.value(loaded.settings, key), loaded.origins[key]) for key, _ in config.declared()]
     if as_json:
         typer.echo(json.dumps({key: {"value": value, "origin": origin} for key, value, origin in rows}, indent=2))
@@ -43,4 +47,6 @@ def path() -> None:
 
 
 def _project(folder: Path) -> Path | None:
-    return next((one for one in (folder, *folder.parents) if (one / PROJECT_FOLDER / "config.toml").is_file()), None)
+    return next(
+        (one for one in (folder, *folder.parents) if os.path.lexists(one / PROJECT_FOLDER / PROJECT_CONFIG)), None
+    )

@@ -109,6 +109,7 @@ def _status_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("tcp", _tcp(found["tcp"])),
     ]
     rows += [("project", f"{project['name']}  {project['root']}") for project in found["projects"]]
+    rows += [("warning", warning) for project in found["projects"] for warning in project.get("warnings", ())]
     return rows + [("problem", f"{root}: {problem}") for root, problem in found["problems"].items()]
 
 

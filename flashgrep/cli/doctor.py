@@ -87,6 +87,7 @@ def _daemon() -> Iterator[Finding]:
         yield Finding("warn", "tcp", f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}")
     for project in status["projects"]:
         yield _project(project, status["problems"])
+        yield from (Finding("warn", "settings", warning) for warning in project.get("warnings", ()))
 
 
 def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:

@@ -1,6 +1,7 @@
 """The daemon's side of a hot command: parse its arguments, call the method, render the answer."""
 
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,13 @@ async def _call(context: RequestContext, parsed: Invocation, cwd: str, wants: di
     root = await bind(context.call, Path(cwd), parsed.project)
     given = {name: _inside(root, cwd, item) if name in PATH_FIELDS else item for name, item in parsed.params.items()}
     result = await context.call_method(parsed.method, given)
-    return render(result, Style(**wants, root=str(root), cwd=cwd), as_json=parsed.as_json)
+    shown = render(result, Style(**wants, root=str(root), cwd=cwd), as_json=parsed.as_json)
+    workspace = await context.call.host.open(str(root))
+    if workspace.warned:
+        return shown
+    workspace.warned = True
+    warnings = "".join(f"fgrep: {warning}\n" for warning in workspace.options.settings_warnings)
+    return replace(shown, stderr=warnings.encode(errors="replace") + shown.stderr)
 
 
 def _inside(root: Path, cwd: str, path: Any) -> Any:

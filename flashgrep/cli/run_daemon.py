@@ -6,6 +6,7 @@ import resource
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,8 +19,9 @@ from flashgrep import config
 from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import open_log
 from flashgrep.daemon.server import Daemon
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import BadSetting, FlashgrepError
 from flashgrep.places import Places, config_file, state_folder
+from flashgrep.project_settings import with_project
 from flashgrep.rpc.context import RequestContext
 
 MOST_FILES = 65_536
@@ -52,11 +54,17 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
     places = Places(state_folder(environ))
     hold_lock(places)
 
-    def settings_for(root: Path | None) -> config.Settings:
-        user_file = Path(config_file(environ))
-        return config.load(user_file=user_file, project_root=root, environ=environ, flags=flags).settings
+    user_file = Path(config_file(environ))
+    started = config.load(user_file=user_file, environ=environ, flags=flags)
 
-    settings = settings_for(None)
+    def settings_for(root: Path) -> config.Loaded:
+        try:
+            users = config.load(user_file=user_file, environ=environ, flags=flags)
+        except BadSetting as error:  # it was right when we started: projects go on being opened
+            users = replace(started, warnings=(f"{error.message}; the settings of the start hold",))
+        return with_project(users, root)
+
+    settings = started.settings
     log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
     _raise_descriptor_limit()
     _bound_crash_log(Path(places.crash_log))

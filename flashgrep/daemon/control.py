@@ -111,10 +111,11 @@ class Control:
 
 
 def _told(info: ProjectInfo, workspace: Workspace | None) -> dict[str, Any]:
-    stage, problem = "closed", ""
+    stage, problem, warnings = "closed", "", list[str]()
     if workspace is not None:
+        warnings = list(workspace.options.settings_warnings)
         stage, problem = workspace.progress.stage, workspace.progress.detail
-    return {"name": info.name, "root": str(info.root), "stage": stage, "problem": problem}
+    return {"name": info.name, "root": str(info.root), "stage": stage, "problem": problem, "warnings": warnings}
 
 
 def _local_only(context: RequestContext) -> None:

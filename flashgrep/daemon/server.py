@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
-from flashgrep.config import Settings
+from flashgrep.config import Loaded, Settings
 from flashgrep.daemon.control import Control
 from flashgrep.daemon.projects import enclosing_root
 from flashgrep.daemon.web import Web
@@ -47,8 +47,8 @@ class Daemon:
     log: FilteringBoundLogger
     cli: Extension
     """Answers ``$/cli``; the command line stands above the daemon and is handed in."""
-    settings_for: Callable[[Path], Settings]
-    """Settings with those of the project at a root merged in."""
+    settings_for: Callable[[Path], Loaded]
+    """Settings as those of the project at a root leave them; called in threads."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Holds the keys of embedding providers."""
     started: float = field(default_factory=time.time)
@@ -87,13 +87,16 @@ class Daemon:
             self.log.warning("no HTTP", problem=error.message)
 
     def _catalogue(self, wires: Wires, tasks: anyio.abc.TaskGroup) -> Catalogue:
-        def settings_for(root: Path) -> Settings:
-            """Return the settings of a project that is being opened, by whatever call, and open its socket."""
+        def on_open(root: Path) -> None:
+            """Open the socket of a project that is being opened, by whatever call."""
             tasks.start_soon(wires.offer_project, root)
-            return self.settings_for(root)
 
         return Catalogue(
-            state_dir=Path(self.places.state), settings=self.settings, settings_for=settings_for, environ=self.environ
+            state_dir=Path(self.places.state),
+            settings=self.settings,
+            settings_for=self.settings_for,
+            on_open=on_open,
+            environ=self.environ,
         )
 
     def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> Web:

@@ -127,6 +127,7 @@ class StatsResult(TypedDict):
     files_skipped: dict[str, int]
     indexing: dict[str, Any]
     problem: str
+    settings_warnings: list[str]
     watching: bool
     watch_problem: str
     projects: list[str]
@@ -164,6 +165,7 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
             "eta_seconds": progress.eta_seconds(),
         },
         "problem": progress.problem,
+        "settings_warnings": list(workspace.options.settings_warnings),
         "watching": facts["watching"],
         "watch_problem": facts["watch_problem"],
         "projects": [info.name for info in call.host.projects()],

@@ -71,6 +71,8 @@ class WorkspaceOptions:
     workers: int = 2
     read_only: bool = False
     limits: Limits = field(default_factory=Limits)
+    settings_warnings: tuple[str, ...] = ()
+    """What the project's own settings say and is not used, and why."""
     spec_folders: tuple[str, ...] = ()
     """Folders of specifications, relative to the root; `*` in a name stands for any text."""
     native_watch: bool = True
@@ -100,6 +102,8 @@ class Workspace:
         self.sieve = sieve
         self._turns = turns or Turns()
         self.read_only = options.read_only
+        self.warned = False
+        """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
         self.swept_because = ""
         self.state_dir = state_folder(root, options.fallback_state)

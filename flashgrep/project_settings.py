@@ -1,0 +1,145 @@
+"""A project's own ``.flashgrep/config.toml``, which comes with the repository and may be hostile.
+
+It can set what is marked ``project`` in ``config``, and there only make things stricter. Nothing in it is an error: a
+file that cannot be used is left out, a setting that cannot be used is left out by itself, and a warning says so.
+Reading takes milliseconds at most, but touches the disk: do it in a thread, and hold no lock.
+"""
+
+import os
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from flashgrep.config import Loaded, check_alone, declared, keys_for_projects, nested, unknown_setting, value
+from flashgrep.errors import BadSetting
+from flashgrep.places import PROJECT_CONFIG, PROJECT_FOLDER
+
+MAX_BYTES = 16 * 1024
+MAX_DOTS = 100
+"""In one line: tomllib takes the square of a dotted key's length, 5 s for 8,000 parts."""
+MAX_BRACKETS = 200
+"""In the whole file: tomllib calls itself for each level of nesting."""
+MAX_FOLDERS = 64
+MAX_FOLDER = 256
+MAX_WARNINGS = 10
+MAX_WARNING = 300
+"""Characters: a warning repeats names from the file."""
+
+
+def with_project(loaded: Loaded, root: Path) -> Loaded:
+    """Return the user's settings, made stricter by those of the project at ``root``; warnings tell what is not used."""
+    file = root / PROJECT_FOLDER / PROJECT_CONFIG
+    try:
+        table = _parse(_read(root))
+    except FileNotFoundError:
+        return loaded
+    except (OSError, ValueError, RecursionError) as problem:
+        said = problem.strerror if isinstance(problem, OSError) else str(problem)
+        return replace(loaded, warnings=(*loaded.warnings, _shown(f"{file}: not used: {said}")))
+    values = {key: value(loaded.settings, key) for key, _ in declared()}
+    origins, warnings = dict(loaded.origins), []
+    for key, item in _flat(table):
+        try:
+            values[key] = _stricter(key, item, values.get(key), str(file))
+            origins[key] = str(file)
+        except BadSetting as problem:
+            warnings.append(_shown(f"{problem.message}; not used"))
+    if len(warnings) > MAX_WARNINGS:
+        warnings[MAX_WARNINGS:] = [f"{file}: {len(warnings) - MAX_WARNINGS} settings more are not used"]
+    settings = type(loaded.settings).model_validate(nested(values))
+    return Loaded(settings, origins, (*loaded.warnings, *warnings))
+
+
+def _read(root: Path) -> bytes:
+    """Return the file's bytes; a link on the way to it, a pipe or a device in its place is refused.
+
+    Raises:
+        OSError: it is not there, or no file of the project's own.
+        ValueError: it is too large.
+
+    """
+    with ExitStack() as opened:
+        folder = os.open(root / PROJECT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        opened.callback(os.close, folder)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        file = os.open(PROJECT_CONFIG, flags, dir_fd=folder)
+        opened.callback(os.close, file)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise ValueError("not a file")
+        text = os.read(file, MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"larger than {MAX_BYTES // 1024} KiB")
+    return text
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    """Return the file's table.
+
+    Raises:
+        ValueError: it is no TOML, or nested so deep that parsing it would take long.
+        RecursionError: the same, past all that was thought of.
+
+    """
+    if any(line.count(b".") > MAX_DOTS for line in text.splitlines()) or sum(map(text.count, b"[{")) > MAX_BRACKETS:
+        raise ValueError(f"more than {MAX_DOTS} dots in a line or {MAX_BRACKETS} brackets")
+    try:
+        return tomllib.loads(text.decode("utf-8"))
+    except ValueError as problem:  # some are none of tomllib's own, as of a number of 5,000 digits
+        raise ValueError(f"not TOML: {problem}") from None
+
+
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    sections = {key.partition(".")[0] for key, _ in declared() if "." in key}
+    for name, item in table.items():
+        if name in sections and isinstance(item, dict):
+            yield from ((f"{name}.{leaf}", inner) for leaf, inner in item.items())
+        else:
+            yield name, item
+
+
+def _stricter(key: str, item: Any, present: Any, source: str) -> Any:
+    """Return the value that holds when a project asks for ``item``.
+
+    Raises:
+        BadSetting: an unknown or a wrong one, one that is the user's alone, or one that would loosen what holds.
+
+    """
+    known = [name for name, _ in declared()]
+    if key not in known:
+        raise unknown_setting(source, key, known)
+    allowed = keys_for_projects()
+    if key not in allowed:
+        message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
+        raise BadSetting(message, source=source, key=key, allowed=allowed)
+    check_alone(source, {key: item})
+    if key == "specs.folders":
+        if len(item) > MAX_FOLDERS or not all(map(_is_below_root, item)):
+            message = f"{source}: {key}: at most {MAX_FOLDERS} folders of the project, without '..'"
+            raise BadSetting(message, source=source, key=key)
+        return item
+    if present is True or isinstance(item, bool):  # of what is left, read_only
+        if present and not item:
+            raise BadSetting(f"{source}: {key} = false cannot undo what holds", source=source, key=key, allowed=[True])
+        return item
+    if item > present:
+        raise BadSetting(f"{source}: {key} can only be lowered, from {present}", source=source, key=key)
+    return item
+
+
+def _is_below_root(folder: str) -> bool:
+    return (
+        len(folder) <= MAX_FOLDER
+        and not folder.startswith("/")
+        and ".." not in folder.split("/")
+        and "\0" not in folder
+    )
+
+
+def _shown(warning: str) -> str:
+    """Return a warning cut short, and without what would move a terminal's cursor."""
+    plain = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in warning[:MAX_WARNING])
+    return plain if len(warning) <= MAX_WARNING else plain + "…"
