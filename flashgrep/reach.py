@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 
+from flashgrep import __version__
 from flashgrep.places import PRIVATE_FILE, Places, make_private
 from flashgrep.rpc import longpath
 
@@ -16,6 +17,7 @@ READY_SECONDS = 30.0
 """A daemon waits up to 15 s for its predecessor to finish; importing and opening sockets takes well under 1 s."""
 CONNECT_SECONDS = 5.0
 """Connecting to a live daemon takes microseconds; one that is stopped (SIGSTOP) and has a full queue never answers."""
+NO_SUCH_METHOD = "-32601"
 DAEMON_MODULE = "flashgrep.cli.run_daemon"
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A program of its own, run by its path."""
@@ -32,12 +34,17 @@ class StartFailed(OSError):
 def connect(places: Places, environ: Mapping[str, str], path: str = "") -> socket.socket:
     """Return a connection to the daemon at ``path`` (default: its control socket), starting the daemon if need be.
 
+    A daemon that runs older code than this is replaced unless calls are in flight.
+
     Raises:
         StartFailed: the daemon could not be started.
         PermissionError: the state folder is not safe to use.
 
     """
     found = try_connect(path or places.socket)
+    if found is not None and not path and _is_older(found):
+        found.close()
+        found = None
     if found is None:
         start(places, environ)
         found = try_connect(path or places.socket)
@@ -108,6 +115,8 @@ def connect_folder(places: Places, environ: Mapping[str, str], folder: str, *, a
 def start(places: Places, environ: Mapping[str, str]) -> None:
     """Start the daemon unless one answers by now; of many callers at once one starts it and the others wait.
 
+    One that runs older code than this is asked to end first, and stays if it has calls in flight.
+
     Raises:
         StartFailed: it did not become ready.
 
@@ -117,12 +126,52 @@ def start(places: Places, environ: Mapping[str, str]) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # its holder is gone after READY_SECONDS at the latest
         found = try_connect(places.socket)
-        if found is None:
+        if found is None or _retire(found):
             _spawn(places, environ)
-        else:
-            found.close()
     finally:
         os.close(lock)
+
+
+def _is_older(connection: socket.socket) -> bool:
+    """Return whether the daemon runs older code than this.
+
+    Only the newer replaces the other, so that two installations do not restart it in turns.
+    """
+    answer = ask(connection, "$/version", {})
+    if "error" in answer:
+        if str(answer["error"]["code"]) == NO_SUCH_METHOD:  # it is from before it could be asked
+            return True
+        raise StartFailed(answer["error"]["message"])
+    told = answer["result"]
+    theirs, ours = _numbers(told["version"]), _numbers(__version__)
+    return theirs < ours or (theirs == ours and bool(told["changed"]) and told["folder"] == os.path.dirname(__file__))
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the numbers a version begins with; what follows them says nothing of older or newer here."""
+    found: list[int] = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        found.append(int(part))
+    return found
+
+
+def _retire(connection: socket.socket) -> bool:
+    """Ask a daemon that runs older code to end and say so on standard error; whether it does so now. Closes."""
+    with connection:
+        if not _is_older(connection):
+            return False
+        answer = ask(connection, "$/retire", {})
+        if "error" in answer:  # it cannot tell calls from connections: ours alone means that it has no calls
+            ending = str(ask(connection, "$/status", {})["result"]["clients"]) == "1"
+            if ending:
+                ask(connection, "$/shutdown", {})
+        else:
+            ending = bool(answer["result"]["ending"])
+    what = f"replaced by {__version__}" if ending else "still busy; it ends when its calls are done"
+    os.write(2, f"fgrep: the daemon runs older code: {what}\n".encode())
+    return ending
 
 
 def _answer(connection: socket.socket) -> Answer:

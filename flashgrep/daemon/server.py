@@ -18,6 +18,7 @@ from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Loaded, Settings
 from flashgrep.daemon.control import Control
+from flashgrep.daemon.handover import Handover
 from flashgrep.daemon.projects import enclosing_root
 from flashgrep.daemon.web import Web
 from flashgrep.daemon.wires import Wires
@@ -104,17 +105,19 @@ class Daemon:
         server = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, server)
         web = Web(service, self.settings, wires.tasks, token=lambda: token(self.places), seen=wires.seen)
+        handover = Handover(stopping, wires.tasks)
         extensions = {
             "$/cli": self.cli,
             "auth": auth_extension(lambda: token(self.places), may_write=not self.settings.read_only),
             **Control(wires, catalogue, stopping, self.started).extensions(),
+            **handover.extensions(),
             "$/serve": web.serve,
         }
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue, enclosing_root)).extensions()
         limits = _limits(self.settings)
         wires.dispatcher = Dispatcher(REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions)
-        service.dispatcher = wires.dispatcher
+        service.dispatcher = handover.dispatcher = wires.dispatcher
         return web
 
     async def _open(self, wires: Wires, catalogue: Catalogue) -> None:

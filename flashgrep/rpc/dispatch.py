@@ -58,6 +58,8 @@ class Dispatcher:
         self.limits = limits or Limits()
         self.log = log
         self.openings = Openings()
+        self.running = 0
+        """Calls in flight on all wires."""
         self._host = host
         self._extensions = dict(extensions or {})
         taken = self._extensions.keys() & set(registry.names())
@@ -135,6 +137,7 @@ class Dispatcher:
     async def _bounded(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
         pending.scope.deadline = anyio.current_time() + self.limits.call_seconds
         if not pending.cancelled:
+            self.running += 1
             try:
                 with pending.scope:
                     result = await run()
@@ -145,6 +148,8 @@ class Dispatcher:
                 internal = _internal_error()
                 self.log.exception("call failed", method=pending.request.method, id=internal.data["id"])
                 raise internal from None
+            finally:
+                self.running -= 1
         if pending.cancelled:
             raise Cancelled("the call was cancelled", method=pending.request.method)
         raise DeadlineExceeded("the call ran out of time", limit_seconds=self.limits.call_seconds)
