@@ -175,7 +175,10 @@ def test_an_overflow_told_by_the_watcher_means_a_sweep() -> None:
         put(root, {"a.txt": b"needle\n"})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            assert workspace.tree.take([Change("overflow")]).sweep
+            workspace.tree.take([Change("overflow")])
+            assert workspace.tree.listed_since is None
+            assert await workspace.refresh()
+            assert workspace.tree.listed_since is not None
 
     run(body)
 

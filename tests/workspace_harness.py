@@ -4,9 +4,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import types
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -81,3 +83,31 @@ async def ask(workspace: Workspace, mode: str, text: str, *, use_index: bool = T
 async def files_with(workspace: Workspace, text: str) -> set[bytes]:
     """Return the files that have a literal text."""
     return {path for path, _ in await ask(workspace, "literal", text)}
+
+
+async def cancelled_at(number: int, body: Coroutine[Any, Any, object]) -> bool:
+    """Run a coroutine, cancelled while it waits for the ``number``-th time; return whether it came so far."""
+    reached = False
+    with anyio.CancelScope() as scope:
+
+        @types.coroutine
+        def counted() -> Generator[Any, Any, None]:
+            nonlocal reached
+            waits = 0
+            step, told = body.send, None
+            while True:
+                try:
+                    waited = step(told)
+                except StopIteration:
+                    return
+                waits += 1
+                if waits == number:
+                    reached = True
+                    scope.cancel()
+                try:
+                    step, told = body.send, (yield waited)
+                except BaseException as thrown:  # noqa: BLE001 - handed on to the coroutine
+                    step, told = body.throw, thrown
+
+        await counted()
+    return reached

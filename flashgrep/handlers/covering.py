@@ -12,6 +12,8 @@ from flashgrep.workspace import Workspace
 COUNT_UP_TO = 20_000
 """Files that a filter is tried on just to say how many it lets through (about 20 ms)."""
 
+UNLISTED = "the project's files have not all been listed yet"
+
 
 class Coverage(TypedDict):
     """What an answer covered: never an empty list that hides a time-out.
@@ -32,9 +34,14 @@ class Coverage(TypedDict):
 def coverage_of(
     workspace: Workspace, answer: Answer, *, fresh: bool, started: float, keep: Callable[[bytes], bool] | None = None
 ) -> Coverage:
-    """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+    """Return the coverage of an answer; ``started`` on the clock of time.perf_counter().
+
+    Complete is only what was asked of files that a listing vouches for, one that had ended before.
+    """
+    since = workspace.tree.listed_since
+    listed = fresh or (since is not None and since <= started)
     found: Coverage = {
-        "complete": answer.complete,
+        "complete": answer.complete and listed,
         "fresh": fresh,
         "files_searched": _searched(workspace, answer, keep),
         "files_skipped": workspace.tree.with_unread(answer.skipped),
@@ -42,7 +49,8 @@ def coverage_of(
         "generation": workspace.generation,
         "took_ms": round((time.perf_counter() - started) * 1000, 3),
     }
-    detail = "; ".join(part for part in (workspace.swept_because, workspace.progress.detail) if part)
+    unlisted = "" if listed else UNLISTED
+    detail = "; ".join(part for part in (unlisted, workspace.swept_because, workspace.progress.detail) if part)
     if detail:
         found["detail"] = detail
     return found

@@ -44,7 +44,7 @@ def covering(workspace: Workspace, answer: MeaningAnswer, *, fresh: bool, starte
     """Return the coverage of an answer by meaning; it is complete once every chunk could be found in every way."""
     ready = workspace.progress.stage == "ready" and not answer.unseen
     coverage = coverage_of(workspace, Answer(complete=True), fresh=fresh and not answer.unseen, started=started)
-    coverage["complete"] = ready and answer.ranked_by == "words and meaning"
+    coverage["complete"] = coverage["complete"] and ready and answer.ranked_by == "words and meaning"
     if answer.problem:
         coverage["detail"] = "; ".join(part for part in (coverage.get("detail", ""), answer.problem) if part)
     return coverage

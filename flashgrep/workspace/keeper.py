@@ -2,6 +2,8 @@
 
 import sqlite3
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -67,6 +69,8 @@ class Keeper:
         self._work = anyio.Event()
         self._idle = anyio.Event()
         self._child: IndexerChild | None = None
+        self._starting = anyio.Lock()
+        self._ended_by_us = False
         self._batch = 0
         self._failures = 0
         self._refusals = 0
@@ -109,12 +113,21 @@ class Keeper:
         if child is not None:
             await child.close()
 
+    @asynccontextmanager
+    async def without_indexer(self) -> AsyncIterator[None]:
+        """End the indexer, and have none started inside the block: the index is being replaced."""
+        async with self._starting:
+            self._ended_by_us = True
+            await self.close()
+            yield
+
     async def run(self) -> None:
         """Index whatever comes, until cancelled."""
         while True:
             await self._wait_for_work()
             self._work = anyio.Event()
             await self._quiet()
+            self._ended_by_us = False
             try:
                 await self._index_all()
                 self._progress.enter("ready", "" if self._host.opened() else self._progress.detail)
@@ -144,6 +157,9 @@ class Keeper:
 
     async def _failed(self, failure: IndexerFailed) -> None:
         await self.close()
+        if self._ended_by_us:  # in the middle of its work, which begins anew at once
+            self._work.set()
+            return
         if failure.reason == "damaged":
             await self._host.start_anew(failure.detail)
             self._host.set_aside(failure.detail)
@@ -217,11 +233,12 @@ class Keeper:
         return left
 
     async def _indexer(self) -> IndexerChild:
-        if self._child is not None:
-            return self._child
-        with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
-            self._child = child = await IndexerChild.start(self._how)
-        return child
+        async with self._starting:
+            if self._child is not None:
+                return self._child
+            with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+                self._child = child = await IndexerChild.start(self._how)
+            return child
 
     async def _update(self, child: IndexerChild) -> None:
         sent = dict(self._tree.pending)
@@ -230,6 +247,8 @@ class Keeper:
         progress.begin(len(sent), sum(mark.size for mark in sent.values()))
         async for part in child.update(self._batch, sent):
             await self._host.open_reader()
+            if self._child is not child:  # its numbers are of an index that was thrown away meanwhile
+                raise IndexerFailed("died", "the index was replaced")
             self._tree.stored(sent, part.rows, part.gone)
             self.generation = part.generation
             progress.advance(len(part.rows) + len(part.gone), part.bytes_read)

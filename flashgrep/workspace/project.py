@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -159,13 +160,13 @@ class Workspace:
         try:
             reader = Reader(self._index)
             try:
-                self.tree.table = FileTable.of(reader.files())
-            except Damaged:
+                table = FileTable.of(reader.files())
+                generation, done = reader.size().generation, reader.done(self.keeper.embedding)
+            except BaseException:
                 reader.close()
                 raise
-            self._reader = reader
-            self.keeper.generation = reader.size().generation
-            self.keeper.done = reader.done(self.keeper.embedding)
+            self._reader, self.tree.table = reader, table  # both or neither: a table's numbers mean one index
+            self.keeper.generation, self.keeper.done = generation, done
             self._unfinished = len(self.keeper.done) < len(LATE_STAGES)
             self.progress.updated = self._index.stat().st_mtime
         except Damaged as damage:
@@ -197,37 +198,38 @@ class Workspace:
     async def refresh(self) -> bool:
         """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
         async with self._lock:
+            fresh = await self._settle()
             if not self.keeper.settled:
-                await self._sweep()
                 self.keeper.settled = True
                 if not self.tree.pending and not self._unfinished and self._reader is not None:
                     self.progress.enter("ready")
-            fresh = await self._settle()
             if self.tree.pending or self._unfinished:
                 self._unfinished = False
                 self.keeper.poke()
         return fresh
 
     async def _settle(self) -> bool:
+        """Read events and what they ask for until there are none; False: there are more and more.
+
+        Whatever is read is noted in the tree before the next wait, so that it is lost at none.
+        """
+        tree = self.tree
         self.swept_because = self._watcher.failed
         if self._watcher.failed:
             await self._sweep()
             return True
         if self._watcher.fileno() is None and not await anyio.to_thread.run_sync(self._watcher.settle, 0.25):
-            await self._sweep()
+            tree.listed_since = None
         for _ in range(MOST_ROUNDS):
             changes = self._watcher.drain()
-            if self.tree.rules_changed():
-                await self._sweep()
-            elif not changes:
-                return True
-            work = self.tree.take(changes)
-            if work.sweep:
+            tree.take(changes)
+            if tree.listed_since is None:
                 await self._sweep()
                 continue
-            for folder in work.folders:
-                entries = await anyio.to_thread.run_sync(self.tree.list_folder, folder)
-                self.tree.take_folder(folder, entries)
+            if not changes and not tree.unread:
+                return True
+            for folder in list(tree.unread):
+                tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
         return False
 
     async def _sweep(self) -> None:
@@ -332,11 +334,13 @@ class Workspace:
 
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
+        view = self.view()
         try:
             async with self._turns.turn():
-                return await anyio.to_thread.run_sync(ask, self.view(), abandon_on_cancel=True)
+                view = self.view()
+                return await anyio.to_thread.run_sync(ask, view, abandon_on_cancel=True)
         except Damaged as damage:
-            await self.start_anew(str(damage))
+            await self.start_anew(str(damage), view.reader)
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
@@ -345,18 +349,24 @@ class Workspace:
             raise
         return await anyio.to_thread.run_sync(ask, replace(self.view(), reader=None), abandon_on_cancel=True)
 
-    async def start_anew(self, why: str) -> None:
-        """Throw the index away, so that everything is indexed again."""
+    async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
+        """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again.
+
+        The files are listed first, and all that hangs on the old index goes in one step without a wait: whoever is
+        cancelled before leaves it as it was, and no question meets a project without files.
+        """
         async with self._lock:
-            if self._reader is None:
+            reader = self._reader
+            if reader is None or damaged not in {None, reader}:
                 return
-            self._reader.close()
-            self._reader = None
-            await self.keeper.close()
-            self.set_aside(why)
-            self.tree.reset()
-            await self._sweep()
-            self.keeper.poke()
+            swept = await anyio.to_thread.run_sync(partial(self.tree.sweep, anew=True))
+            async with self.keeper.without_indexer():
+                self._reader = None
+                reader.close()
+                self.set_aside(why)
+                self.tree.take_sweep(swept)
+                self.keeper.done.clear()
+        self.keeper.poke()
 
     async def size(self) -> IndexSize | None:
         """Return what the index holds; None without one. Counted again only when the index has changed."""

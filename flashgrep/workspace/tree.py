@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,24 +15,21 @@ from flashgrep.search.exact import Mark
 
 
 class Swept(NamedTuple):
-    """What a walk of the whole tree found different from the table."""
+    """What a walk of the whole tree found different from the table (``anew``: from an empty one)."""
 
     changed: list[Entry]
     missing: list[bytes]
-
-
-class Work(NamedTuple):
-    """What changes ask for that cannot be settled without reading folders."""
-
-    sweep: bool
-    folders: list[bytes]
+    pending: list[bytes]
+    """What was pending when the walk began."""
+    anew: bool
 
 
 class Tree:
     """The files of a project: as indexed (``table``), and those that changed since (``pending``).
 
     Only the event loop changes it, under the workspace's lock; ``sweep`` and ``list_folder`` read folders and may run
-    in a thread while that lock is held.
+    in a thread while that lock is held. What has to be read is part of the state until it has been read and taken: a
+    caller that is cancelled between the two leaves it to the next one.
     """
 
     def __init__(self, root: bytes, walker: Walker, watcher: Watcher) -> None:
@@ -39,6 +37,11 @@ class Tree:
         self.table = FileTable()
         self.pending: dict[bytes, Mark] = {}
         self.gone = False
+        self.listed_since: float | None = None
+        """Since when a sweep has vouched for table and pending, on the clock of time.perf_counter(); None: none has
+        ended since they were new, or since something happened that only a sweep can tell."""
+        self.unread: dict[bytes, None] = {}
+        """Folders that appeared and have not been listed yet, oldest first."""
         self._walker = walker
         self._watcher = watcher
         self._sequence = 0
@@ -89,55 +92,70 @@ class Tree:
             if twin != path:
                 self.mark(twin, ours=self._walker.accepts(twin))
 
-    def rules_changed(self) -> bool:
+    def _rules_changed(self) -> bool:
         """Return whether ignore rules outside the watched folders changed since the last call."""
         now = self._walker.outside_rules()
         changed, self._outside = now != self._outside, now
         return changed
 
-    def take(self, changes: Iterable[Change]) -> Work:
-        """Mark what changes say, and return what has to be read to know the rest."""
-        sweep = False
-        folders: list[bytes] = []
+    def take(self, changes: Iterable[Change]) -> None:
+        """Mark what changes say; what takes reading folders is left in ``unread``, or to a sweep."""
         for change in dict.fromkeys(changes):
             if change.kind == "file":
-                sweep |= self._walker.is_rules_file(change.path.rpartition(b"/")[2])
                 self.mark_changed([change.path])
             elif change.kind == "folder":
-                folders.append(change.path)
+                self.unread[change.path] = None
             elif change.kind == "folder_gone":
                 self._mark_below(change.path)
             elif change.kind == "root_gone":
                 self.gone = True
-            else:
-                sweep = True
-            sweep |= change.kind.startswith("folder") and change.path.rpartition(b"/")[2] == b".git"
-        return Work(sweep, folders)
+            if self._needs_sweep(change):
+                self.listed_since = None
+        if self._rules_changed():
+            self.listed_since = None
+
+    def _needs_sweep(self, change: Change) -> bool:
+        name = change.path.rpartition(b"/")[2]
+        if change.kind == "file":
+            return self._walker.is_rules_file(name)
+        return change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
 
     def _mark_below(self, folder: bytes) -> None:
         below = folder + b"/"
         for path in [*self.table.below(folder), *(path for path in self.pending if path.startswith(below))]:
             self.mark(path, ours=False)
 
-    def sweep(self) -> Swept:
-        """Walk the whole tree, placing watches, and compare it with the table."""
+    def sweep(self, *, anew: bool = False) -> Swept:
+        """Walk the whole tree, placing watches, and compare it with the table; ``anew``: with an empty one."""
+        pending = list(self.pending)
         self._walker.forget()
         before = self._walker.outside_rules()
         entries = list(self._walker.walk(on_directory=self._watcher.add))
-        changed, missing = self.table.compare([entry[0] for entry in entries], [entry[1:] for entry in entries])
+        table = FileTable() if anew else self.table
+        changed, missing = table.compare([entry[0] for entry in entries], [entry[1:] for entry in entries])
         after = self._walker.outside_rules()
         # A nested repository met on the way adds its own rules; one that changed meanwhile means another sweep.
         self._outside = after if set(before) <= set(after) else before
-        return Swept([entries[at] for at in changed], missing)
+        return Swept([entries[at] for at in changed], missing, pending, anew)
 
     def take_sweep(self, swept: Swept) -> None:
-        """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more."""
-        found = {entry.path for entry in swept.changed}
-        self.mark_changed([path for path in self.pending if path not in found])
+        """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more.
+
+        A sweep made anew takes the place of all that was known, in this one step: nobody meets a tree without files.
+        """
+        if swept.anew:
+            self.table, self.pending = FileTable(), {}
+        else:
+            found = {entry.path for entry in swept.changed}
+            # What was pending at the start may have been stored meanwhile, from before the walk.
+            self.mark_changed([path for path in {**dict.fromkeys(swept.pending), **self.pending} if path not in found])
         for path in swept.missing:
             self.mark(path, ours=False)
         for entry in swept.changed:
             self.mark(entry.path, ours=True, size=entry.size)
+        self.unread = {}
+        if self.listed_since is None:
+            self.listed_since = time.perf_counter()
 
     def list_folder(self, folder: bytes) -> list[Entry]:
         """Walk one folder, placing watches."""
@@ -150,6 +168,7 @@ class Tree:
         self._mark_below(folder)
         for entry in entries:
             self.mark(entry.path, ours=True, size=entry.size)
+        self.unread.pop(folder, None)
 
     def stored(self, sent: dict[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes]) -> None:
         """Take what the indexer stored; paths marked again since they were sent stay pending."""
@@ -158,8 +177,3 @@ class Tree:
             mark = self.pending.get(path)
             if mark is not None and path in sent and mark.sequence == sent[path].sequence:
                 del self.pending[path]
-
-    def reset(self) -> None:
-        """Forget what was indexed: the index is being built anew."""
-        self.table = FileTable()
-        self.pending = {}
