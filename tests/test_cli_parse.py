@@ -108,3 +108,33 @@ def test_a_slice_takes_its_file_and_lines_in_order() -> None:
     found = parse_line(GROUP, ["slice", "a.py", "3", "9"], 80)
     assert isinstance(found, Invocation)
     assert found.params == {"file_path": "a.py", "start_line": 3, "end_line": 9}
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["x", "-p", "a", "-p", "b"], "--project"),
+        (["x", "-p", "a", "--project=a"], "--project"),
+        (["x", "-l", "1", "--limit", "2"], "--limit"),
+        (["x", "-m", "regex", "-m", "smart"], "--mode"),
+    ],
+)
+def test_an_option_of_one_value_given_twice_is_an_error(argv: list[str], told: str) -> None:
+    said = parse_line(GROUP, ["odd-one", *argv], 80)
+    assert isinstance(said, Said)
+    assert (said.status, said.stdout) == (2, "")
+    assert told in said.stderr
+    assert "given 2 times" in said.stderr
+
+
+@pytest.mark.parametrize("argv", [["-F", "-e"], ["-i", "-s"], ["-F", "-m", "regex"], ["-i", "--case", "smart"]])
+def test_options_that_contradict_each_other_are_an_error(argv: list[str]) -> None:
+    said = parse_line(GROUP, ["query", "x", *argv], 80)
+    assert isinstance(said, Said)
+    assert (said.status, "contradict" in said.stderr) == (2, True)
+
+
+def test_an_option_may_be_said_twice_over_where_it_says_the_same() -> None:
+    found = parse_line(GROUP, ["query", "x", "-w", "-w", "-i", "-i", "-F", "-m", "literal", "-g", "a", "-g", "b"], 80)
+    assert isinstance(found, Invocation)
+    assert found.params["include"] == ["a", "b"]

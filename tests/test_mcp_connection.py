@@ -237,6 +237,7 @@ def test_it_ends_with_its_parent_though_its_input_stays_open(daemon: DaemonAtHan
     [
         (["--nonsense"], "no such option"),
         (["--project"], "a value is missing"),
+        (["--project", "a", "--project=b"], "given twice"),
         (["--project", "/no/such/folder"], "no such folder"),
         (["--collection", "unknown"], "no such project"),
         (["--toolsets", "core,nope"], "unknown: nope"),

@@ -20,6 +20,7 @@ from flashgrep.cli import (
     uninstall,
 )
 from flashgrep.cli.methods import add_methods
+from flashgrep.cli.strict import StrictCommand
 from flashgrep.launcher import LOCAL
 from flashgrep.registry import Handler
 
@@ -39,7 +40,7 @@ def build(methods: Iterable[Handler]) -> typer.Typer:
     app.callback()(_options)
     add_methods(app, methods)
     for name, command in COMMANDS.items():
-        app.command(name, short_help=(inspect.getdoc(command) or "").partition("\n")[0])(command)
+        app.command(name, cls=StrictCommand, short_help=(inspect.getdoc(command) or "").partition("\n")[0])(command)
     for name, group in GROUPS.items():
         app.add_typer(group, name=name)
     return app

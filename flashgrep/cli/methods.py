@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from flashgrep.cli.strict import StrictCommand
 from flashgrep.registry import Handler
 
 SHORT_NAMES = {"list_files": "files", "get_symbol": "symbol", "get_slice": "slice", "read_code": "read"}
@@ -84,7 +85,8 @@ def command_name(handler: Handler) -> str:
 def add_methods(app: typer.Typer, handlers: Iterable[Handler]) -> None:
     """Add one command for each method."""
     for handler in handlers:
-        app.command(command_name(handler), help=handler.doc, short_help=handler.summary)(_command(handler))
+        declare = app.command(command_name(handler), cls=StrictCommand, help=handler.doc, short_help=handler.summary)
+        declare(_command(handler))
 
 
 def method_app(handlers: Iterable[Handler]) -> TyperGroup:
@@ -123,8 +125,12 @@ def _usage(error: typer.TyperException) -> str:
 def _command(handler: Handler) -> Callable[..., Invocation]:
     def run(**given: Any) -> Invocation:
         as_json, project = given.pop("as_json"), given.pop("project", None)
-        short = {flag: SHORTCUTS[flag] for flag in shortcuts if given.pop(_shortcut_name(flag))}
-        params = {name: item for name, item in given.items() if item is not None and item != []} | dict(short.values())
+        params = {name: item for name, item in given.items() if item is not None and item != []}
+        for flag in shortcuts:
+            if params.pop(_shortcut_name(flag)):
+                field, value = SHORTCUTS[flag]
+                if params.setdefault(field, value) != value:
+                    raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
         return Invocation(handler.name, params, as_json, project)
 
     fields = handler.params.model_fields

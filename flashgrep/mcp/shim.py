@@ -71,6 +71,8 @@ def choice(arguments: list[str], environ: Mapping[str, str], folder: str) -> dic
         if option == "--read-only":
             asked["read_only"] = True
         elif option in VALUES and rest:
+            if VALUES[option] in asked:
+                raise ValueError(f"mcp: {option}: given twice, takes one value")
             asked[VALUES[option]] = _value(option, rest.pop(0), folder)
         else:
             why = "a value is missing" if option in VALUES else "no such option; see fgrep mcp --help"
