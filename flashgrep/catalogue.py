@@ -19,10 +19,10 @@ from flashgrep.embed.static import release
 from flashgrep.errors import Forbidden, NotFound
 from flashgrep.memory import give_back
 from flashgrep.registry import Call
+from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.state import fallback_folder
-from flashgrep.workspace.turns import Turns
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
@@ -69,7 +69,7 @@ class Catalogue:
         self._open: dict[str, Workspace] = {}
         self._lock = anyio.Lock()
         self._sieve = Sieve(max(1, len(os.sched_getaffinity(0))))
-        self._turns = Turns()
+        self._scheduler = Scheduler()
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
@@ -177,7 +177,7 @@ class Catalogue:
             settings_warnings=loaded.warnings,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
-        workspace = Workspace(name, os.fsencode(root), options, sieve=self._sieve, turns=self._turns)
+        workspace = Workspace(name, os.fsencode(root), options, sieve=self._sieve, scheduler=self._scheduler)
         assert self._tasks is not None  # noqa: S101 - set on entry
         await workspace.open(self._tasks)
         return workspace

@@ -13,7 +13,7 @@ import flashgrep
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
     "errors launcher places memory damage inflight",
-    "model params",
+    "model params scheduler",
     "config registry pattern",
     "index ingest embed rpc project_settings",
     "search edit reach relay specs",

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from flashgrep.edit.hashing import digest
 from flashgrep.edit.text import Encoding, LineEnding, decode, encoding_of_start, line_ending
 from flashgrep.errors import DeadlineExceeded
+from flashgrep.scheduler import checkpoint
 
 BLOCK = 1 << 20
 _LF = 10
@@ -120,6 +121,7 @@ class LineIndex:
         block = np.frombuffer(buffer, np.uint8)
         with self.lock:
             while not self.done() and (lines is None or self.found() < lines):
+                checkpoint()
                 if deadline is not None and time.monotonic() > deadline:
                     at = len(self.counts) * BLOCK
                     raise DeadlineExceeded("deadline passed while lines were counted", counted_bytes=at)

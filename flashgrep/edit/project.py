@@ -1,10 +1,12 @@
 """What reading and writing need of a project; the workspace is one."""
 
-from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from flashgrep.edit.editor import Editor
 from flashgrep.registry import Call
+
+ResultT = TypeVar("ResultT")
 
 
 class Project(Protocol):
@@ -20,6 +22,9 @@ class Project(Protocol):
 
     def mark_changed(self, paths: Sequence[bytes], /) -> None:
         """Make the next query read these paths from disk."""
+
+    def in_turn(self, work: Callable[[], ResultT], /) -> Awaitable[ResultT]:
+        """Run what may take long in a thread, in fair turn with what others ask."""
 
     def find_definition(self, name: str, /) -> Awaitable[tuple[bytes, int, int] | None]:
         """Return the path and the lines of a symbol's definition."""

@@ -6,7 +6,6 @@ import time
 from functools import partial
 from typing import Any, Literal, NotRequired
 
-import anyio
 import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -106,7 +105,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         None if params.limit and not params.max_tokens else params.max_tokens or call.host.settings.query.max_tokens
     )
     look = partial(_look, workspace.root, params, call.deadline)
-    under, page = await anyio.to_thread.run_sync(look)
+    under, page = await workspace.in_turn(look)
     result = _result(workspace, params, under, page, budget)
     result["coverage"]["took_ms"] = round((time.perf_counter() - started) * 1000, 3)
     return result

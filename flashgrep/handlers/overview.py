@@ -1,9 +1,9 @@
 """`list_files` and `stats`: what a project has."""
 
 import time
+from functools import partial
 from typing import Any, NotRequired
 
-import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -59,7 +59,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
-    paths, fuzzy = await anyio.to_thread.run_sync(_listed, workspace, params)
+    paths, fuzzy = await workspace.in_turn(partial(_listed, workspace, params))
     start = _start(params.cursor)
     room = (params.max_tokens or call.host.settings.query.max_tokens) * 4
     page: list[bytes] = []

@@ -5,7 +5,6 @@ import hashlib
 import time
 from typing import Literal, NotRequired
 
-import anyio
 import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -151,7 +150,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=_keep(params)),
     }
     if not answer.results and params.mode == "smart" and position is None:
-        near = await anyio.to_thread.run_sync(near_paths, params.text, workspace.paths(), SUGGESTIONS)
+        near = await workspace.in_turn(lambda: near_paths(params.text, workspace.paths(), SUGGESTIONS))
         result["suggestions"] = [show_path(path)["file_path"] for path in near]
     if params.explain and pattern is not None and params.engine == "linear":
         result["explained"] = _explained(pattern, answer)

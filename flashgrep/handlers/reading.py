@@ -4,7 +4,6 @@ import base64
 from functools import partial
 from typing import Literal
 
-from anyio.to_thread import run_sync
 from pydantic import Field
 
 from flashgrep.edit.project import Project, Projects
@@ -93,7 +92,7 @@ async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult
         deadline=call.deadline,
     )
     path = path_of(params.file_path, params.file_path_bytes)
-    return await run_sync(read_slice, project.editor, path, ask, abandon_on_cancel=True)
+    return await project.in_turn(partial(read_slice, project.editor, path, ask))
 
 
 @handler("read_code", title="Read code")
@@ -121,7 +120,7 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
         with_total=standard,
         deadline=call.deadline,
     )
-    result = await run_sync(partial(read_slice, project.editor, path, ask), abandon_on_cancel=True)
+    result = await project.in_turn(partial(read_slice, project.editor, path, ask))
     if standard:
         result["mode"] = "slice" if params.symbol_name is None else "symbol"
         if params.symbol_name is not None:

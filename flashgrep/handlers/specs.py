@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NotRequired, TypeVar, cast
 
-from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -202,7 +201,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
     fresh = await workspace.refresh()
     await _check_indexed(workspace)
     specs = await _on_disk(workspace, parse_all_specs)
-    found, problem = await run_sync(_found, call, workspace, specs, params, abandon_on_cancel=True)
+    found, problem = await workspace.in_turn(lambda: _found(call, workspace, specs, params))
     coverage = coverage_of(workspace, Answer(), fresh=fresh, started=started)
     coverage["files_searched"] = len(specs)
     if problem:
@@ -228,7 +227,7 @@ async def _on_disk(workspace: Workspace, look: Callable[[list[SpecFile], Read], 
         files = spec_files(workspace.paths(), workspace.options.spec_folders)
         return look(files, partial(_read, workspace))
 
-    return await run_sync(run, abandon_on_cancel=True)
+    return await workspace.in_turn(run)
 
 
 def _read(workspace: Workspace, path: bytes) -> Document | Skipped:

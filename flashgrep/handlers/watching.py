@@ -2,7 +2,6 @@
 
 from typing import Any, Literal, NotRequired
 
-import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -68,7 +67,7 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
     if params.action != "status":
         changed |= await workspace.watch(on=params.action == "start")
     await workspace.refresh()
-    return await anyio.to_thread.run_sync(lambda: _told(workspace, params, changed=changed))
+    return await workspace.in_turn(lambda: _told(workspace, params, changed=changed))
 
 
 def _told(workspace: Workspace, params: WatchCodebaseParams, *, changed: bool) -> WatchCodebaseResult:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from flashgrep.errors import Busy
 from flashgrep.ingest.decoding import is_latin1
 from flashgrep.model import Document, FileStat, Skipped
+from flashgrep.scheduler import checkpoint
 
 BLOCK: Final = 1 << 16
 """Bytes of ripgrep's buffer: a NUL byte within the first one makes a file binary."""
@@ -48,6 +49,7 @@ def read_file(root: bytes, path: bytes, max_size: int | None) -> tuple[FileStat,
         Busy: the process has no more file descriptors, or no memory; nothing is known about the file.
 
     """
+    checkpoint()
     full = root + b"/" + path
     try:
         handle = os.open(full, _FLAGS)

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, translate
+from flashgrep.scheduler import checkpoint
 
 SortBy = Literal["path", "name", "modified", "size"]
 MAX_LINKS = 5
@@ -189,6 +190,7 @@ class _Search:
         visited = 0
         while pending:
             visited += 1
+            checkpoint()
             if self.deadline is not None and visited % _CHECK_EVERY == 0 and time.monotonic() > self.deadline:
                 self.complete = False
                 return

@@ -16,8 +16,11 @@ from typing import Any, Self
 
 from flashgrep.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.scheduler import blocking, stop_if_abandoned
 
 _CHUNK = 1 << 16
+_LOOK_SECONDS = 0.1
+"""How often a thread that waits for its worker looks whether anybody still waits for the answer."""
 
 
 class Backtracker:
@@ -97,9 +100,14 @@ class Backtracker:
     def _await(self, descriptor: int, event: int) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(descriptor, event)
-            if not selector.select(max(0.0, self._ends - time.monotonic())):
-                self.close()
-                raise self._late()
+            if selector.select(0):
+                return
+            with blocking():
+                while not selector.select(min(_LOOK_SECONDS, max(0.0, self._ends - time.monotonic()))):
+                    if time.monotonic() >= self._ends:
+                        self.close()
+                        raise self._late()
+                    stop_if_abandoned()
 
     def _late(self) -> DeadlineExceeded:
         return DeadlineExceeded(f"the backtracking engine did not finish within {self._seconds:g} s")

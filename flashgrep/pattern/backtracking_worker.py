@@ -1,6 +1,7 @@
 """The child process of `backtracking`: reads a pattern, then files, and answers each with its matching lines."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -12,6 +13,8 @@ from typing import Any, BinaryIO
 from flashgrep.pattern.finders import NONE, Span
 from flashgrep.pattern.matcher import LineMatch, apart, blocks_of, spans_between
 
+_NICE = 10
+"""It may run away for seconds: whatever else is to do goes first."""
 _FALSE_UPPER = re.compile(r"\\.")  # An escape's letter says nothing about the case that is meant.
 
 
@@ -19,6 +22,7 @@ def main() -> None:
     """Serve until standard input ends; `argv[1]` is the number of seconds after which the system ends us."""
     if hasattr(signal, "alarm"):
         signal.alarm(int(sys.argv[1]))  # our parent may be gone while `re` runs away
+    os.nice(_NICE)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     options = json.loads(_received(source))
     try:

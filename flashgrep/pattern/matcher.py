@@ -11,6 +11,7 @@ from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Sp
 from flashgrep.pattern.nodes import Concat, Look, Node
 from flashgrep.pattern.simulate import Simulation
 from flashgrep.pattern.translate import Kind, check_weight, translate
+from flashgrep.scheduler import checkpoint
 
 MANY_BYTES: Final = 4096
 
@@ -216,6 +217,7 @@ def _locate(data: bytes, span: Span) -> tuple[int, int]:
 def _count(finder: Finder, data: bytes) -> int:
     find, pos, end, lines = finder.find, 0, len(data), 0
     while pos < end:
+        checkpoint()
         start, stop = find(data, pos, end)
         if start < 0:
             break

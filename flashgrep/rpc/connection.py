@@ -14,6 +14,7 @@ from flashgrep.rpc.message import JsonId, Message, error_line, notification_line
 from flashgrep.rpc.questions import Questions
 from flashgrep.rpc.room import Room
 from flashgrep.rpc.wire import LineReader, Outbox, Oversized
+from flashgrep.scheduler import FLOW
 
 HANG_UP_POLL = 0.25  # seconds between looks whether a client that ended its input is still there
 
@@ -55,6 +56,7 @@ class Connection:
 
     async def serve(self, *, guarded: bool) -> None:
         """Read until the end of input, finish the calls in flight, close the stream."""
+        FLOW.set(self)  # the tasks of all its calls begin below
         self._dispatcher.openings.add(self)
         try:
             with self._whole:

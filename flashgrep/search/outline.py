@@ -9,6 +9,7 @@ from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
+from flashgrep.scheduler import checkpoint
 from flashgrep.search.symbol_source import SymbolSource
 
 SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
@@ -104,6 +105,7 @@ def _opened(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iter
 def _entries(path: bytes, symbols: FileSymbols, kinds: frozenset[str]) -> Iterator[Entry]:
     ends: list[int] = []
     for index, row in enumerate(symbols.rows):
+        checkpoint()
         while ends and ends[-1] <= row[2]:
             ends.pop()
         kind = KINDS[row[KIND]]
@@ -116,6 +118,7 @@ def _entries(path: bytes, symbols: FileSymbols, kinds: frozenset[str]) -> Iterat
 def _take_definitions(path: bytes, symbols: FileSymbols, defined: dict[str, list[Entry]]) -> set[str]:
     names = set()
     for index in range(len(symbols.rows)):
+        checkpoint()
         kind = symbols.kind(index)
         if kind in SHOWN_KINDS and kind not in {"heading", "extension"} and symbols.defined_role(index) == "definition":
             found = symbols.defined(index)

@@ -7,25 +7,33 @@ ended when idle. Messages on its stdin and stdout are pickles with a length befo
 
 import os
 import pickle
+import select
 import struct
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO, NamedTuple
 
 from flashgrep.ingest.extract import read_file
 from flashgrep.model import Skipped
 from flashgrep.pattern import Matcher, Pattern
+from flashgrep.scheduler import blocking, stop_if_abandoned
 
 CHUNK = 1024
 """Files in one message: about 20 ms of work."""
 
+LOOK_SECONDS = 0.1
+"""How often whoever waits for a worker looks whether it is to wait on."""
+
 AHEAD = 2
 """Messages each worker has waiting, so that it never waits for us."""
+
+NICE = 5
+"""A scan takes all processors there are: short answers go first."""
 
 _LENGTH = struct.Struct("!I")
 
@@ -86,11 +94,16 @@ class _Worker:
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE
         _write(self._process.stdin, (task, paths))
 
-    def answer(self) -> Sifted:
+    def answer(self, look: Callable[[], None]) -> Sifted:
+        """Return the oldest answer; ``look`` is called now and then while there is none, and may raise."""
         assert self._process.stdout is not None  # noqa: S101 - opened with PIPE
         if self._process.stdout.closed:  # it died while it had several chunks
             raise EOFError
-        return _read(self._process.stdout)
+        descriptor = self._process.stdout.fileno()
+        with blocking():
+            (size,) = _LENGTH.unpack(_received(descriptor, _LENGTH.size, look))
+            found: Sifted = pickle.loads(_received(descriptor, size, look))  # noqa: S301 - from our own child
+        return found
 
     def close(self) -> None:
         self._process.kill()
@@ -123,27 +136,34 @@ class Sieve:
         while self._workers:
             self._workers.popitem()[1].close()
 
-    def sift(self, task: Task, paths: Iterable[bytes]) -> Iterator[tuple[Sequence[bytes], Sifted]]:
-        """Yield each chunk of paths, in order, with what was found in it."""
+    def sift(
+        self, task: Task, paths: Iterable[bytes], look: Callable[[], None] = stop_if_abandoned
+    ) -> Iterator[tuple[Sequence[bytes], Sifted]]:
+        """Yield each chunk of paths, in order, with what was found in it.
+
+        ``look`` is called ten times a second while there is nothing to yield; what it raises ends the search.
+        """
         chunks = _chunks(iter(paths))
         if not self._lock.acquire(blocking=False):
             yield from ((chunk, sift_chunk(task, chunk)) for chunk in chunks)
             return
         try:
-            yield from self._shared(task, chunks)
+            yield from self._shared(task, chunks, look)
         finally:
             self._used = time.monotonic()
             self._lock.release()
 
-    def _shared(self, task: Task, chunks: Iterator[list[bytes]]) -> Iterator[tuple[Sequence[bytes], Sifted]]:
+    def _shared(
+        self, task: Task, chunks: Iterator[list[bytes]], look: Callable[[], None]
+    ) -> Iterator[tuple[Sequence[bytes], Sifted]]:
         waiting: deque[tuple[_Worker | None, Sequence[bytes]]] = deque()
         try:
             for number, chunk in enumerate(chunks):
                 waiting.append((self._asked(number % self._count, task, chunk), chunk))
                 if len(waiting) >= self._count * AHEAD:
-                    yield self._next(task, waiting)
+                    yield self._next(task, waiting, look)
             while waiting:
-                yield self._next(task, waiting)
+                yield self._next(task, waiting, look)
         finally:
             if waiting:  # the search ended early: what is still being looked for is not wanted
                 self._close()
@@ -162,13 +182,13 @@ class Sieve:
         return worker
 
     def _next(
-        self, task: Task, waiting: deque[tuple[_Worker | None, Sequence[bytes]]]
+        self, task: Task, waiting: deque[tuple[_Worker | None, Sequence[bytes]]], look: Callable[[], None]
     ) -> tuple[Sequence[bytes], Sifted]:
         """Return the oldest chunk's answer; what a worker that died (of memory, say) had is done here."""
         worker, chunk = waiting.popleft()
         if worker is not None:
             try:
-                return chunk, worker.answer()
+                return chunk, worker.answer(look)
             except (OSError, EOFError, pickle.UnpicklingError, struct.error):
                 worker.close()
         return chunk, sift_chunk(task, chunk)
@@ -185,17 +205,25 @@ def _write(stream: IO[bytes], message: object) -> None:
     stream.flush()
 
 
-def _read(stream: IO[bytes]) -> Sifted:
-    (size,) = _LENGTH.unpack(stream.read(_LENGTH.size))
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    found: Sifted = pickle.loads(data)  # noqa: S301 - from our own child
-    return found
+def _received(descriptor: int, size: int, look: Callable[[], None]) -> bytes:
+    """Return so many bytes of a pipe, looking now and then whether to wait on; not by a buffer, which hides bytes."""
+    data = bytearray()
+    waiting = select.poll()  # select takes no descriptor over 1,023
+    waiting.register(descriptor, select.POLLIN)
+    while len(data) < size:
+        while not waiting.poll(1000 * LOOK_SECONDS):
+            look()
+            stop_if_abandoned()
+        more = os.read(descriptor, size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return bytes(data)
 
 
 def main() -> None:
     """Serve the process that started us until it closes our stdin."""
+    os.nice(NICE)
     out = os.fdopen(os.dup(1), "wb")
     source = sys.stdin.buffer
     while head := source.read(_LENGTH.size):

@@ -21,6 +21,7 @@ from flashgrep.ingest.parse.lookup import (
 )
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
+from flashgrep.scheduler import checkpoint
 from flashgrep.search.symbol_source import SymbolSource
 
 Match = Literal["exact", "prefix", "fuzzy"]
@@ -129,6 +130,7 @@ class SymbolSearch:
         size = len(name.encode())
         for path, symbols in self._files(self._paths(name, fold=fold)):
             for offset, role in symbols.places(name, fold=fold):
+                checkpoint()
                 if self._wanted(symbols, offset, role, size):
                     yield _Place(RANK[role], tier_of(path), unlike, path, offset, size)
 
@@ -139,6 +141,7 @@ class SymbolSearch:
         paths = self._source.defining(self._name, prefix=True)
         for path, symbols in self._files(self._source.candidates(self._name, fold=fold) if paths is None else paths):
             for index, row in enumerate(symbols.rows):
+                checkpoint()
                 name = symbols.name(index)
                 if (name.lower() if fold else name).startswith(wanted):
                     role, size = symbols.defined_role(index), len(name.encode())
@@ -200,6 +203,7 @@ class SymbolSearch:
         return not self._qualifiers or matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
 
     def _found(self, place: _Place) -> Found | None:
+        checkpoint()
         symbols = self._held.get(place.path) or self._source.open(place.path)
         if symbols is None or isinstance(symbols, Skipped):
             return None

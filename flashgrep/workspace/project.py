@@ -26,6 +26,7 @@ from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import watch
+from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, Search, View
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
@@ -40,7 +41,6 @@ from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
 from flashgrep.workspace.state import state_folder
 from flashgrep.workspace.tree import Tree
-from flashgrep.workspace.turns import Turns
 from flashgrep.workspace.watching import Switch
 
 EVENT_PAUSE = 0.05
@@ -93,15 +93,15 @@ class Workspace:
         options: WorkspaceOptions,
         *,
         sieve: Sieve | None = None,
-        turns: Turns | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
-        """``sieve`` and ``turns`` are shared by a daemon's projects; alone it scans here, in turns of its own."""
+        """``sieve`` and ``scheduler`` are shared by a daemon's projects; alone it scans here."""
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
         self.options = options
         self.sieve = sieve
-        self._turns = turns or Turns()
+        self._scheduler = scheduler or Scheduler()
         self.read_only = options.read_only
         self.warned = False
         """Whether a command has shown the warnings about the project's settings."""
@@ -293,17 +293,12 @@ class Workspace:
 
         ``max_file_size``: larger files than the setting allows are looked at too, or smaller ones declined.
         """
-        stop: list[bool] = []
-        asked = _stoppable(question, stop)
 
         def ask(view: View) -> Answer:
             seen = view if max_file_size is None else view.with_size(max_file_size)
-            return Search(seen, asked).run()
+            return Search(seen, question).run()
 
-        try:
-            return await self.in_thread(ask)
-        finally:
-            stop.append(True)
+        return await self.in_thread(ask)
 
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
@@ -335,10 +330,14 @@ class Workspace:
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
         view = self.view()
+
+        def begin() -> Callable[[], ResultT]:
+            nonlocal view
+            view = self.view()  # as known now that its turn has come
+            return partial(ask, view)
+
         try:
-            async with self._turns.turn():
-                view = self.view()
-                return await anyio.to_thread.run_sync(ask, view, abandon_on_cancel=True)
+            return await self._scheduler.run(begin)
         except Damaged as damage:
             await self.start_anew(str(damage), view.reader)
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
@@ -347,7 +346,11 @@ class Workspace:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             raise
-        return await anyio.to_thread.run_sync(ask, replace(self.view(), reader=None), abandon_on_cancel=True)
+        return await self._scheduler.run(lambda: partial(ask, replace(self.view(), reader=None)))
+
+    async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run what needs no view of the project, and may take long, in a thread, in fair turn with all look-ups."""
+        return await self._scheduler.run(lambda: work)
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
         """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again.
@@ -445,8 +448,3 @@ def _identity(root: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _stoppable(question: Question, stop: list[bool]) -> Question:
-    """Return the question with a look at ``stop``, which is filled when nobody waits for the answer any more."""
-    return replace(question, stopped=lambda: bool(stop))

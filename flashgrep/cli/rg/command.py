@@ -13,6 +13,7 @@ from flashgrep.cli.rg.run import FAILED, FOUND, Command, Gone, Place
 from flashgrep.daemon.projects import bind
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.rpc.context import RequestContext
+from flashgrep.scheduler import blocking
 from flashgrep.search.exact import View
 from flashgrep.workspace import Workspace
 
@@ -72,7 +73,8 @@ class _Run:
         if self.stopped:
             raise Gone
         params = {"stdout": piece.decode("latin-1")}
-        anyio.from_thread.run(self._context.peer.request, STDOUT, params)
+        with blocking():
+            anyio.from_thread.run(self._context.peer.request, STDOUT, params)
 
 
 async def _workspace(context: RequestContext, cwd: str) -> Workspace | None:

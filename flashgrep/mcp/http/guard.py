@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import anyio
 
+from flashgrep.scheduler import FLOW
+
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -58,6 +60,7 @@ class Guard:
             await _refuse(refusal, _dated(send))
             return
         self.seen()
+        FLOW.set(("http", *scope["client"]))
         await self.app(scope, _Capped(receive, self.max_body), _dated(send))
 
     def _judge(self, scope: Scope) -> Refusal | None:
