@@ -16,9 +16,9 @@ from flashgrep.config import Loaded, Settings
 from flashgrep.edit.limits import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
-from flashgrep.errors import Forbidden, NotFound
+from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
-from flashgrep.registry import Call
+from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
@@ -30,6 +30,11 @@ IDLE_SECONDS = 60.0
 
 FALLBACK_FOLDER = "projects"
 """Below the state folder: the state of projects whose own folder cannot be written."""
+
+HOW_TO_GET_A_PROJECT = (
+    "start the client in a project's folder, pass `project` (a name or an absolute path), "
+    "or call index_codebase with the absolute path of a folder"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +108,17 @@ class Catalogue:
         """Return the projects that are open."""
         return list(self._open.values())
 
-    async def open(self, root_or_name: str) -> Workspace:
-        """Return a project, by name or by the absolute path of a folder, which becomes a project if it is none.
+    def names_of(self, session: Session) -> list[str]:
+        """Return the names of the projects a connection is bound to, in its order; none for an unbound one."""
+        names = {root: name for name, root in self._roots.items()}
+        return [names[root] for one in session.projects if (root := self._root_of(one)) in names]
+
+    def reachable(self, session: Session) -> list[str]:
+        """Return the names of the projects a connection may name: those it is bound to, else all that are known."""
+        return self.names_of(session) if session.projects else sorted(self._roots)
+
+    async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
+        """Return a project, by name or by the absolute path of its folder; ``adopt`` makes a folder that is none one.
 
         Raises:
             NotFound: no project has the name, or no folder is there.
@@ -117,7 +131,7 @@ class Catalogue:
         # Before the lock: other projects are not to wait for a file that came with this one.
         loaded = await anyio.to_thread.run_sync(self._settings_for, root) if root is not None else None
         async with self._lock:
-            name = self._name(root_or_name)
+            name = self._name(root_or_name, make=adopt)
             if name in self._open and self._open[name].lost():
                 await self._open.pop(name).close()
             if name not in self._open:
@@ -126,20 +140,33 @@ class Catalogue:
             return self._open[name]
 
     async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
-        """Return the project a call is about: the one named, else the one its connection is bound to, else the first.
+        """Return the project a call is about: the one it names, else the one its connection is bound to; never another.
 
         Raises:
-            NotFound: none is known by that name, or none at all.
-            Forbidden: the connection is bound to others.
+            NotFound: project_not_found, none is known by that name, or the call has none.
+            InvalidParams: project_required, the connection has several and the call names none.
+            Forbidden: outside_root, the connection is bound to others.
 
         """
-        bound = call.session.projects
+        session = call.session
         if project is None:
-            return await self.open(bound[0] if bound else self._default())
-        if bound:
-            allowed = {self._root_of(one) for one in bound}
-            if self._root_of(project) not in allowed:
-                raise Forbidden(f"the connection is bound to another project: {project}", reason="outside_root")
+            own = session.projects or session.indexed
+            if not own:
+                raise NotFound(
+                    "this connection has no project", reason="project_not_found", suggestion=HOW_TO_GET_A_PROJECT
+                )
+            if len(own) > 1:
+                names = [name for name, root in self._roots.items() if str(root) in own or name in own]
+                message = f"the connection has several projects: pass `project`, one of {', '.join(names)}"
+                raise InvalidParams(message, reason="project_required", field="project", allowed=names)
+            return await self.open(own[0], adopt=False)
+        if session.projects and self._root_of(project) not in {self._root_of(one) for one in session.projects}:
+            raise Forbidden(
+                f"the connection is bound to another project: {project}",
+                reason="outside_root",
+                suggestion="leave `project` out; to ask another project, start the client in it or with --project",
+                bound_to=self.names_of(session),
+            )
         return await self.open(project)
 
     async def remove(self, name: str) -> Path:
@@ -181,13 +208,6 @@ class Catalogue:
         assert self._tasks is not None  # noqa: S101 - set on entry
         await workspace.open(self._tasks)
         return workspace
-
-    def _default(self) -> str:
-        if not self._roots:
-            raise NotFound(
-                "no project is known", reason="project_not_found", suggestion="name one by its folder: project=/path"
-            )
-        return next(iter(self._roots))
 
     def _root_of(self, root_or_name: str) -> Path | None:
         if root_or_name.startswith("/") and "\0" not in root_or_name:

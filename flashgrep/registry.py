@@ -6,7 +6,7 @@ This module imports neither a wire nor an index, and declaring a method changes 
 import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
@@ -53,21 +53,55 @@ class Params(BaseModel):
         return [field.alias or name for name, field in cls.model_fields.items()]
 
 
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a listener lets its connections do; given once, when one is accepted, and only ever narrowed.
+
+    From most to least: the control socket (the user's own commands), whoever has shown the token, a project's socket
+    (that project alone), a connection bound to no project (what its calls name).
+    """
+
+    control: bool = False
+    """Whether the daemon's own methods are answered: ``$/cli``, ``$/open``, ``$/shutdown`` and their kin."""
+    writes: Literal["always", "with_token", "never"] = "always"
+    """Whether files may be written; never: in read-only mode, whatever else is shown."""
+
+
 @dataclass(slots=True)
 class Session:
     """What one connection is bound to and may do; made by the wire, never shared between connections."""
 
     projects: tuple[str, ...] = ()
-    """Names or roots the connection is bound to; empty: any, the only or first one by default."""
+    """Roots or names of the projects the connection is bound to and reaches; empty: whichever a call names."""
     collections: tuple[str, ...] = ()
-    """Collections named at initialization; the collection methods refuse to run without."""
-    may_write: bool = True
-    """False over TCP until the token was shown, and in read-only mode."""
+    """Roots or names of the collections named at initialization; the collection methods refuse to run without."""
+    indexed: tuple[str, ...] = ()
+    """Roots that a connection bound to no project has had indexed: a call that names no project means the only one."""
+    capabilities: Capabilities = Capabilities()
+    read_only: bool = False
+    """Asked for by the client itself, in a URL or by ``$/bind``; never taken back."""
     authenticated: bool = True
     """False on a TCP connection that has to show the token first."""
+    has_token: bool = False
+    """Whether the token was shown."""
     wire: str = "memory"
     notes: dict[str, Any] = field(default_factory=dict)
     """Per-connection facts of single methods, by method (whether the skill was injected already)."""
+
+    @property
+    def may_write(self) -> bool:
+        """Whether methods that write run."""
+        allowed = self.capabilities.writes
+        return not self.read_only and (allowed == "always" or (allowed == "with_token" and self.has_token))
+
+    @property
+    def lacks_token(self) -> bool:
+        """Whether the token is all that is missing for writing."""
+        return not self.read_only and not self.has_token and self.capabilities.writes == "with_token"
+
+    def drop_control(self) -> None:
+        """Refuse the daemon's own methods from now on: somebody else, as an agent, speaks on the connection."""
+        self.capabilities = replace(self.capabilities, control=False)
 
 
 def _no_progress(_done: float, _total: float | None, _message: str) -> None:

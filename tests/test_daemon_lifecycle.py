@@ -39,7 +39,7 @@ def test_twenty_cold_clients_at_once_give_one_daemon(cold_daemon: DaemonAtHand) 
         )
         for _ in range(20)
     ]
-    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "$/status"}).encode() + b"\n"
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "stats"}).encode() + b"\n"
     answers = [client.communicate(request, timeout=60)[0] for client in clients]
     assert {json.loads(answer)["result"]["pid"] for answer in answers} == {pid_of(cold_daemon)}
 
@@ -280,8 +280,8 @@ def test_a_daemon_that_cannot_start_says_where_to_look(
     assert "no_such_module" in Path(cold_daemon.places.crash_log).read_text()
 
 
-def test_the_whole_product_answers_status_on_every_wire(connect: Callable[[], object], daemon: DaemonAtHand) -> None:
-    assert connect().call("$/status")["pid"] == pid_of(daemon)  # type: ignore[attr-defined] # conftest is no package
+def test_the_whole_product_tells_of_itself_on_every_wire(connect: Callable[[], object], daemon: DaemonAtHand) -> None:
+    assert connect().call("stats")["pid"] == pid_of(daemon)  # type: ignore[attr-defined] # conftest is no package
 
 
 def test_python_m_flashgrep_is_the_command_line(daemon: DaemonAtHand) -> None:

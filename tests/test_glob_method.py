@@ -22,6 +22,7 @@ GLOB = Registry(HANDLERS).get("glob")
 @asynccontextmanager
 async def asking(root: Path) -> AsyncIterator[Any]:
     async with Catalogue(state_dir=root.parent / "state", settings=Settings()) as catalogue:
+        await catalogue.open(str(root))
 
         async def ask(**params: Any) -> Any:
             return await GLOB.call(Call(catalogue, Session(projects=(str(root),))), params)

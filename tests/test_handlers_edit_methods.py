@@ -24,7 +24,7 @@ from flashgrep.edit.root import Root
 from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import files as file_methods
 from flashgrep.handlers import reading, writing
-from flashgrep.registry import Call, Registry, Session
+from flashgrep.registry import Call, Capabilities, Registry, Session
 
 REGISTRY = Registry([*reading.HANDLERS, *writing.HANDLERS, *file_methods.HANDLERS])
 WRITES = ["write_code", "batch_write_code", "fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"]
@@ -343,7 +343,8 @@ MINIMAL: dict[str, dict[str, Any]] = {
 def test_who_may_not_write_writes_nothing(
     call: Caller, tmp_path: Path, name: str, wire: str, project: object, reason: str
 ) -> None:
-    call.session.wire, call.session.may_write = wire, bool(project)
+    call.session.wire, call.session.read_only = wire, reason == "read_only" and not project
+    call.session.capabilities = Capabilities(writes="with_token" if wire == "tcp" else "always")
     call.project.read_only = bool(project)
     before = (tmp_path / "code.py").read_bytes()
     assert failure(Forbidden, lambda: call(name, **MINIMAL[name]))["reason"] == reason

@@ -112,7 +112,7 @@ def test_one_connection_is_bound_once(daemon: DaemonAtHand, project: MakeProject
     wire = daemon.wire("unix", mine)
     opened.append(wire)
     assert wire.fail("$/bind", project=str(other))["data"]["reason"] == "already_bound"
-    assert wire.call("$/bind", read_only=True)["projects"] == [str(mine)]  # as its socket bound it
+    assert wire.call("$/bind", read_only=True)["projects"] == [mine.name]  # as its socket bound it
     assert wire.fail("$/bind", nonsense=1)["code"] == -32602
     assert wire.fail("$/bind", toolsets="core")["code"] == -32602
 

@@ -183,7 +183,7 @@ async def test_calls_from_within_give_results_and_raise_errors() -> None:
     assert caught.value.data["id"] == notes.notes[-1][1]["id"]
     assert "of somebody" in notes.notes[-1][1]["trace"]
     with pytest.raises(Forbidden) as refused:
-        await dispatcher.call(Session(may_write=False), "scribble", {})
+        await dispatcher.call(Session(read_only=True), "scribble", {})
     assert refused.value.reason == "read_only"
 
 

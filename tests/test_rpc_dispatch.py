@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
-from flashgrep.registry import Call, Registry, Session, handler
+from flashgrep.registry import Call, Capabilities, Registry, Session, handler
 from flashgrep.rpc.context import RequestContext
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.limits import Limits
@@ -128,9 +128,12 @@ async def test_before_the_token_was_shown_only_showing_it_is_answered() -> None:
 @pytest.mark.parametrize(
     ("session", "data"),
     [
-        (Session(may_write=False, wire="tcp"), {"reason": "auth_required", "suggestion": "call auth"}),
-        (Session(may_write=False, wire="tcp", notes={"auth": True}), {"reason": "read_only"}),
-        (Session(may_write=False, wire="unix"), {"reason": "read_only"}),
+        (
+            Session(capabilities=Capabilities(writes="with_token"), wire="tcp"),
+            {"reason": "auth_required", "suggestion": "call auth"},
+        ),
+        (Session(capabilities=Capabilities(writes="never"), wire="tcp", has_token=True), {"reason": "read_only"}),
+        (Session(read_only=True, wire="unix"), {"reason": "read_only"}),
     ],
 )
 async def test_who_may_not_write_is_told_why(session: Session, data: Mapping[str, str]) -> None:

@@ -5,11 +5,13 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flashgrep.mcp.hosts import HOSTS
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
+from tests.mcp_clients import token_of
 
 
 @pytest.mark.parametrize("group", ["daemon", "projects", "config"])
@@ -100,18 +102,30 @@ def test_a_path_after_the_text_is_answered_with_how_to_narrow(daemon: DaemonAtHa
     assert as_rg.stdout == "src/a.txt:needle\n"
 
 
-def test_no_command_of_the_terminal_writes_over_tcp_without_the_token(
-    daemon: DaemonAtHand, project: MakeProject
+@pytest.mark.parametrize("door", ["tcp", "token", "project", "stdio"])
+def test_commands_of_the_terminal_run_on_the_control_socket_alone(
+    daemon: DaemonAtHand, project: MakeProject, door: str
 ) -> None:
     root = project({"a.txt": "needle"})
     daemon.run("projects", "add", str(root))
-    wire = daemon.wire("tcp")
+    wire = daemon.wire("unix", root) if door == "project" else daemon.wire("stdio" if door == "stdio" else "tcp")
+    if door == "token":
+        wire.call("auth", token=token_of(daemon))
     given = {"cwd": str(root), "tty": False, "color": False, "width": 80}
-    written = wire.ask("$/cli", argv=["fs-write", "a.txt", "mine"], **given)
-    made = wire.ask("$/cli", argv=["fs-create", "b.txt"], **given)
+    calls: dict[str, dict[str, Any]] = {
+        "$/cli": {"argv": ["rg", "--no-config", "root", "/etc/passwd"], **given},
+        "$/open": {"folder": str(root.parent), "adopt": True},
+        "$/remove": {"name": root.name},
+        "$/indexing": {"root": str(root)},
+        "$/serve": {"port": 0},
+        "$/shutdown": {},
+    }
+    for method, params in calls.items():
+        error = wire.fail(method, **params)
+        assert (error["code"], error["data"]["reason"]) == (-32006, "control_only"), method
+    answer = wire.ask("$/status")
+    assert answer["result"]["pid"] if door == "token" else answer["error"]["data"]["reason"] == "auth_required"
     wire.close()
-    for answer in (written, made):
-        assert "needs the token" in answer["result"]["stderr"]
     assert {path.name: path.read_text() for path in root.glob("*.txt")} == {"a.txt": "needle"}
 
 

@@ -1,5 +1,6 @@
 """``scripts/start``: start the daemon, index a folder, ask a first question, say where to go on."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -57,14 +58,16 @@ def _next_steps(folder: Path) -> str:
     tcp = ask_daemon("$/status")["tcp"]
     port = tcp and tcp["port"]
     home = os.path.relpath(Path(sys.executable).parent)
-    request = '{"jsonrpc":"2.0","id":1,"method":"stats"}'
+    request = shlex.quote(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {"project": str(folder)}})
+    )
     lines = [
         f'commands   export PATH="{Path(sys.executable).parent}:$PATH"   (or call {home}/fgrep)',
         f"           cd {shlex.quote(str(folder))}",
         "           fgrep query TEXT · fgrep files NAME · fgrep slice FILE 10 40 · fgrep --help",
         f'MCP host   {{"mcpServers": {{"flashgrep": {{"command": "{_fgrep()}", "args": ["mcp"]}}}}}}',
         f"editor     JSON-RPC 2.0 lines on the Unix socket {folder}/.flashgrep/mcp.sock",
-        *([f"netcat     echo '{request}' | nc -N 127.0.0.1 {port}"] if port else []),
+        *([f"netcat     echo {request} | nc -N 127.0.0.1 {port}"] if port else []),
         "stop       fgrep daemon stop          remove all of it    fgrep uninstall",
     ]
     return "\n".join(lines) + "\n"

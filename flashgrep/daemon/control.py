@@ -25,7 +25,7 @@ PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes
 
 @dataclass(slots=True)
 class Control:
-    """Answers what only the daemon itself knows; over TCP it answers nothing but status."""
+    """Answers what only the daemon itself knows."""
 
     wires: Wires
     catalogue: Catalogue
@@ -33,17 +33,30 @@ class Control:
     started: float
 
     def extensions(self) -> Mapping[str, Extension]:
-        """Return the methods by name."""
+        """Return the methods of the control socket by name."""
         return {
-            "$/status": self.status,
             "$/shutdown": self.shutdown,
             "$/open": self.open,
             "$/indexing": self.indexing,
             "$/remove": self.remove,
         }
 
-    async def status(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
-        """Return what runs since when, where it listens, what it serves and what went wrong."""
+    async def status(self, context: RequestContext, _params: Any) -> dict[str, Any]:
+        """Return what runs since when, where it listens, what it serves and what went wrong.
+
+        It tells of every project: for the control socket, and whoever has shown the token and is bound to none.
+
+        Raises:
+            Forbidden: auth_required.
+
+        """
+        session = context.session
+        if not session.capabilities.control and (session.projects or not session.has_token):
+            raise Forbidden(
+                "this needs the control socket or the token, and a connection that is bound to no project",
+                reason="auth_required",
+                suggestion="run fgrep daemon status, or call auth",
+            )
         return {
             "version": __version__,
             "pid": os.getpid(),
@@ -59,21 +72,24 @@ class Control:
             "problems": self.wires.problems,
         }
 
-    async def shutdown(self, context: RequestContext, _params: Any) -> dict[str, Any]:
+    async def shutdown(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         """End the daemon, after this answer."""
-        _local_only(context)
         self.stopping.set()
         return {"stopping": True}
 
     async def open(self, context: RequestContext, params: Any) -> dict[str, Any]:
-        """Return the socket of the project ``folder`` lies in; ``adopt`` makes the folder one if it lies in none."""
-        _local_only(context)
+        """Return the socket of the project ``folder`` lies in; ``adopt`` makes the folder one if it lies in none.
+
+        Where there is no socket the caller goes on over this connection, which is a client's from then on: bound to the
+        project, if there is one, and without the daemon's own methods.
+        """
         folder = Path(_native(params, "folder"))
         known = [info.root for info in self.catalogue.projects()]
         try:
             root = enclosing_root(folder, known)
         except NotFound:
             if not params.get("adopt"):
+                context.session.drop_control()
                 return {"root": None, "socket": None}
             root = folder
         workspace = await self.catalogue.open(str(root))
@@ -82,12 +98,12 @@ class Control:
             socket = _as_latin1(await self.wires.open_project(root))
         except Unavailable:  # a read-only folder: the caller goes on over this connection
             socket = None
+            context.session.drop_control()
             context.session.projects = (str(root),)
         return {"root": _as_latin1(str(root)), "name": workspace.name, "socket": socket}
 
-    async def indexing(self, context: RequestContext, params: Any) -> dict[str, Any]:
+    async def indexing(self, _context: RequestContext, params: Any) -> dict[str, Any]:
         """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed."""
-        _local_only(context)
         workspace = await self.catalogue.open(_native(params, "root"))
         progress, size = workspace.progress, await workspace.size()
         done = progress.stage == "failed" or (progress.stage == "ready" and not workspace.tree.pending)
@@ -98,9 +114,8 @@ class Control:
             "done": done,
         }
 
-    async def remove(self, context: RequestContext, params: Any) -> dict[str, Any]:
+    async def remove(self, _context: RequestContext, params: Any) -> dict[str, Any]:
         """Forget a project, by name or root, and close its socket."""
-        _local_only(context)
         root = await self.catalogue.remove(_native(params, "name"))
         self.wires.close_project(root)
         return {"removed": [_as_latin1(str(root))]}
@@ -116,11 +131,6 @@ def _told(info: ProjectInfo, workspace: Workspace | None) -> dict[str, Any]:
         warnings = list(workspace.options.settings_warnings)
         stage, problem = workspace.progress.stage, workspace.progress.detail
     return {"name": info.name, "root": str(info.root), "stage": stage, "problem": problem, "warnings": warnings}
-
-
-def _local_only(context: RequestContext) -> None:
-    if context.session.wire == "tcp" and "auth" not in context.session.notes:
-        raise Forbidden("over TCP this needs the token", reason="auth_required", suggestion="call auth")
 
 
 def _native(params: Any, name: str) -> str:

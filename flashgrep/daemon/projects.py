@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from flashgrep.catalogue import Catalogue
@@ -11,7 +12,7 @@ from flashgrep.workspace import Workspace
 
 
 async def bind(call: Call[Catalogue], cwd: Path, named: str | None) -> Path:
-    """Bind the caller's session to the project named, or the one ``cwd`` lies in, and return its root.
+    """Bind the call, not its connection, to the project named, or the one ``cwd`` lies in, and return its root.
 
     ``named``: a project's name, or (with a slash in it, or a dot or two) a path that lies in one.
 
@@ -23,7 +24,8 @@ async def bind(call: Call[Catalogue], cwd: Path, named: str | None) -> Path:
     path = cwd / named if named and ("/" in named or named in {".", ".."}) else None
     wanted = named if named and path is None else str(enclosing_root((path or cwd).resolve(), known))
     root = root_of(await call.host.open(wanted))
-    call.session.projects = (str(root),)
+    # Commands on one connection run side by side, each in its own folder.
+    call.session = replace(call.session, projects=(str(root),))
     return root
 
 

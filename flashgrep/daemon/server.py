@@ -105,18 +105,15 @@ class Daemon:
         server = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, server)
         web = Web(service, self.settings, wires.tasks, token=lambda: token(self.places), seen=wires.seen)
-        handover = Handover(stopping, wires.tasks)
-        extensions = {
-            "$/cli": self.cli,
-            "auth": auth_extension(lambda: token(self.places), may_write=not self.settings.read_only),
-            **Control(wires, catalogue, stopping, self.started).extensions(),
-            **handover.extensions(),
-            "$/serve": web.serve,
-        }
+        daemon, handover = Control(wires, catalogue, stopping, self.started), Handover(stopping, wires.tasks)
+        control = {"$/cli": self.cli, **daemon.extensions(), **handover.extensions(), "$/serve": web.serve}
+        extensions = {"auth": auth_extension(lambda: token(self.places)), "$/status": daemon.status}
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue, enclosing_root)).extensions()
         limits = _limits(self.settings)
-        wires.dispatcher = Dispatcher(REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions)
+        wires.dispatcher = Dispatcher(
+            REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions, control=control
+        )
         service.dispatcher = handover.dispatcher = wires.dispatcher
         return web
 

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
 from flashgrep.config import Settings
-from flashgrep.errors import Forbidden, InvalidParams, Unavailable
+from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.mcp.service import Service
 from flashgrep.rpc.context import RequestContext
 
@@ -73,10 +73,8 @@ class Web:
                 await self._ended.wait()  # uvicorn's own grace bounds this
                 self.port = None
 
-    async def serve(self, context: RequestContext, params: Any) -> dict[str, Any]:
+    async def serve(self, _context: RequestContext, params: Any) -> dict[str, Any]:
         """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes with its last caller."""
-        if context.session.wire == "tcp" and "auth" not in context.session.notes:
-            raise Forbidden("over TCP this needs the token", reason="auth_required", suggestion="call auth")
         given = params if isinstance(params, dict) else {}
         if given.get("stop"):
             self._holders = max(0, self._holders - 1)

@@ -2,6 +2,7 @@
 
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from flashgrep.config import Settings
 from flashgrep.errors import FlashgrepError, Forbidden, Unavailable
 from flashgrep.places import PRIVATE_FOLDER, PROJECT_FOLDER, Places, project_socket
 from flashgrep.reach import try_connect
-from flashgrep.registry import Session
+from flashgrep.registry import Capabilities, Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.tcp import serve_tcp
 from flashgrep.rpc.unix import serve_unix
@@ -56,7 +57,7 @@ class Wires:
 
     async def open_control(self) -> None:
         """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
-        await self.tasks.start(self._unix, Path(self.places.socket), ())
+        await self.tasks.start(self._unix, Path(self.places.socket), lambda: self._session(control=True))
 
     async def open_tcp(self) -> None:
         """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""
@@ -107,15 +108,16 @@ class Wires:
         if scope is not None:
             scope.cancel()
 
-    def _session(self, projects: tuple[str, ...]) -> Session:
+    def _session(self, *projects: str, control: bool = False) -> Session:
         self.seen()
-        return Session(projects=projects, may_write=not self.settings.read_only, wire="unix")
+        may = Capabilities(control=control, writes="never" if self.settings.read_only else "always")
+        return Session(projects=projects, capabilities=may, wire="unix")
 
-    async def _unix(self, path: Path, projects: tuple[str, ...], *, task_status: Any) -> None:
-        await self._counted(serve_unix(path, self.dispatcher, lambda: self._session(projects), task_status=task_status))
+    async def _unix(self, path: Path, session: Callable[[], Session], *, task_status: Any) -> None:
+        await self._counted(serve_unix(path, self.dispatcher, session, task_status=task_status))
 
     async def _tcp(self, port: int, *, task_status: Any) -> None:
-        await self._counted(serve_tcp(self.dispatcher, lambda: self._session(()), port=port, task_status=task_status))
+        await self._counted(serve_tcp(self.dispatcher, self._session, port=port, task_status=task_status))
 
     async def _counted(self, serving: Any) -> None:
         self._listeners += 1
@@ -126,7 +128,7 @@ class Wires:
 
     async def _project(self, root: Path, path: Path, *, task_status: Any) -> None:
         with anyio.CancelScope() as scope:
-            await self._unix(path, (str(root),), task_status=_Started(task_status, scope))
+            await self._unix(path, lambda: self._session(str(root)), task_status=_Started(task_status, scope))
 
 
 @dataclass(slots=True)

@@ -142,7 +142,7 @@ async def _collections(call: Call[Catalogue], payload: Payload | None) -> list[W
     wanted = payload.repositories() if payload else []
     found = []
     for name in call.session.collections:
-        workspace = await call.host.open(name)
+        workspace = await call.host.open(name, adopt=False)
         if not wanted or workspace.name in wanted:
             await workspace.refresh()
             await refuse_unindexed(workspace)

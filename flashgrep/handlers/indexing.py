@@ -82,11 +82,13 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
     """Index a folder and wait until it is done; called again, only what changed is read.
 
     Not needed before searching, which is right without an index, only slower; changes are followed by themselves.
+    On a connection without a project, further calls go to this one.
     """
     started = time.perf_counter()
     root = root_around(call, folder_named(call, params.path))
     embedding = await _embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
+    call.session.indexed = tuple(dict.fromkeys([*call.session.indexed, str(workspace.path)]))
     if embedding is not None:
         workspace.embed_by(embedding.model_dump_json())
     before = await _before(call, workspace, rebuild=params.rebuild)
@@ -225,10 +227,10 @@ def folder_named(call: Call[Catalogue], path: str) -> Path:
 
 
 def _own_root(call: Call[Catalogue], path: str) -> Path:
-    if not call.session.projects:
+    own = call.session.projects or call.session.indexed
+    if len(own) != 1:
         raise InvalidParams(f"path: an absolute path is needed: {path}", field="path")
-    bound = call.session.projects[0]
-    return next((info.root for info in call.host.projects() if info.name == bound), Path(bound))
+    return next((info.root for info in call.host.projects() if info.name == own[0]), Path(own[0]))
 
 
 def root_around(call: Call[Catalogue], folder: Path) -> str:

@@ -213,16 +213,16 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
 
 
 async def _repositories(call: Call[Catalogue], named: str | None) -> list[Workspace]:
-    """Return the projects to search: the one named, else the connection's, else all that are open."""
+    """Return the projects to search: the one named, else all that the connection is bound to."""
     if named is not None:
         try:
             return [await call.host.workspace(call, named)]
         except NotFound as error:
-            known = [info.name for info in call.host.projects()]
+            known = call.host.reachable(call.session)
             raise NotFound(f"no such repository: {named}", reason="repository_not_found", known=known) from error
     if call.session.projects:
-        return [await call.host.open(project) for project in call.session.projects]
-    return call.host.opened() or [await call.host.workspace(call, None)]
+        return [await call.host.open(project, adopt=False) for project in call.session.projects]
+    return [await call.host.workspace(call, None)]
 
 
 async def _asked(call: Call[Catalogue], workspace: Workspace, params: SemanticSearchParams) -> MeaningAnswer:

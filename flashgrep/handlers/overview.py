@@ -1,5 +1,6 @@
 """`list_files` and `stats`: what a project has."""
 
+import os
 import time
 from functools import partial
 from typing import Any, NotRequired
@@ -7,7 +8,8 @@ from typing import Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from flashgrep.catalogue import Catalogue
+from flashgrep import __version__
+from flashgrep.catalogue import HOW_TO_GET_A_PROJECT, Catalogue
 from flashgrep.errors import InvalidParams
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
@@ -108,40 +110,53 @@ class StatsParams(Params):
 
 
 class StatsResult(TypedDict):
-    """The live state of a project and its index; sizes in bytes, times in seconds since 1970."""
+    """The live state of a project and its index; sizes in bytes, times in seconds since 1970.
 
-    project: str
-    root: str
-    total_files: int
-    total_chunks: int
-    total_lines: int
-    index_size_bytes: int
-    gram_bytes: int
-    vector_bytes: int
-    last_update: float | None
-    stage: str
-    stage_since: float
-    stage_detail: str
-    generation: int
-    files_pending: int
-    files_skipped: dict[str, int]
-    indexing: dict[str, Any]
-    problem: str
-    settings_warnings: list[str]
-    watching: bool
-    watch_problem: str
+    Without a project: the daemon's version and process, the projects it knows, and what would help (`message`).
+    """
+
+    project: str | None
+    version: str
     projects: list[str]
+    message: NotRequired[str]
+    pid: NotRequired[int]
+    root: NotRequired[str]
+    total_files: NotRequired[int]
+    total_chunks: NotRequired[int]
+    total_lines: NotRequired[int]
+    index_size_bytes: NotRequired[int]
+    gram_bytes: NotRequired[int]
+    vector_bytes: NotRequired[int]
+    last_update: NotRequired[float | None]
+    stage: NotRequired[str]
+    stage_since: NotRequired[float]
+    stage_detail: NotRequired[str]
+    generation: NotRequired[int]
+    files_pending: NotRequired[int]
+    files_skipped: NotRequired[dict[str, int]]
+    indexing: NotRequired[dict[str, Any]]
+    problem: NotRequired[str]
+    settings_warnings: NotRequired[list[str]]
+    watching: NotRequired[bool]
+    watch_problem: NotRequired[str]
 
 
 @handler("stats", title="Index statistics")
 async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
     """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
+    session = call.session
+    known = call.host.reachable(session)
+    if params.project is None and not (session.projects or session.indexed):
+        message = f"this connection is bound to no project: {HOW_TO_GET_A_PROJECT}"
+        return {"project": None, "version": __version__, "projects": known, "message": message, "pid": os.getpid()}
     workspace = await call.host.workspace(call, params.project)
     size = await workspace.size()
     progress = workspace.progress
     facts = workspace.facts()
     return {
         "project": workspace.name,
+        "version": __version__,
+        "projects": known,
         "root": str(workspace.path).encode("utf-8", "replace").decode(),
         "total_files": workspace.tree.count(),
         "total_chunks": size.chunks if size else 0,
@@ -168,7 +183,6 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
         "settings_warnings": list(workspace.options.settings_warnings),
         "watching": facts["watching"],
         "watch_problem": facts["watch_problem"],
-        "projects": [info.name for info in call.host.projects()],
     }
 
 

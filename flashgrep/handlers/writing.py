@@ -184,7 +184,7 @@ def check_may_write(call: Call[Any], project: Project) -> None:
         raise Forbidden("the project is read-only", reason="read_only")
     if call.session.may_write:
         return
-    if call.session.wire == "tcp":
+    if call.session.lacks_token:
         raise Forbidden("writing over TCP needs the token: call auth first", reason="auth_required")
     raise Forbidden("the connection is read-only", reason="read_only")
 

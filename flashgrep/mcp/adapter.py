@@ -117,11 +117,12 @@ class Adapter:
         state = state_of(context.session)
         if state.fallback is not None:
             context.session.projects = ()
-            state.unchosen = True
+            state.to_choose += 1
 
     # -- tools, resources, prompts -------------------------------------------------------------------------------------
 
     async def _tools(self, asked: Asked) -> dict[str, Any]:
+        await self._binder.settle(asked.context, may_ask=asked.envelope is None)
         return self.service.tools(asked.context.session, asked.state.toolsets, asked.params.get("cursor"))
 
     async def _call_tool(self, asked: Asked) -> dict[str, Any]:

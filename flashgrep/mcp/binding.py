@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -36,12 +37,14 @@ class Binder:
         """
         given = _checked(params)
         session, state = context.session, state_of(context.session)
+        session.drop_control()  # an agent's host speaks here from now on
         if given.get("toolsets") is not None:
             state.toolsets = named(given["toolsets"])
         if given.get("read_only"):
-            session.may_write = False
+            session.read_only = True
         await self._choose(session, state, given)
-        return {"projects": list(session.projects), "collections": list(session.collections)}
+        names = self._catalogue.names_of(session)
+        return {"projects": names, "collections": names if session.collections else []}
 
     async def settle(self, context: RequestContext, *, may_ask: bool) -> None:
         """Choose the project, if that is still open, before the first call that may need it.
@@ -52,29 +55,41 @@ class Binder:
         if not state.unchosen:
             return
         async with state.choosing:
-            if state.unchosen:
-                state.unchosen = False
+            # Done only when it is chosen: a call beside this one waits, and a cancelled one leaves it to the next.
+            while state.unchosen:
+                choice = state.to_choose
                 named_roots = await self._by_roots(context, state) if may_ask else []
-                found = named_roots or self._by_fallback(state)
-                context.session.projects = tuple([await self._name(str(root)) for root in found])
+                context.session.projects = await self._opened(named_roots or self._by_fallback(state))
+                state.chosen = choice
 
     async def _choose(self, session: Session, state: ClientState, given: Mapping[str, Any]) -> None:
         if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
             raise Forbidden("the connection is bound already", reason="already_bound", projects=list(session.projects))
         if given.get("collections"):
-            session.collections = tuple([await self._name(name) for name in given["collections"]])
+            session.collections = tuple([await self._open(name) for name in given["collections"]])
             session.projects = session.collections
         elif given.get("project"):
-            session.projects = session.collections = (await self._name(_native(given["project"])),)
+            session.projects = session.collections = (await self._open(_native(given["project"])),)
         elif given.get("folder") and (root := self._root(Path(_native(given["folder"])))):
-            session.projects = (await self._name(str(root)),)
+            session.projects = (await self._open(str(root)),)
         elif not session.projects:
             state.fallback = given.get("fallback")
-            state.unchosen = True
+            state.to_choose += 1
 
-    async def _name(self, project: str) -> str:
-        """Return the name of a project, which is open from now on: its index is made while the client gets ready."""
-        return (await self._catalogue.open(project)).name
+    async def _open(self, project: str) -> str:
+        """Return the root of a project, open from now on: its index is made while the client gets ready.
+
+        A connection is bound to roots: another project may take the name of one that is removed.
+        """
+        return str((await self._catalogue.open(project)).path)
+
+    async def _opened(self, roots: Iterable[Path]) -> tuple[str, ...]:
+        """Open the projects a host has told of; a folder that can be none is left out."""
+        found = []
+        for root in roots:
+            with suppress(NotFound, Forbidden):
+                found.append(await self._open(str(root)))
+        return tuple(found)
 
     async def _by_roots(self, context: RequestContext, state: ClientState) -> list[Path]:
         if "roots" not in state.capabilities:
@@ -101,8 +116,10 @@ class Binder:
         try:
             return self._enclosing_root(folder, self._known())
         except NotFound:
-            wide = not os.path.isdir(folder) or folder in {Path("/"), Path.home()}  # noqa: PTH112 - holds a name too long for any
-            return None if wide else folder
+            if not os.path.isdir(folder):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
+                return None
+            # The home folder and those above it: whoever opens a host there does not mean all that is below.
+            return None if Path.home().resolve().is_relative_to(folder.resolve()) else folder
 
     def _known(self) -> list[Path]:
         return [info.root for info in self._catalogue.projects()]

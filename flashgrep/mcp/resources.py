@@ -5,9 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams, clip
-from flashgrep.registry import Session
 
 SCHEME = "flashgrep://"
 FILE_TEMPLATE = SCHEME + "{project}/file/{+path}"
@@ -24,13 +22,6 @@ class Address:
     project: str
     kind: Kind
     path: bytes = b""
-
-
-def names_of(session: Session, catalogue: Catalogue) -> list[str]:
-    """Return the names of the projects a connection may see."""
-    known = catalogue.projects()
-    bound = set(session.projects)
-    return [info.name for info in known if not bound or info.name in bound or str(info.root) in bound]
 
 
 def listed(names: list[str]) -> list[dict[str, Any]]:

@@ -86,8 +86,8 @@ class Service:
     # -- resources -------------------------------------------------------------------------------------------------
 
     def resources(self, session: Session, cursor: Any) -> dict[str, Any]:
-        """Return one page of the resources of the projects a client may see."""
-        return self._paged("resources", resources.listed(resources.names_of(session, self.catalogue)), cursor)
+        """Return one page of the resources of the projects a client is bound to."""
+        return self._paged("resources", resources.listed(self.catalogue.names_of(session)), cursor)
 
     def templates(self, cursor: Any) -> dict[str, Any]:
         """Return the forms of address."""
@@ -102,7 +102,7 @@ class Service:
 
         """
         address = resources.address_of(uri)
-        if address.project not in resources.names_of(session, self.catalogue):
+        if address.project not in self.catalogue.reachable(session):
             raise resources.missing(uri)
         if address.kind == "skill":
             return resources.contents(uri, resources.MARKDOWN, await run_sync(packaged_skill))

@@ -22,9 +22,16 @@ class ClientState:
     toolsets: tuple[Toolset, ...] = DEFAULT
     fallback: str | None = None
     """The folder the host started us in: its project, unless the client names roots."""
-    unchosen: bool = False
-    """Whether the project is still to be chosen, by the client's roots or by the fallback."""
+    to_choose: int = 0
+    """How often the project was left to be chosen, by the client's roots or the fallback; a change of roots counts."""
+    chosen: int = 0
+    """The last of these that is done; a change that comes while a choice is made is chosen after it."""
     choosing: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def unchosen(self) -> bool:
+        """Whether the project is still to be chosen."""
+        return self.chosen != self.to_choose
 
 
 def state_of(session: Session) -> ClientState:

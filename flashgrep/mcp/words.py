@@ -21,7 +21,7 @@ project's root; lines and columns count from 1.
 
 Answers are bounded (about 8,000 tokens). `next`: pass it back as `cursor` with the same arguments. `truncated`: pass \
 the members of `continuation.cursor`. `coverage.complete` false: a time limit; narrow the question. Empty results with \
-`complete` true: it is not there. Pass `project` to ask another project than the connection's own.
+`complete` true: it is not there. Reason `project_not_found`: index_codebase the folder you work in, or pass `project`.
 
 Before writing, read; pass the read's file_hash as precondition.expected_file_hash. A failed call has isError and an \
 object with code, message and data.reason."""

@@ -16,18 +16,16 @@ class AuthResult(TypedDict):
     may_write: bool
 
 
-def auth_extension(token: Callable[[], str], *, may_write: bool = True) -> Extension:
-    """Return the ``auth`` method; ``token`` is asked at each call, ``may_write`` is False in read-only mode."""
+def auth_extension(token: Callable[[], str]) -> Extension:
+    """Return the ``auth`` method; ``token`` is asked at each call. What is read-only stays so."""
 
     async def auth(context: RequestContext, params: Params) -> AuthResult:
         shown = _shown(params)
         if not hmac.compare_digest(shown.encode("utf-8", "replace"), token().encode()):
             raise Forbidden("wrong token", reason="auth_required")
         session = context.session
-        session.authenticated = True
-        session.may_write = may_write
-        session.notes["auth"] = True
-        return {"authenticated": True, "may_write": may_write}
+        session.authenticated = session.has_token = True
+        return {"authenticated": True, "may_write": session.may_write}
 
     return auth
 

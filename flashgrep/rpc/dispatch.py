@@ -53,7 +53,9 @@ class Dispatcher:
         log: Log,
         limits: Limits | None = None,
         extensions: Mapping[str, Extension] | None = None,
+        control: Mapping[str, Extension] | None = None,
     ) -> None:
+        """Make one; ``control`` holds the extensions that only a connection with that capability may call."""
         self.registry = registry
         self.limits = limits or Limits()
         self.log = log
@@ -61,7 +63,8 @@ class Dispatcher:
         self.running = 0
         """Calls in flight on all wires."""
         self._host = host
-        self._extensions = dict(extensions or {})
+        self._control = frozenset(control or {})
+        self._extensions = {**(extensions or {}), **(control or {})}
         taken = self._extensions.keys() & set(registry.names())
         if taken:
             raise ValueError(f"method name taken twice: {', '.join(sorted(taken))}")
@@ -112,6 +115,8 @@ class Dispatcher:
         name, params = pending.request.method, pending.request.params
         extension = self._extensions.get(name)
         try:
+            if name in self._control and not context.session.capabilities.control:
+                raise _not_on_control(name)
             if extension is None:
                 result = await self._bounded(pending, lambda: self._run(context.call, name, params))
             else:
@@ -172,8 +177,13 @@ def _unknown_caller() -> Forbidden:
     return Forbidden("this connection has to show the token first", reason="auth_required", suggestion="call auth")
 
 
+def _not_on_control(name: str) -> Forbidden:
+    message = f"{name} is answered on the daemon's control socket alone"
+    return Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
+
+
 def _may_not_write(session: Session, name: str) -> Forbidden:
-    if session.wire == "tcp" and "auth" not in session.notes:
+    if session.lacks_token:
         message = f"{name} writes, and over TCP that needs the token"
         return Forbidden(message, reason="auth_required", suggestion="call auth")
     return Forbidden(f"{name} writes, and this connection may only read", reason="read_only")

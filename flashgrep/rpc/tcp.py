@@ -3,12 +3,13 @@
 import errno
 import socket
 from collections.abc import Callable
+from typing import Literal
 
 import anyio
 from anyio.abc import TaskStatus
 
 from flashgrep.errors import Busy
-from flashgrep.registry import Session
+from flashgrep.registry import Capabilities, Session
 from flashgrep.rpc.admission import Door, PeerUid, peer_uid, same_user
 from flashgrep.rpc.connection import serve_connection
 from flashgrep.rpc.dispatch import Dispatcher
@@ -30,7 +31,7 @@ async def serve_tcp(
     """Serve clients of a loopback port until the dispatcher shuts down; started with the port bound.
 
     A port in use is passed over for the next free one of ``further_ports``; port 0 takes any. ``session`` makes the
-    session of a client; its rights are set here: another user's may call ``auth`` only, and nobody may write without.
+    session of a client; its rights are narrowed here: another user's may call ``auth`` only, nobody may write without.
 
     Raises:
         Busy: no port is free.
@@ -54,7 +55,8 @@ async def _admit(stream: SocketStream, dispatcher: Dispatcher, session: Session,
         return
     uid = await owner(theirs, ours)
     session.authenticated = same_user(uid)
-    session.may_write = False
+    writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
+    session.capabilities = Capabilities(writes=writes)
     session.wire = "tcp"
 
     async def hung_up() -> bool:

@@ -1,6 +1,6 @@
 """The official SDK's server, answering by our service."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
@@ -11,6 +11,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from flashgrep.errors import FlashgrepError
@@ -113,7 +114,7 @@ class Answers:
     async def _answer(
         self, shape: type[ResultT], context: Context, answer: Callable[[Bound], Awaitable[dict[str, Any]]]
     ) -> ResultT:
-        query: Mapping[str, str] = context.request.query_params if context.request is not None else {}
+        query = context.request.query_params if context.request is not None else QueryParams()
         try:
             bound = await self._sessions.bound(query)
             declared: Any = (context.meta or {}).get(CAPABILITIES_KEY)

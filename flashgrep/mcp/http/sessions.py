@@ -1,11 +1,17 @@
 """A session for each HTTP request: what it is bound to stands in its URL, nothing is kept between requests."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from starlette.datastructures import QueryParams
 
 from flashgrep.catalogue import Catalogue
+from flashgrep.errors import InvalidParams
 from flashgrep.mcp.toolsets import named
-from flashgrep.registry import Session, Toolset
+from flashgrep.registry import Capabilities, Session, Toolset
+
+NO: Final = frozenset({"0", "false", "no", "off", ""})
+"""What ``read_only`` may say to mean that it is not; said several times, one that means yes decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +29,26 @@ class Sessions:
     catalogue: Catalogue
     may_write: bool
 
-    async def bound(self, query: Mapping[str, str]) -> Bound:
+    async def bound(self, query: QueryParams) -> Bound:
         """Return the session a request's query string asks for.
 
         Raises:
-            InvalidParams: no such toolset.
+            InvalidParams: no such toolset, or several projects.
             NotFound: no such project.
 
         """
-        names = [name for name in (query.get("collection"), *query.get("collections", "").split(",")) if name]
-        if not names and "project" in query:
-            names = [query["project"]]
-        projects = tuple([(await self.catalogue.open(name)).name for name in names])
-        may_write = self.may_write and query.get("read_only", "0").lower() in {"0", "false", ""}
-        session = Session(projects=projects, collections=projects, may_write=may_write, wire="http")
-        session.notes["auth"] = True
-        return Bound(session, named(query.get("toolsets", "").split(",")))
+        listed = ",".join(query.getlist("collections")).split(",")
+        names = [name for name in (*query.getlist("collection"), *listed) if name]
+        named_once = set(query.getlist("project"))
+        if len(named_once) > 1:
+            raise InvalidParams("project: named more than once", field="project")
+        projects = tuple([str((await self.catalogue.open(name)).path) for name in names or named_once])
+        session = Session(
+            projects=projects,
+            collections=projects,
+            capabilities=Capabilities(writes="always" if self.may_write else "never"),
+            read_only=any(said.lower() not in NO for said in query.getlist("read_only")),
+            has_token=True,
+            wire="http",
+        )
+        return Bound(session, named(",".join(query.getlist("toolsets")).split(",")))
