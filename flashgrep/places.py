@@ -10,6 +10,7 @@ STATE_OVERRIDE = "FLASHGREP_STATE_DIR"
 PROJECT_FOLDER = ".flashgrep"
 PROJECT_SOCKET = "mcp.sock"
 PROJECT_CONFIG = "config.toml"
+RIPGREP = "rg.exe" if sys.platform == "win32" else "rg"
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
@@ -62,6 +63,26 @@ def make_private(folder: str) -> None:
             raise PermissionError(f"{folder} belongs to user {owner}, not to you ({os.geteuid()})")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"{folder} may be written by others (mode {found.st_mode & 0o777:o}); chmod 700 it")
+
+
+def find_ripgrep(environ: Mapping[str, str]) -> str | None:
+    """Return the path of ripgrep: the one installed with us, else the first on PATH, else None."""
+    return bundled_ripgrep() or _ripgrep_on_path(environ.get("PATH", os.defpath))
+
+
+def bundled_ripgrep() -> str | None:
+    """Return the ripgrep installed beside our interpreter, whose version our tables were made for, if there is one."""
+    beside = os.path.join(os.path.dirname(sys.executable), RIPGREP)
+    return beside if os.access(beside, os.X_OK) else None
+
+
+def _ripgrep_on_path(path: str) -> str | None:
+    """Return the first ``rg`` in these folders; relative folders are passed over, they may be a repository's."""
+    for folder in path.split(os.pathsep):
+        found = os.path.join(folder, RIPGREP)
+        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    return None
 
 
 def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> str:

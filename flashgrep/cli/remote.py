@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from flashgrep.cli.methods import Invocation, Said, method_app, parse_line
 from flashgrep.cli.render import Shown, Style, render
 from flashgrep.cli.rg.command import answer as answer_rg
+from flashgrep.cli.rg.plan import Call
 from flashgrep.daemon.projects import bind
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.handlers import REGISTRY
@@ -29,7 +30,14 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
     if argv[:1] == ["rg"]:
-        return await answer_rg(context, argv[1:], cwd, tty=wants["headings"], color=wants["color"])
+        config = params.get("config")
+        call = Call(
+            argv=argv[1:],
+            cwd=os.fsencode(cwd),
+            config=_native(config) if config else None,
+            readable_input=bool(params.get("readable_input")),
+        )
+        return await answer_rg(context, call)
     parsed = parse_line(_group(), argv, width)
     if isinstance(parsed, Said):
         return _answer(Shown(parsed.stdout.encode(), parsed.stderr.encode(errors="replace"), parsed.status))

@@ -53,6 +53,8 @@ class Scopes:
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
         self._outside: dict[bytes, bool] = {}  # never emptied: the versions of its files are compared over time
         self._known: dict[bytes, Scope | None] = {}
+        self.has_own_rules = False
+        """Whether a ``.flashgrepignore`` was read since the last ``forget`` of everything."""
 
     def of(self, folder: bytes) -> Scope | None:
         """Return the rules inside ``folder``, or None when the walk would not enter it."""
@@ -75,6 +77,7 @@ class Scopes:
         """Drop what is remembered of ``folder`` and below; of the root: also of what lies above it."""
         if not folder:
             self._known = {}
+            self.has_own_rules = False
             return
         below = folder + b"/"
         for known in [known for known in self._known if known == folder or known.startswith(below)]:
@@ -134,6 +137,7 @@ class Scopes:
             if name in names and (kind != "git" or scope.in_git):
                 found = read_rules(path + b"/" + name, strip=strip, prefix=prefix, dialect=dialect)
                 if found is not None:
+                    self.has_own_rules |= kind == "flashgrep"
                     scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
         return scope
 

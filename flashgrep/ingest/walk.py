@@ -64,6 +64,11 @@ class Walker:
         scope = self._scopes.of(folder)
         return scope is not None and scope.admits(path, name, is_dir)
 
+    @property
+    def has_own_rules(self) -> bool:
+        """Whether a ``.flashgrepignore`` takes out files that ripgrep would search."""
+        return self._scopes.has_own_rules
+
     def forget(self, folder: bytes | None = None) -> None:
         """Drop what is remembered of ``folder`` and below (None: of everything, the rules above the root included)."""
         self._scopes.forget(folder or b"")
