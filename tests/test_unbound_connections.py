@@ -110,7 +110,6 @@ def test_no_other_project_answers_or_is_written(
         "query": {"text": "needle"},
         "list_files": {},
         "search_code": {"query": "needle"},
-        "semantic_search": {"query": "needle"},
         "get_slice": lines,
         "write_code": {**lines, "replacement": "x"},
         "list_specs": {},

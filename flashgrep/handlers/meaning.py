@@ -213,7 +213,10 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
 
 
 async def _repositories(call: Call[Catalogue], named: str | None) -> list[Workspace]:
-    """Return the projects to search: the one named, else all that the connection is bound to."""
+    """Return the projects to search: the one named, else all that the connection is bound to, else all that are open.
+
+    The last is what its contract says, and no default: each result and the metadata name their repository.
+    """
     if named is not None:
         try:
             return [await call.host.workspace(call, named)]
@@ -222,7 +225,7 @@ async def _repositories(call: Call[Catalogue], named: str | None) -> list[Worksp
             raise NotFound(f"no such repository: {named}", reason="repository_not_found", known=known) from error
     if call.session.projects:
         return [await call.host.open(project, adopt=False) for project in call.session.projects]
-    return [await call.host.workspace(call, None)]
+    return call.host.opened() or [await call.host.workspace(call, None)]
 
 
 async def _asked(call: Call[Catalogue], workspace: Workspace, params: SemanticSearchParams) -> MeaningAnswer:
