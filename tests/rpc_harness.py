@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 
 from flashgrep.errors import NotFound
 from flashgrep.registry import Call, Handler, Params, Registry, Session, handler
-from flashgrep.rpc.admission import PeerUid, peer_uid
+from flashgrep.rpc.admission import PeerUid
 from flashgrep.rpc.auth import auth_extension
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.connection import serve_connection
@@ -417,7 +417,7 @@ async def unix(dispatcher: Dispatcher, folder: Path) -> AsyncIterator[Connect]:
 
 
 @asynccontextmanager
-async def tcp(dispatcher: Dispatcher, _folder: Path, owner: PeerUid = peer_uid) -> AsyncIterator[Connect]:
+async def tcp(dispatcher: Dispatcher, _folder: Path, owner: PeerUid | None = None) -> AsyncIterator[Connect]:
     """Serve a free TCP port."""
     async with anyio.create_task_group() as tasks:
         port = await tasks.start(partial(serve_tcp, dispatcher, Session, port=0, owner=owner))

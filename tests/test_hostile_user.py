@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -112,6 +114,44 @@ def test_a_state_folder_planted_by_another_user_is_refused(planted: Path, tmp_pa
 )
 def test_what_does_not_begin_as_json_is_hung_up_on(daemon: DaemonAtHand, sent: bytes) -> None:
     assert first_line(daemon.status()["tcp"]["port"], sent) == ""
+
+
+@as_root
+def test_a_thousand_silent_connections_of_another_user_keep_nobody_waiting(daemon: DaemonAtHand) -> None:
+    port, count = daemon.status()["tcp"]["port"], 1000
+
+    def ask() -> float:
+        started = time.monotonic()
+        assert "result" in json.loads(first_line(port, request("stats")))
+        return time.monotonic() - started
+
+    def crowd() -> str:
+        """Keep that many connections open, silent and not, until told to end; those closed on us are opened again."""
+        crowding = []
+        for at in range(count):
+            one = socket.socket()
+            one.connect(("127.0.0.1", port))
+            if at % 4 == 0:
+                one.sendall(b'{"jsonrpc":')
+            crowding.append(one)
+        os.write(begun_writer, b"x")
+        os.read(end_reader, 1)
+        return str(len(crowding))
+
+    begun_reader, begun_writer = os.pipe()
+    end_reader, end_writer = os.pipe()
+    alone = sorted(ask() for _ in range(30))
+    crowding = threading.Thread(target=as_nobody, args=[crowd])
+    crowding.start()
+    try:
+        assert os.read(begun_reader, 1) == b"x"
+        beside = sorted(ask() for _ in range(30))
+        assert beside[-2] < 3 * alone[-2] + 0.1, (alone, beside)
+    finally:
+        os.write(end_writer, b"x")
+        crowding.join()
+        for end in (begun_reader, begun_writer, end_reader, end_writer):
+            os.close(end)
 
 
 def test_hundreds_of_half_lines_keep_nobody_waiting(daemon: DaemonAtHand, project: MakeProject) -> None:

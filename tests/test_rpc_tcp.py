@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.from_thread
 import pytest
 
 from flashgrep.errors import Busy
 from flashgrep.registry import Session
 from flashgrep.rpc import admission
-from flashgrep.rpc.admission import Address, peer_uid
+from flashgrep.rpc.admission import MOST_UNKNOWN, Address, PeerTable
 from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import serve_tcp
@@ -189,11 +190,87 @@ async def test_hundreds_of_half_open_connections_are_closed_in_time_and_others_g
             await one.stream.aclose()
 
 
+async def test_of_those_who_say_nothing_the_oldest_gives_way_to_whoever_comes(connect: Connect) -> None:
+    silent = [await connect() for _ in range(MOST_UNKNOWN)]
+    spoken = await connect()
+    assert await spoken.result("echo", {"value": 1}) == 1
+    assert await silent[0].at_end()
+    later = [await connect() for _ in range(MOST_UNKNOWN)]
+    for one in later:
+        assert await one.result("echo", {"value": 1}) == 1
+    assert all([await one.at_end() for one in silent[1:]])
+    assert await spoken.result("echo", {"value": 2}) == 2
+    for one in (*silent, spoken, *later):
+        await one.stream.aclose()
+
+
+async def test_strangers_are_few_and_one_that_shows_the_token_is_none(tmp_path: Path, anyio_backend: str) -> None:
+    assert anyio_backend
+    async with tcp(make_dispatcher(), tmp_path, owner=somebody_else) as connect:
+        known = await connect()
+        await known.result("auth", [TOKEN])
+        strangers = []
+        for _ in range(MOST_UNKNOWN + 8):
+            strangers.append(await connect())
+            assert "error" in await strangers[-1].call("echo", [1])
+        assert all([await one.at_end() for one in strangers[:8]])
+        for one in strangers[8:]:
+            assert (await one.call("echo", [1]))["error"]["code"] == AUTH_REQUIRED
+        assert await known.result("echo", {"value": 1}) == 1
+        for one in (known, *strangers):
+            await one.stream.aclose()
+
+
+async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[int] = []
+    read = admission._read_tables
+
+    def reading() -> dict[bytes, int]:
+        readings.append(1)
+        return read()
+
+    monkeypatch.setattr(admission, "_read_tables", reading)
+    pairs = [connected_pair(socket.AF_INET, "127.0.0.1") for _ in range(20)]
+    table, found = PeerTable(), []
+
+    async def ask(server: socket.socket) -> None:
+        found.append(await table.uid(server.getpeername(), server.getsockname()))
+
+    async with anyio.create_task_group() as tasks:
+        for _, server in pairs:
+            tasks.start_soon(ask, server)
+    assert found == [os.geteuid()] * len(pairs)
+    assert len(readings) <= 3
+    for both in pairs:
+        for one in both:
+            one.close()
+
+
+async def test_a_look_up_that_was_given_up_leaves_the_next_one_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, server = connected_pair(socket.AF_INET, "127.0.0.1")
+    table, begun = PeerTable(), anyio.Event()
+    read = admission._read_tables
+
+    def reading() -> dict[bytes, int]:
+        anyio.from_thread.run_sync(begun.set)
+        return read()
+
+    monkeypatch.setattr(admission, "_read_tables", reading)
+    with client, server:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(table.uid, server.getpeername(), server.getsockname())
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+        begun = anyio.Event()
+        assert await table.uid(server.getpeername(), server.getsockname()) == os.geteuid()
+
+
 async def test_idle_connections_cost_little(tmp_path: Path) -> None:
     async with tcp(make_dispatcher(), tmp_path) as connect:
-        idle = [await connect() for _ in range(300)]
-        for one in idle:
-            assert await one.result("echo", {"value": 1}) == 1
+        idle = []
+        for _ in range(300):
+            idle.append(await connect())
+            assert await idle[-1].result("echo", {"value": 1}) == 1
         await anyio.wait_all_tasks_blocked()
         before, started = time.process_time(), time.monotonic()
         # The loop wakes for nothing: what passes is the wait of this test alone.
@@ -240,11 +317,11 @@ async def test_the_owner_of_the_other_end_is_found(family: int, host: str) -> No
     with server:
         theirs, ours = server.getpeername(), server.getsockname()
         with client:
-            assert await peer_uid(theirs, ours) == os.geteuid()
-            assert await peer_uid((theirs[0], theirs[1] ^ 1), ours) is None
+            assert await PeerTable().uid(theirs, ours) == os.geteuid()
+            assert await PeerTable().uid((theirs[0], theirs[1] ^ 1), ours) is None
             client.shutdown(socket.SHUT_WR)
-            assert await peer_uid(theirs, ours) == os.geteuid()
-        assert await peer_uid(theirs, ours) is None
+            assert await PeerTable().uid(theirs, ours) == os.geteuid()
+        assert await PeerTable().uid(theirs, ours) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can connect as somebody else")
@@ -261,12 +338,12 @@ async def test_another_users_connection_is_told_from_ours() -> None:
             client.connect(listening.getsockname())
             server, theirs = listening.accept()
             with server:
-                assert await peer_uid(theirs, server.getsockname()) == 65534
+                assert await PeerTable().uid(theirs, server.getsockname()) == 65534
 
 
 async def test_without_the_tables_nobody_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(admission, "_TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
-    assert await peer_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
+    assert await PeerTable().uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
 
 
 async def test_a_reset_at_once_troubles_nobody(connect: Connect) -> None:

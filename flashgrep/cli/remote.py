@@ -13,16 +13,23 @@ from flashgrep.cli.render import Shown, Style, render
 from flashgrep.cli.rg.command import answer as answer_rg
 from flashgrep.cli.rg.plan import Call
 from flashgrep.daemon.projects import bind
-from flashgrep.errors import FlashgrepError, InvalidParams
+from flashgrep.errors import FlashgrepError, InvalidParams, TooLarge
 from flashgrep.handlers import REGISTRY
 from flashgrep.rpc.context import RequestContext
 
 PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
 """Parameters that name a file; on the command line they are seen from the current folder."""
+MOST_ARGUMENTS = 2_000
+"""Parsing takes 16 µs an option, in which nobody else is served."""
+MOST_RG_ARGUMENTS = 50_000
+"""``fgrep rg`` is called with lists of files, by xargs and the like; its own parser takes 1 µs an argument."""
 
 
 async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     """Answer ``$/cli``: ``{argv, cwd, tty, color, width}`` to ``{stdout, stderr, status}``; bytes as latin-1."""
+    given = params.get("argv") if isinstance(params, dict) else None
+    if isinstance(given, list) and len(given) > (MOST_RG_ARGUMENTS if given[0] == "rg" else MOST_ARGUMENTS):
+        raise TooLarge(f"too many arguments: {len(given)}", limit_items=MOST_ARGUMENTS, observed_items=len(given))
     try:
         argv = [_native(argument) for argument in params["argv"]]
         cwd, width = _native(params["cwd"]), int(params.get("width", 80))

@@ -21,6 +21,9 @@ from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, plain, translat
 
 MAX_GLOBS = 1000
 MAX_GLOB = 4096
+MAX_BYTES = 64 * 1024
+MAX_SETS = 2000
+"""Of all globs of a call together: a byte costs 1 µs to compile, a set 30 µs, and meanwhile nobody else is served."""
 MOST_SHOWN = 200
 """Characters of a bad glob that its error repeats."""
 _BELOW = rb"(?:/[^\x00]*)?"
@@ -68,6 +71,10 @@ class PathFilter:
 def _sources(field: str, globs: Sequence[str], dialect: Dialect) -> list[bytes]:
     if len(globs) > MAX_GLOBS:
         raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
+    size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
+    if size > MAX_BYTES or sets > MAX_SETS:
+        message = f"{field}: globs of {size} characters and {sets} sets; at most {MAX_BYTES} and {MAX_SETS} together"
+        raise InvalidParams(message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS)
     return [_source(field, glob, dialect) for glob in globs]
 
 

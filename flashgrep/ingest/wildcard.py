@@ -26,6 +26,7 @@ _ASCII = 128
 _WIDE = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff]"
 _CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
 _MEMORY = 32 << 20
+_REMEMBERED = 4096
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
     b"alpha": string.ascii_letters,
@@ -105,7 +106,12 @@ def _compiled(sources: Iterable[bytes]) -> list[Any]:
     options.never_capture = True
     options.log_errors = False
     options.dot_nl = True
-    return [re2.compile(b"|".join(batch), options) for batch in _batches(sources)]
+    return [_compile(b"|".join(batch), options) for batch in _batches(sources)]
+
+
+def _compile(source: bytes, options: re2.Options) -> Any:
+    """Compile; a short source is remembered by the library, a long one is not: it keeps 128 whatever their size."""
+    return (re2.compile if len(source) <= _REMEMBERED else re2._Regexp)(source, options)  # noqa: SLF001 - without its cache
 
 
 def _batches(sources: Iterable[bytes]) -> Iterator[list[bytes]]:

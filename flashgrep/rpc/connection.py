@@ -10,7 +10,7 @@ from flashgrep.errors import FlashgrepError, TooLarge
 from flashgrep.registry import Session
 from flashgrep.rpc.calls import Calls, Job
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.message import JsonId, Message, error_line, notification_line, read_message
+from flashgrep.rpc.message import JsonId, Message, error_line, notification_line
 from flashgrep.rpc.questions import Questions
 from flashgrep.rpc.room import Room
 from flashgrep.rpc.wire import LineReader, Outbox, Oversized
@@ -20,6 +20,8 @@ HANG_UP_POLL = 0.25  # seconds between looks whether a client that ended its inp
 
 HungUp: TypeAlias = Callable[[], Awaitable[bool]]
 """Tells whether nobody is left to read the answers."""
+Admit: TypeAlias = Callable[[], Awaitable[None]]
+"""Finds out who the client is, and sets the rights of its session."""
 
 
 async def _never() -> bool:
@@ -27,15 +29,18 @@ async def _never() -> bool:
     return False
 
 
+def _nothing() -> None:
+    """Take no note of it."""
+
+
 async def serve_connection(
-    stream: ByteStream, session: Session, dispatcher: Dispatcher, *, guarded: bool = False, hung_up: HungUp = _never
+    stream: ByteStream, session: Session, dispatcher: Dispatcher, *, hung_up: HungUp = _never
 ) -> None:
     """Answer one client until it hangs up; closes the stream.
 
-    ``guarded``: close without a word unless a first line comes in time and begins as JSON does.
     ``hung_up``: tells, after the end of input, a client that is gone from one that awaits its answers.
     """
-    await Connection(stream, session, dispatcher, hung_up).serve(guarded=guarded)
+    await Connection(stream, session, dispatcher, hung_up).serve()
 
 
 class Connection:
@@ -51,18 +56,25 @@ class Connection:
         self._room = Room(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
         self._calls = Calls(dispatcher, self)
         self._questions = Questions(self._outbox, self._limits.call_seconds)
+        self._authenticated = _nothing
         self._whole = anyio.CancelScope()
         self._reading = anyio.CancelScope()
 
-    async def serve(self, *, guarded: bool) -> None:
-        """Read until the end of input, finish the calls in flight, close the stream."""
+    async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] = _nothing) -> None:
+        """Read until the end of input, finish the calls in flight, close the stream.
+
+        ``admit``: close without a word unless a first line comes in time and begins as JSON does; it is awaited before
+        that line is read on, and sets the session's rights.
+        ``authenticated`` is called when the token has been shown.
+        """
+        self._authenticated = authenticated
         FLOW.set(self)  # the tasks of all its calls begin below
         self._dispatcher.openings.add(self)
         try:
             with self._whole:
                 async with anyio.create_task_group() as around:
                     around.start_soon(self._write)
-                    await self._read_and_finish(around, guarded=guarded)
+                    await self._read_and_finish(around, admit)
                     self._outbox.close()
         finally:
             with anyio.CancelScope(shield=True):
@@ -95,18 +107,18 @@ class Connection:
         """End a call in flight; say whether there was one."""
         return self._calls.cancel(request_id, silent=silent)
 
-    async def _read_and_finish(self, around: TaskGroup, *, guarded: bool) -> None:
+    async def _read_and_finish(self, around: TaskGroup, admit: Admit | None) -> None:
         watching = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
             with self._reading:
-                await self._read(tasks, guarded=guarded)
+                await self._read(tasks, admit)
             around.start_soon(self._watch, watching)
         watching.cancel()
 
-    async def _read(self, tasks: TaskGroup, *, guarded: bool) -> None:
+    async def _read(self, tasks: TaskGroup, admit: Admit | None) -> None:
         reader = LineReader(self._stream, self._max_line())
         try:
-            line = await (self._first(reader) if guarded else reader.next())
+            line = await (reader.next() if admit is None else self._first(reader, admit))
             while line is not None:
                 await self._take(line, tasks)
                 reader.max_line = self._max_line()
@@ -117,10 +129,16 @@ class Connection:
     def _max_line(self) -> int:
         return self._limits.max_line if self.session.authenticated else self._limits.max_line_before_auth
 
-    async def _first(self, reader: LineReader) -> bytes | Oversized | None:
+    async def _first(self, reader: LineReader, admit: Admit) -> bytes | Oversized | None:
+        first = b""
         with anyio.move_on_after(self._limits.first_line_seconds):
-            if await reader.first_byte() in {b"{", b"["}:
-                return await reader.next()
+            first = await reader.first_byte()
+        if first not in {b"{", b"["}:
+            return None
+        await admit()  # not in the client's time: how long it takes is up to how many others came
+        reader.max_line = self._max_line()
+        with anyio.move_on_after(self._limits.first_line_seconds):
+            return await reader.next()
         return None
 
     async def _take(self, line: bytes | Oversized, tasks: TaskGroup) -> None:
@@ -128,7 +146,7 @@ class Connection:
             await self._outbox.put(error_line(None, _too_large(line)))
             return
         try:
-            message = read_message(line, self._limits.batch_items)
+            message = await self._dispatcher.intake.message(line)
         except FlashgrepError as error:
             await self._outbox.put(error_line(None, error))
             return
@@ -141,6 +159,8 @@ class Connection:
             tasks.start_soon(self._answer, message, jobs, len(line))
         else:  # one line at a time: what follows the token is judged by it
             await self._answer(message, jobs, len(line))
+            if self.session.authenticated:
+                self._authenticated()
 
     async def _room_for(self, size: int) -> None:
         """Wait until a line may be taken in, meanwhile noticing a client that gives up, and count it."""

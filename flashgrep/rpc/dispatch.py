@@ -14,6 +14,7 @@ from flashgrep.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.context import Extension, Log, Peer, RequestContext
 from flashgrep.rpc.core import Method, Outcome, as_method, failed, respond, succeeded
+from flashgrep.rpc.intake import Intake
 from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.message import Params, Request, error_line
 from flashgrep.rpc.openings import Openings
@@ -23,6 +24,10 @@ OPEN_METHODS = frozenset({"auth"})
 """What a connection may call before it has shown the token."""
 WIRE_PARAMS = frozenset({"_meta", "progress_token"})
 """Parameters that are the wire's, not the method's."""
+CARRIERS = {"tools/call": "name"}
+"""Methods that call another, and the parameter that names it."""
+COMMAND_LINE = "$/cli"
+"""A whole command line: it may be one that writes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +65,7 @@ class Dispatcher:
         self.limits = limits or Limits()
         self.log = log
         self.openings = Openings()
+        self.intake = Intake(self.limits, self._writes)
         self.running = 0
         """Calls in flight on all wires."""
         self._host = host
@@ -101,6 +107,14 @@ class Dispatcher:
     async def shutdown(self, grace: float) -> None:
         """Stop listening and reading, give the calls in flight ``grace`` seconds to be answered, then close all."""
         await self.openings.close(grace)
+
+    def _writes(self, name: Any, params: Any) -> bool:
+        """Tell whether a request may carry the text of a file."""
+        if name in CARRIERS and isinstance(params, dict):
+            name = params.get(CARRIERS[name])
+        return name == COMMAND_LINE or (
+            isinstance(name, str) and name in self.registry and self.registry.get(name).writes
+        )
 
     def _call(self, session: Session, request: Request | None, progress: Progress | None) -> Call[Any]:
         call = Call(self._host, session, deadline=time.monotonic() + self.limits.call_seconds)

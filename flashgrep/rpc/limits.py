@@ -11,6 +11,8 @@ class Limits:
 
     max_line: int = 8 * MIB
     """A request longer than this is refused, without being held in memory."""
+    max_line_reading: int = MIB
+    """The same for a request that does not write: nothing it can ask needs more. A batch counts as a whole."""
     max_line_before_auth: int = 64 * 1024
     """Whoever has not shown the token yet may only cost us this much; a token is far shorter."""
     in_flight: int = 32

@@ -58,7 +58,7 @@ def read_message(line: bytes, batch_items: int) -> Message:
     Raises:
         Parse: it is not JSON.
         InvalidRequest: it is an empty batch.
-        TooLarge: it is a batch of more than ``batch_items``.
+        TooLarge: it is a batch of more than ``batch_items``, or holds too many values.
 
     """
     value = decode(line)

@@ -6,7 +6,7 @@ from flashgrep.errors import FlashgrepError, TooLarge, Unavailable
 from flashgrep.registry import Session
 from flashgrep.rpc.calls import Calls
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.message import JsonId, error_line, read_message
+from flashgrep.rpc.message import JsonId, error_line
 
 
 async def answer_once(dispatcher: Dispatcher, session: Session, body: bytes) -> bytes | None:
@@ -21,7 +21,7 @@ async def answer_once(dispatcher: Dispatcher, session: Session, body: bytes) -> 
         )
         return error_line(None, error)
     try:
-        message = read_message(body, limits.batch_items)
+        message = await dispatcher.intake.message(body)
     except FlashgrepError as error:
         return error_line(None, error)
     calls = Calls(dispatcher, _Nobody(session))

@@ -69,6 +69,14 @@ class SocketStream(ByteStream):
             self.socket.close()
         await anyio.lowlevel.checkpoint()
 
+    def has_input(self) -> bool:
+        """Tell whether something has come that was not received yet, the end of input included."""
+        if self.socket.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        return bool(poll.poll(0))
+
     def hung_up(self) -> bool:
         """Tell whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
         poll = select.poll()

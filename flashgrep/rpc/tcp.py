@@ -3,6 +3,7 @@
 import errno
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import anyio
@@ -10,8 +11,8 @@ from anyio.abc import TaskStatus
 
 from flashgrep.errors import Busy
 from flashgrep.registry import Capabilities, Session
-from flashgrep.rpc.admission import Door, PeerUid, peer_uid, same_user
-from flashgrep.rpc.connection import serve_connection
+from flashgrep.rpc.admission import Door, PeerTable, PeerUid, Strangers, same_user
+from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
 
@@ -25,7 +26,7 @@ async def serve_tcp(
     *,
     port: int = PORT,
     further_ports: int = 20,
-    owner: PeerUid = peer_uid,
+    owner: PeerUid | None = None,
     task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve clients of a loopback port until the dispatcher shuts down; started with the port bound.
@@ -38,31 +39,53 @@ async def serve_tcp(
 
     """
     door = Door(dispatcher)
+    admission = _Admission(dispatcher, owner or PeerTable().uid, Strangers())
 
     async def handle(stream: SocketStream) -> None:
-        await _admit(stream, dispatcher, session(), owner)
+        await admission.serve(stream, session())
 
     with _listen(port, further_ports) as listening:
         task_status.started(listening.getsockname()[1])
         await Listener(listening, dispatcher.openings, dispatcher.log).run(door.guard(handle))
 
 
-async def _admit(stream: SocketStream, dispatcher: Dispatcher, session: Session, owner: PeerUid) -> None:
-    try:
-        stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
-    except OSError:  # reset before we came to it
-        return
-    uid = await owner(theirs, ours)
-    session.authenticated = same_user(uid)
-    writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
-    session.capabilities = Capabilities(writes=writes)
-    session.wire = "tcp"
+@dataclass(frozen=True, slots=True)
+class _Admission:
+    """Serves the clients of one port, each with the rights of who it is."""
 
-    async def hung_up() -> bool:
-        return stream.hung_up() or (uid is not None and await owner(theirs, ours) is None)
+    dispatcher: Dispatcher
+    owner: PeerUid
+    strangers: Strangers
 
-    await serve_connection(stream, session, dispatcher, guarded=True, hung_up=hung_up)
+    async def serve(self, stream: SocketStream, session: Session) -> None:
+        """Serve a client; who it is is looked up once it has begun to speak."""
+        try:
+            stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
+        except OSError:  # reset before we came to it
+            return
+        session.authenticated = False
+        writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
+        session.capabilities = Capabilities(writes=writes)
+        session.wire = "tcp"
+        uid: int | None = None
+
+        async def admit() -> None:
+            nonlocal uid
+            self.strangers.asking(stream)
+            uid = await self.owner(theirs, ours)
+            session.authenticated = same_user(uid)
+            self.strangers.known(stream, ours=session.authenticated)
+
+        async def hung_up() -> bool:
+            return stream.hung_up() or (uid is not None and await self.owner(theirs, ours) is None)
+
+        connection = Connection(stream, session, self.dispatcher, hung_up)
+        self.strangers.enter(stream, connection.abort)
+        try:
+            await connection.serve(admit=admit, authenticated=lambda: self.strangers.leave(stream))
+        finally:
+            self.strangers.leave(stream)
 
 
 def _listen(port: int, further: int) -> socket.socket:

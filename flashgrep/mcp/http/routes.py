@@ -14,9 +14,9 @@ from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
 from flashgrep.mcp.http.sessions import Sessions
 from flashgrep.registry import Handler, Session
-from flashgrep.rpc.codec import decode, encode
+from flashgrep.rpc.codec import encode
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, Item, JsonId, Reply, error_line, read_message
+from flashgrep.rpc.message import Faulty, Item, JsonId, Reply, error_line
 
 SEARCHES: Final = {
     "/search": "search_code_semantic",
@@ -83,7 +83,7 @@ class Routes:
 
     async def _rpc(self, request: Request) -> Response:
         try:
-            message = read_message(await request.body(), self._dispatcher.limits.batch_items)
+            message = await self._dispatcher.intake.message(await request.body())
             caller = Caller((await self._sessions.bound(request.query_params)).session)
         except ClientDisconnect:
             return _json(error_line(None, _cut_off()), TOO_LARGE)
@@ -115,8 +115,7 @@ class Routes:
 
     async def _run(self, request: Request, name: str) -> Response:
         try:
-            body = await request.body()
-            params = decode(body) if body else {}
+            params = await self._dispatcher.intake.params(name, await request.body())
             if not isinstance(params, dict):
                 raise InvalidParams("the body must be an object")
             bound = await self._sessions.bound(request.query_params)

@@ -10,14 +10,18 @@ import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
+from starlette.responses import Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from flashgrep.errors import FlashgrepError
 from flashgrep.mcp.http.guard import Guard
 from flashgrep.mcp.http.protocol import Answers
 from flashgrep.mcp.http.routes import Routes
 from flashgrep.mcp.http.sessions import Sessions
 from flashgrep.mcp.service import Service
+from flashgrep.rpc.intake import LONG, Intake
+from flashgrep.rpc.message import Faulty, error_line
 
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
@@ -48,7 +52,7 @@ def application(service: Service, options: Options) -> Guard:
         manager = StreamableHTTPSessionManager(
             Answers(service, sessions).server(), stateless=True, max_request_body_size=options.max_body
         )
-        routes.append(Route("/mcp", _Endpoint(manager), methods=["POST", "GET", "DELETE"]))
+        routes.append(Route("/mcp", _Endpoint(manager, service.dispatcher.intake), methods=["POST", "GET", "DELETE"]))
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -63,17 +67,60 @@ def application(service: Service, options: Options) -> Guard:
 
 
 class _Endpoint:
-    """The SDK's manager as an application of its own, which a route then leaves alone."""
+    """The SDK's manager as an application of its own, which a route then leaves alone.
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+    The SDK parses a body on the event loop, whatever is in it; so a long one is looked at here first.
+    """
+
+    def __init__(self, manager: StreamableHTTPSessionManager, intake: Intake) -> None:
         self._manager = manager
+        self._intake = intake
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["method"] != "POST":  # no stream to listen on and no session to end: there is no state
             await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"POST")]})
             await send({"type": "http.response.body", "body": b""})
             return
-        await self._manager.handle_request(scope, receive, send)
+        try:
+            receiving = await self._checked(receive)
+        except FlashgrepError as error:
+            await Response(error_line(None, error), 413, media_type="application/json")(scope, receive, send)
+            return
+        await self._manager.handle_request(scope, receiving, send)
+
+    async def _checked(self, receive: Any) -> Any:
+        """Take the body in, check it, and return a ``receive`` that hands it on.
+
+        Raises:
+            FlashgrepError: it is too long for what it calls, or no message.
+
+        """
+        parts, more = [], True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":  # gone, or longer than is taken: the SDK is told
+                return _Replayed(message, receive)
+            parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        body = b"".join(parts)
+        if len(body) > LONG:
+            found = await self._intake.message(body)
+            for item in found.items:
+                if isinstance(item, Faulty):
+                    raise item.error
+        return _Replayed({"type": "http.request", "body": body, "more_body": False}, receive)
+
+
+class _Replayed:
+    """Receives one event again, then what comes after it."""
+
+    def __init__(self, event: Any, receive: Any) -> None:
+        self._event = event
+        self._receive = receive
+
+    async def __call__(self) -> Any:
+        event, self._event = self._event, None
+        return event if event is not None else await self._receive()
 
 
 class Server(uvicorn.Server):
