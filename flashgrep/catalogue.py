@@ -57,8 +57,9 @@ class Catalogue:
         settings_for: Callable[[Path], Loaded] | None = None,
         on_open: Callable[[Path], None] | None = None,
         environ: Mapping[str, str] | None = None,
+        indexes: bool = True,
     ) -> None:
-        """Make a catalogue; ``environ`` holds the keys of embedding providers.
+        """Make a catalogue; ``environ`` holds the keys of embedding providers; ``indexes`` is False to scan only.
 
         ``settings_for`` returns the settings of the project at a root; it is called in a thread, as it reads what came
         with the project. ``on_open`` hears of each project that is being opened.
@@ -68,6 +69,7 @@ class Catalogue:
         self.settings = settings
         self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))
         self._on_open = on_open or (lambda _root: None)
+        self._indexes = indexes
         self._state_dir = state_dir
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
@@ -217,6 +219,7 @@ class Catalogue:
             spec_folders=tuple(settings.specs.folders),
             embedding=settings.embedding.model_dump_json(),
             environ=self.environ,
+            indexes=self._indexes,
             settings_warnings=loaded.warnings,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )

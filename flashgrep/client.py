@@ -19,6 +19,8 @@ from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, try
 
 WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
 """Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
+NEEDS_DAEMON = WRITING | {"index-codebase", "watch-codebase"}
+"""The other hot commands are answered without a daemon if none can be started."""
 RG = "rg"
 """The command that becomes ripgrep."""
 RG_SECONDS = 0.25
@@ -31,6 +33,7 @@ BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.shim"
 RELAY_MODULE = "flashgrep.relay"
+ALONE_MODULE = "flashgrep.alone"
 """Imports more than a hot command can pay for."""
 
 
@@ -134,18 +137,34 @@ def _has_input() -> bool:
 def _hot(arguments: list[str]) -> int:
     request = _request(arguments)
     places = Places(state_folder(os.environ))
+    if arguments[0] in NEEDS_DAEMON:
+        with connect(places, os.environ) as connection:
+            try:
+                return _show(ask(connection, "$/cli", request))
+            except ConnectionError as error:
+                what = "whether it was carried out is unknown: look before you try again"
+                raise ConnectionResetError(f"{error}; {what}") from None
     try:
         answer = _ask(places, request)
     except ConnectionError:  # it was ending, idle or told to, as we came: the next one answers
-        if arguments[0] in WRITING:
-            raise
         answer = _ask(places, request)
     return _show(answer)
 
 
 def _ask(places: Places, request: dict[str, object]) -> Answer:
-    with connect(places, os.environ) as connection:
+    with _connect_or_alone(places) as connection:
         return ask(connection, "$/cli", request)
+
+
+def _connect_or_alone(places: Places) -> socket:
+    """Return a connection to the daemon, or to a process of our own that answers in its place."""
+    try:
+        return connect(places, os.environ)
+    except ConnectionError:
+        raise
+    except OSError as error:
+        alone: socket = import_module(ALONE_MODULE).connect_alone(os.environ, error)
+        return alone
 
 
 def _wants_color() -> bool:
@@ -187,7 +206,8 @@ def _rpc(arguments: list[str]) -> int:
     places = Places(state_folder(os.environ))
 
     def connect_bound() -> socket:
-        return connect_folder(places, os.environ, folder, adopt=bool(arguments))
+        control = _connect_or_alone(places)
+        return connect_folder(control, places, os.environ, folder, adopt=bool(arguments))
 
     import_module(RELAY_MODULE).Relay(connect_bound).run(connect_bound())
     return 0

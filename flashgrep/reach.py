@@ -80,16 +80,18 @@ def as_latin1(text: str) -> str:
     return os.fsencode(text).decode("latin-1")
 
 
-def connect_folder(places: Places, environ: Mapping[str, str], folder: str, *, adopt: bool) -> socket.socket:
+def connect_folder(
+    control: socket.socket, places: Places, environ: Mapping[str, str], folder: str, *, adopt: bool
+) -> socket.socket:
     """Return a connection bound to the project ``folder`` lies in; if in none, to no project.
 
-    ``adopt``: make the folder a project if it lies in none.
+    ``control``: a connection to the control socket, which is closed or returned. ``adopt``: make the folder a project
+    if it lies in none.
 
     Raises:
-        StartFailed: the daemon could not be started, or the folder cannot be a project.
+        StartFailed: the folder cannot be a project.
 
     """
-    control = connect(places, environ)
     answer = ask(control, "$/open", {"folder": as_latin1(folder), "adopt": adopt})
     if "error" in answer:
         control.close()

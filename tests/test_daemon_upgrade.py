@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 import flashgrep
+from flashgrep import reach
 from flashgrep.daemon import lifecycle
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
-from tests.mcp_clients import LineTransport, McpClient, shim_wire
+from tests.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 
 PACKAGE = Path(flashgrep.__file__).parent
 OURS = flashgrep.__version__
@@ -72,29 +73,28 @@ def test_of_many_newer_clients_one_replaces_it_and_an_older_one_leaves_it_alone(
 
 
 def test_calls_in_flight_are_not_cut(
-    cold_daemon: DaemonAtHand, install: Callable[[str], Installation], project: MakeProject
+    cold_daemon: DaemonAtHand,
+    project: MakeProject,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    root = project({"large.txt": "needle of a line\n" * 60_000})
-    older = install("0.0.9")
-    older.run("daemon", "start", cwd=root)
-    with closing(cold_daemon.wire("unix")) as wire:
-        asked = {"argv": ["rg", "needle"], "cwd": str(root), "tty": False, "color": False, "width": 80}
-        wire.send({"jsonrpc": "2.0", "id": 1, "method": "$/cli", "params": asked})
-        piece = wire.receive()  # the call waits until this piece is taken
-        assert "method" in piece
+    root = project({"a.py": "needle = 1\n"})
+    with closing(shim_wire(cold_daemon, cwd="/")) as wire:
+        client = McpClient(LineTransport(wire), "legacy")
+        client.request("initialize", **{**INITIALIZE, "capabilities": {"roots": {}}})
+        call = {"name": "query", "arguments": {"text": "needle"}}
+        wire.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call})
+        asked = wire.receive()
+        assert asked["method"] == "roots/list"  # the call waits until the host has said where it is
         pid = lifecycle.holder(cold_daemon.places)
-        found = cold_daemon.run("query", "needle", "--limit", "1", cwd=root)
-        assert found.stdout.startswith("large.txt:1:1:")
-        assert found.stderr.startswith(
-            "fgrep: the daemon runs older code: still busy; it ends when its calls are done\n"
-        )
+        monkeypatch.setattr(reach, "__version__", "99.1")
+        reach.connect(cold_daemon.places, cold_daemon.environ).close()
+        busy = "fgrep: the daemon runs older code: still busy; it ends when its calls are done\n"
+        assert capfd.readouterr().err == busy
         assert lifecycle.holder(cold_daemon.places) == pid
-        while "method" in piece:
-            wire.send({"jsonrpc": "2.0", "id": piece["id"], "result": None})
-            piece = wire.receive()
-        assert piece["result"]["status"] == 0
-        assert wire.receive_line() == b""  # it has ended, with the last call
-    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
+        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": root.as_uri()}]}})
+        assert wire.receive()["result"]["structuredContent"]["total"] == 1
+        assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
 
 
 def test_a_daemon_whose_files_have_changed_is_replaced_and_sessions_go_on(

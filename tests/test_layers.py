@@ -17,7 +17,7 @@ LADDER = [
     "config registry pattern",
     "index ingest embed rpc project_settings",
     "search edit reach relay specs",
-    "workspace",
+    "workspace alone",
     "catalogue",
     "handlers",
     "mcp",
@@ -26,7 +26,18 @@ LADDER = [
     "__init__ __main__",
 ]
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
-LIGHT = ["launcher", "places", "inflight", "relay", "reach", "client", "rpc.longpath", "daemon.detach", "mcp.shim"]
+LIGHT = [
+    "launcher",
+    "places",
+    "inflight",
+    "relay",
+    "reach",
+    "alone",
+    "client",
+    "rpc.longpath",
+    "daemon.detach",
+    "mcp.shim",
+]
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 
 

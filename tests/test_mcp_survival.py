@@ -135,16 +135,15 @@ def test_json_rpc_over_stdio_goes_on_too(cold_daemon: DaemonAtHand, root: Path) 
         assert answer["result"]["total"] == 1
 
 
-def test_a_daemon_that_does_not_start_again_is_told_to_the_model(cold_daemon: DaemonAtHand, shim: Wire) -> None:
-    McpClient(LineTransport(shim), "legacy").start()
+def test_a_session_goes_on_for_reading_where_no_daemon_starts_again(cold_daemon: DaemonAtHand, shim: Wire) -> None:
+    client = McpClient(LineTransport(shim), "legacy")
+    client.start()
     kill(cold_daemon)
     state = Path(cold_daemon.places.state)
-    state.chmod(0o777)
+    state.chmod(0o777)  # others may write to it: no daemon starts there
     try:
-        call = {"name": "query", "arguments": {"text": "needle"}}
-        for number in range(3):
-            shim.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call})
-            assert "may be written by others" in shim.receive()["result"]["content"][0]["text"]
+        assert found(shim)["total"] == 1
+        told = client.call("write_code", file_path="a.py", start_line=1, end_line=1, replacement="y")
+        assert told["structuredContent"]["data"]["reason"] == "read_only"
     finally:
         state.chmod(0o700)
-    assert found(shim)["total"] == 1

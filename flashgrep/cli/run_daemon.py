@@ -56,6 +56,21 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
     places = Places(state_folder(environ))
     hold_lock(places)
 
+    daemon = assemble(places, environ, flags)
+    _raise_descriptor_limit()
+    _bound_crash_log(Path(places.crash_log))
+    sys.setswitchinterval(SWITCH_SECONDS)
+    faulthandler.enable()  # what a library written in C did last, in the file that takes our stderr
+    anyio.run(daemon.run, lambda: tell("ready"))
+
+
+def assemble(places: Places, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Daemon:
+    """Return a daemon with the settings of the user and of each project; ``flags``: settings that win over these.
+
+    Raises:
+        FlashgrepError: a setting is wrong.
+
+    """
     user_file = Path(config_file(environ))
     started = config.load(user_file=user_file, environ=environ, flags=flags)
 
@@ -68,14 +83,11 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
 
     settings = started.settings
     log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
-    _raise_descriptor_limit()
-    _bound_crash_log(Path(places.crash_log))
-    sys.setswitchinterval(SWITCH_SECONDS)
-    faulthandler.enable()  # what a library written in C did last, in the file that takes our stderr
-    anyio.run(Daemon(places, settings, log, _cli, settings_for, environ).run, lambda: tell("ready"))
+    return Daemon(places, settings, log, run_cli, settings_for, environ)
 
 
-async def _cli(context: RequestContext, params: Any) -> dict[str, Any]:
+async def run_cli(context: RequestContext, params: Any) -> dict[str, Any]:
+    """Answer ``$/cli`` by the command line, which is imported for the first of them."""
     answer: Callable[[RequestContext, Any], Awaitable[dict[str, Any]]]
     answer = (await anyio.to_thread.run_sync(import_module, "flashgrep.cli.remote")).run_command
     return await answer(context, params)

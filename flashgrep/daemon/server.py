@@ -3,6 +3,7 @@
 import os
 import secrets
 import signal
+import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -63,6 +64,16 @@ class Daemon:
             async with catalogue:
                 web = self._dispatch(wires, catalogue, stopping)
                 await self._serve(wires, catalogue, stopping, ready, web)
+            tasks.cancel_scope.cancel()
+
+    async def serve_alone(self, connection: socket.socket) -> None:
+        """Serve one connected client until it hangs up; listen nowhere, index nothing."""
+        async with anyio.create_task_group() as tasks:
+            wires = Wires(self.places, self.settings, tasks, listens=False)
+            catalogue = self._catalogue(wires, tasks)
+            async with catalogue:
+                self._dispatch(wires, catalogue, anyio.Event())
+                await wires.serve_control(connection)
             tasks.cancel_scope.cancel()
 
     async def _serve(

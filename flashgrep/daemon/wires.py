@@ -1,5 +1,6 @@
 """The daemon's open wires: the control socket, TCP, and one socket in each project's folder."""
 
+import socket
 import stat
 import time
 from collections.abc import Callable
@@ -16,7 +17,9 @@ from flashgrep.errors import FlashgrepError, Forbidden, Unavailable
 from flashgrep.places import PRIVATE_FOLDER, PROJECT_FOLDER, Places, project_socket
 from flashgrep.reach import try_connect
 from flashgrep.registry import Capabilities, Session
+from flashgrep.rpc.connection import serve_connection
 from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import serve_tcp
 from flashgrep.rpc.unix import serve_unix
 
@@ -36,6 +39,8 @@ class Wires:
     places: Places
     settings: Settings
     tasks: TaskGroup
+    listens: bool = True
+    """False where one client is served that is connected already."""
     dispatcher: Dispatcher = field(init=False)
     """Set once it is made: it answers by methods that tell of the wires."""
     last_client: float = field(default_factory=time.monotonic)
@@ -59,6 +64,15 @@ class Wires:
         """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
         await self.tasks.start(self._unix, Path(self.places.socket), lambda: self._session(control=True))
 
+    async def serve_control(self, connection: socket.socket) -> None:
+        """Serve a connected client as one of the control socket until it hangs up."""
+        stream = SocketStream(connection)
+
+        async def hung_up() -> bool:
+            return stream.hung_up()
+
+        await serve_connection(stream, self._session(control=True), self.dispatcher, hung_up=hung_up)
+
     async def open_tcp(self) -> None:
         """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""
         if not self.settings.tcp.enabled:
@@ -79,6 +93,8 @@ class Wires:
 
         """
         path = project_socket(str(root))
+        if not self.listens:
+            raise Unavailable("no daemon listens", reason="socket_unavailable", path=path)
         async with self._opening:
             # A folder that went and came again needs a new socket; clients of the old one stay.
             if root not in self._projects or not _is_there(path):

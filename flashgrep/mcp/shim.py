@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from socket import socket
 
+from flashgrep.alone import connect_alone
 from flashgrep.places import Places, state_folder
 from flashgrep.reach import as_latin1, ask, connect
 from flashgrep.relay import Relay
@@ -45,7 +46,12 @@ def main(arguments: list[str]) -> int:
     places, asked = Places(state_folder(os.environ)), choice(arguments, os.environ, os.getcwd())
 
     def connect_bound() -> socket:
-        connection = connect(places, os.environ)
+        try:
+            connection = connect(places, os.environ)
+        except ConnectionError:
+            raise
+        except OSError as error:
+            connection = connect_alone(os.environ, error)
         try:
             _bind(connection, asked)
         except BaseException:

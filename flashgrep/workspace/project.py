@@ -81,6 +81,8 @@ class WorkspaceOptions:
     """The settings of the embedder, as JSON."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Holds the keys of embedding providers."""
+    indexes: bool = True
+    """Whether an index is made and kept up to date; without one everything is found by scanning."""
 
 
 class Workspace:
@@ -189,7 +191,10 @@ class Workspace:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._follow)
-                    tasks.start_soon(self.keeper.run)
+                    if self.options.indexes:
+                        tasks.start_soon(self.keeper.run)
+                    else:
+                        self.progress.enter("failed", "nothing is indexed: no daemon runs")
         finally:
             self._ended.set()
 
