@@ -9,7 +9,7 @@ from pydantic import Field
 from flashgrep.edit.project import Project, Projects
 from flashgrep.edit.read import Ask, SliceResult, read_slice
 from flashgrep.errors import InvalidParams, NotFound
-from flashgrep.params import ByteCount, Count, LineNumber, NameText, PathBase64, PathText
+from flashgrep.params import ByteCount, Count, LineNumber, PathBase64, PathText, SymbolName
 from flashgrep.registry import Call, Handler, Params, handler
 
 PATH = "Path relative to the project's root; an absolute path inside it is accepted."
@@ -50,7 +50,7 @@ class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
 
     file_path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
-    symbol_name: NameText | None = Field(None, min_length=1, description="Symbol whose definition to read.")
+    symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
     start_line: LineNumber = Field(1, description="First line, from 1.")
     end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
     tail: Count | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")

@@ -15,7 +15,7 @@ from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import show_path
-from flashgrep.params import CursorText, Globs, Languages, PathText
+from flashgrep.params import CursorText, Globs, Languages, PathText, SymbolName
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
@@ -36,9 +36,7 @@ SymbolKind = Literal[
 class GetSymbolParams(Params):
     """Which symbol, how its name is compared, and which occurrences are wanted."""
 
-    symbol_name: str = Field(
-        min_length=1, max_length=1000, description="A name, or a qualified one as Class.method or mod::fn."
-    )
+    symbol_name: SymbolName = Field(description="A name, or a qualified one as Class.method or mod::fn.")
     match: Match = Field(
         "exact",
         description="exact: the whole name, all its occurrences. prefix: definitions whose name begins so. fuzzy: "
