@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.places import project_socket
 from flashgrep.search.exact import Question
@@ -167,7 +168,7 @@ def sifting(tmp_path: Path) -> tuple[Task, list[bytes]]:
         (tmp_path / f"f{at}").write_text("needle\n" if at % 3 else "hay\n")
     names = [b"f%d" % (at % 40) for at in range(CHUNK * 12)]
     pattern = Pattern(texts=("needle",), mode="literal", case="sensitive")
-    return Task(os.fsencode(tmp_path), pattern, 1 << 20, counting=True), names
+    return Task(RootFolder(os.fsencode(tmp_path)), pattern, 1 << 20, counting=True), names
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])

@@ -18,6 +18,7 @@ from flashgrep.index.rows import FileRow
 from flashgrep.index.table import FileTable
 from flashgrep.index.words import match_any
 from flashgrep.index.writer import Writer
+from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
 
 NAMES = [b"one.py", b"two.py", b"three.py", b"copy of one.py", b"binary.bin", b"empty"]
@@ -44,7 +45,7 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 
 
 def store(writer: Writer, tree: Path, names: list[bytes]) -> list[FileRow]:
-    done = prepare(bytes(tree), names, writer.reserve(len(names)), None, 1 << 20)
+    done = prepare(RootFolder(bytes(tree)), names, writer.reserve(len(names)), None, 1 << 20)
     return writer.put(done.reserved, done.texts, done.blocks, done.files, done.gone)[1]
 
 

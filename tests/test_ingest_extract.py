@@ -15,10 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.ingest.extract import BLOCK, extract, read_file
+from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, FileStat, Skipped
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 MARKS = {"": b"", "utf-8-sig": b"\xef\xbb\xbf", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
+
+
+def below(root: bytes) -> RootFiles:
+    return RootFiles(RootFolder(root))
 
 
 def searched_by_ripgrep(raw: bytes) -> bytes:
@@ -100,11 +105,11 @@ def test_a_file_of_any_size_is_read_whole_with_its_version(tmp_path: Path, root:
     file.write_bytes(b"x" * size)
     found = file.stat()
     expected = FileStat(size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-    assert read_file(root, b"file", None) == (expected, Document(b"x" * size))
+    assert read_file(below(root), b"file", None) == (expected, Document(b"x" * size))
 
 
 def test_a_file_that_says_it_is_empty_is_read_to_its_end() -> None:
-    stat, found = read_file(b"/proc/self", b"status", None)
+    stat, found = read_file(below(b"/proc/self"), b"status", None)
     assert stat.size == 0
     assert isinstance(found, Document)
     assert b"VmRSS" in found.data
@@ -112,14 +117,14 @@ def test_a_file_that_says_it_is_empty_is_read_to_its_end() -> None:
 
 def test_a_file_over_the_limit_is_declined_and_one_at_it_is_read(tmp_path: Path, root: bytes) -> None:
     (tmp_path / "file").write_bytes(b"x" * 10)
-    assert read_file(root, b"file", 9)[1] == Skipped("too_large", "10 bytes")
-    assert read_file(root, b"file", 10)[1] == Document(b"x" * 10)
+    assert read_file(below(root), b"file", 9)[1] == Skipped("too_large", "10 bytes")
+    assert read_file(below(root), b"file", 10)[1] == Document(b"x" * 10)
 
 
 def test_a_large_binary_file_is_left_after_its_first_block(tmp_path: Path, root: bytes) -> None:
     with (tmp_path / "file").open("wb") as file:
         file.truncate(1 << 40)  # a hole of a terabyte, which nobody could read
-    assert read_file(root, b"file", None)[1] == Skipped("binary")
+    assert read_file(below(root), b"file", None)[1] == Skipped("binary")
 
 
 @pytest.mark.timeout(10)
@@ -132,31 +137,31 @@ def test_fifos_devices_folders_sockets_and_links_are_no_files(tmp_path: Path, ro
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "socket"))
         for name in (b"fifo", b"folder", b"link", b"dangling", b"socket"):
-            assert read_file(root, name, None)[1] == Skipped("not_a_file")
-    assert read_file(b"/dev", b"zero", None)[1] == Skipped("not_a_file")
+            assert read_file(below(root), name, None)[1] == Skipped("not_a_file")
+    assert read_file(below(b"/dev"), b"zero", None)[1] == Skipped("not_a_file")
 
 
 @pytest.mark.parametrize("path", [b"gone", b"file/below", b"gone/below"])
 def test_a_vanished_file_raises(tmp_path: Path, root: bytes, path: bytes) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FileNotFoundError):
-        read_file(root, path, None)
+        read_file(below(root), path, None)
 
 
 def test_a_name_of_any_bytes_is_read(root: bytes) -> None:
     path = b"new\nline \xff"
     Path(os.fsdecode(root + b"/" + path)).write_text("x")
-    assert read_file(root, path, None)[1] == Document(b"x")
+    assert read_file(below(root), path, None)[1] == Document(b"x")
 
 
 def test_a_name_nobody_can_open_is_unreadable(root: bytes) -> None:
-    assert read_file(root, b"x" * 300, None)[1] == Skipped("unreadable", "File name too long")
+    assert read_file(below(root), b"x" * 300, None)[1] == Skipped("unreadable", "File name too long")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_without_permission_is_unreadable(tmp_path: Path, root: bytes) -> None:
     (tmp_path / "file").touch(mode=0)
-    stat, found = read_file(root, b"file", None)
+    stat, found = read_file(below(root), b"file", None)
     assert found == Skipped("unreadable", "Permission denied")
     assert stat.inode == (tmp_path / "file").stat().st_ino
 
@@ -167,8 +172,9 @@ def test_no_descriptor_left_is_said_and_not_taken_for_an_unreadable_file(tmp_pat
         "import resource, sys, os\n"
         "from flashgrep.errors import Busy\n"
         "from flashgrep.ingest.extract import read_file\n"
+        "from flashgrep.ingest.openat import RootFiles, RootFolder\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
-        "try: read_file(os.fsencode(sys.argv[1]), b'file', None)\n"
+        "try: read_file(RootFiles(RootFolder(os.fsencode(sys.argv[1]))), b'file', None)\n"
         "except Busy as error: print(error.message)\n"
     )
     command = [sysconfig.get_path("scripts") + "/python", "-c", program, str(tmp_path)]
@@ -180,5 +186,5 @@ def test_reading_leaves_no_descriptor_open(tmp_path: Path, root: bytes) -> None:
     (tmp_path / "file").write_bytes(b"\0")
     before = sorted(Path("/proc/self/fd").iterdir())
     for name in (b"file", b".", b"x" * 300):
-        read_file(root, name, 0)
+        read_file(below(root), name, 0)
     assert sorted(Path("/proc/self/fd").iterdir()) == before

@@ -5,6 +5,7 @@ from itertools import islice
 
 import pytest
 
+from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.search.sift import CHUNK, Sieve, Task, sift_chunk
 
@@ -27,7 +28,7 @@ def sieve() -> Iterator[Sieve]:
 
 
 def task(root: bytes, *, counting: bool) -> Task:
-    return Task(root, Pattern(texts=("needle",), mode="literal"), 1 << 20, counting)
+    return Task(RootFolder(root), Pattern(texts=("needle",), mode="literal"), 1 << 20, counting)
 
 
 @pytest.mark.parametrize("counting", [True, False])

@@ -39,6 +39,7 @@ from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, ProviderUnavailable
 from flashgrep.index import schema
 from flashgrep.index.writer import Writer
+from flashgrep.ingest.openat import RootFolder
 
 BATCH_BYTES = 32 << 20
 """Text in one batch: a worker needs about four times as much memory for it, and each batch becomes a segment."""
@@ -74,7 +75,7 @@ Texts = list[tuple[int, bytes, bytes]]
 class Job:
     """What the daemon wants of an indexer."""
 
-    root: bytes
+    root: RootFolder
     index: Path
     max_size: int
     workers: int
@@ -183,7 +184,7 @@ class Indexer:
             self._writer.put_words(rows)
         self._tell("worded", left=self._writer.wordless_count())
 
-    def _wordless(self) -> Iterator[tuple[bytes, Texts, int]]:
+    def _wordless(self) -> Iterator[tuple[RootFolder, Texts, int]]:
         after = 0
         for _ in range(WORD_ROUND):
             texts = self._writer.wordless(WORD_BATCH, WORD_BYTES, after)
@@ -213,11 +214,11 @@ def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
 
 
 def main() -> None:
-    """Serve commands until stdin ends: ``python -m flashgrep.daemon.indexer ROOT INDEX MAX_SIZE WORKERS``."""
-    root, index, max_size, workers = sys.argv[1:]
+    """Serve commands until stdin ends: ``python -m flashgrep.daemon.indexer ROOT DEVICE INODE INDEX SIZE WORKERS``."""
+    root, device, inode, index, max_size, workers = sys.argv[1:]
     faulthandler.enable()
     os.nice(_NICE)
-    job = Job(os.fsencode(root), Path(index), int(max_size), int(workers))
+    job = Job(RootFolder(os.fsencode(root), (int(device), int(inode))), Path(index), int(max_size), int(workers))
     out = sys.stdout.buffer
     try:
         indexer = Indexer(job, out)

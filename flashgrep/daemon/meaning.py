@@ -16,6 +16,7 @@ from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, ToRead, VectorSet
 from flashgrep.index.writer import Writer
+from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.model import ParsedFile, unpack
 from flashgrep.memory import give_back
 from flashgrep.search.meaning_index import embedder_of
@@ -42,7 +43,7 @@ class Embedded(NamedTuple):
 class Meaning:
     """Stores chunks and vectors, a round at a time."""
 
-    def __init__(self, root: bytes, index: Path, max_size: int, writer: Writer, workers: Workers) -> None:
+    def __init__(self, root: RootFolder, index: Path, max_size: int, writer: Writer, workers: Workers) -> None:
         self._root = root
         self._index = index
         self._max_size = max_size
@@ -58,7 +59,7 @@ class Meaning:
                 table.put(connection, done)
         return table.unchunked_count(connection)
 
-    def _unchunked(self) -> Iterator[tuple[bytes, list[ToRead], int]]:
+    def _unchunked(self) -> Iterator[tuple[RootFolder, list[ToRead], int]]:
         after = 0
         for _ in range(ROUND):
             texts = table.unchunked(self._writer.connection, BATCH, BATCH_BYTES, after)
@@ -103,7 +104,7 @@ class Meaning:
     def _whole(self, of: VectorSet) -> bool:
         return vectors.holds(self._index.with_name(of.file), of.dims, of.rows)
 
-    def _unembedded(self, of: VectorSet, settings: str) -> Iterator[tuple[bytes, list[ToRead], int, str]]:
+    def _unembedded(self, of: VectorSet, settings: str) -> Iterator[tuple[RootFolder, list[ToRead], int, str]]:
         after = 0
         for _ in range(ROUND):
             texts = table.unembedded(self._writer.connection, of.id, BATCH, BATCH_BYTES, after)
@@ -137,12 +138,13 @@ def _embedder(settings: str) -> Embedder:
     return embedder_of(settings, os.environ)
 
 
-def chunked_texts(root: bytes, texts: Sequence[ToRead], max_size: int) -> list[ChunkedText]:
+def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> list[ChunkedText]:
     """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
     give_back()
     done: list[ChunkedText] = []
+    files = RootFiles(root)
     for blob, text_hash, path, packed in texts:
-        data = read_text(root, path, text_hash, max_size)
+        data = read_text(files, path, text_hash, max_size)
         if data is not None:
             done.append(chunked_text(blob, path, data, _parsed(packed)))
     return done
@@ -152,13 +154,14 @@ def _parsed(packed: bytes) -> ParsedFile | None:
     return unpack(packed) if packed and packed[:1] != b"!" else None
 
 
-def embedded(root: bytes, texts: Sequence[ToRead], max_size: int, settings: str) -> Embedded:
+def embedded(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> Embedded:
     """Read texts, given with their packed chunks, and return vectors of these; one that has changed is left out."""
     give_back()
     blobs: list[tuple[int, int]] = []
     spelled: list[str] = []
+    files = RootFiles(root)
     for blob, text_hash, path, packed in texts:
-        data = read_text(root, path, text_hash, max_size)
+        data = read_text(files, path, text_hash, max_size)
         if data is not None:
             found = table.unpack(packed)
             blobs.append((blob, len(found)))

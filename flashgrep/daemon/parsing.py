@@ -7,6 +7,7 @@ from typing import NamedTuple
 from flashgrep.daemon.prepare import read_text
 from flashgrep.daemon.workers import held_back
 from flashgrep.index.symbols import StoredSymbols
+from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.isolate import BATCH_BYTES, IsolatedParser, Parsed
 from flashgrep.ingest.parse.languages import language_of
 
@@ -24,7 +25,7 @@ class Symbols(NamedTuple):
 class Parsers:
     """Some parsing processes, each lent to one batch at a time."""
 
-    def __init__(self, root: bytes, max_size: int, count: int) -> None:
+    def __init__(self, root: RootFolder, max_size: int, count: int) -> None:
         self._root = root
         self._max_size = max_size
         self._count = count
@@ -67,8 +68,9 @@ class Parsers:
     def _sources(self, texts: Texts, done: Symbols) -> Iterator[list[tuple[int, str, bytes]]]:
         """Yield some megabytes at a time of texts to parse, as (number, language, text); note those in no language."""
         sources: list[tuple[int, str, bytes]] = []
+        files = RootFiles(self._root)
         for blob, text_hash, path in texts:
-            data = read_text(self._root, path, text_hash, self._max_size)
+            data = read_text(files, path, text_hash, self._max_size)
             if data is None:
                 continue  # a row without symbols would still be there when the text comes back
             language = language_of(path.decode("utf-8", "replace"), data)

@@ -15,6 +15,7 @@ from flashgrep.index.rows import FileRow
 from flashgrep.index.words import words_of
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.memory import give_back
 from flashgrep.model import FileStat, Skipped
 
@@ -40,7 +41,9 @@ class _Read(NamedTuple):
     data: bytes
 
 
-def prepare(root: bytes, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int) -> Prepared:
+def prepare(
+    root: RootFolder, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int
+) -> Prepared:
     """Read files and make their postings; ``known`` is the index whose texts need none."""
     give_back()  # what the batch before took
     gone: list[bytes] = []
@@ -48,8 +51,9 @@ def prepare(root: bytes, paths: Sequence[bytes], reserved: Reserved, known: Path
     texts: dict[bytes, Text] = {}
     grams: list[Grams] = []
     have = _Known(known)
+    below = RootFiles(root)
     for path in paths:
-        found = _read(root, path, max_size)
+        found = _read(below, path, max_size)
         if found is None:
             gone.append(path)
             continue
@@ -64,11 +68,11 @@ def prepare(root: bytes, paths: Sequence[bytes], reserved: Reserved, known: Path
     return Prepared(reserved, list(texts.values()), blocks, files, gone, read)
 
 
-def _read(root: bytes, path: bytes, max_size: int) -> _Read | None:
+def _read(files: RootFiles, path: bytes, max_size: int) -> _Read | None:
     """Read one file; None: it is gone."""
     started = time.time_ns()
     try:
-        stat, document = read_file(root, path, max_size)
+        stat, document = read_file(files, path, max_size)
     except (FileNotFoundError, NotADirectoryError):
         return None
     row = _row(path, stat, started, document.reason if isinstance(document, Skipped) else "")
@@ -82,9 +86,9 @@ def _row(path: bytes, stat: FileStat, started: int, skip: str) -> FileRow:
     return FileRow(path, 0, skip, stat.size, stat.mtime_ns, 0 if racy else stat.ctime_ns, stat.inode)
 
 
-def read_text(root: bytes, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
+def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
     """Return a file's text if it still is the one with this content hash."""
-    found = _read(root, path, max_size)
+    found = _read(files, path, max_size)
     return None if found is None or found.hash != text_hash else found.data
 
 
@@ -109,15 +113,16 @@ class _Known:
             self._connection.close()
 
 
-def words(root: bytes, texts: Sequence[tuple[int, bytes, bytes]], max_size: int) -> list[tuple[int, str, str]]:
+def words(root: RootFolder, texts: Sequence[tuple[int, bytes, bytes]], max_size: int) -> list[tuple[int, str, str]]:
     """Read texts, given as (number, content hash, path); return (number, words of the path, of the text).
 
     One whose file has changed meanwhile is left out: it may come back, and be without words then.
     """
     give_back()
     rows: list[tuple[int, str, str]] = []
+    files = RootFiles(root)
     for blob, text_hash, path in texts:
-        data = read_text(root, path, text_hash, max_size)
+        data = read_text(files, path, text_hash, max_size)
         if data is not None:
             rows.append((blob, words_of(path), words_of(data)))
     return rows

@@ -18,12 +18,8 @@ from typing import Self
 from flashgrep.edit.faults import missing, named, not_a_file, outside, shown, telling
 from flashgrep.edit.protect import is_protected
 from flashgrep.errors import Busy, Forbidden, InvalidParams
+from flashgrep.ingest.openat import FILE, FOLDER, LISTING
 
-# O_PATH needs no permission to list the folder and makes no event for watchers; macOS has none.
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: a pipe that took the file's name meanwhile must not block us.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40  # as Linux
 _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
 STATE_FOLDER = b".flashgrep"
@@ -59,7 +55,7 @@ class Place:
 
     def sync(self) -> None:
         """Make the folder's names durable."""
-        descriptor = os.open(b".", _LISTING, dir_fd=self.folder)
+        descriptor = os.open(b".", LISTING, dir_fd=self.folder)
         try:
             os.fsync(descriptor)
         finally:
@@ -78,7 +74,7 @@ class Root:
         self.path = os.path.abspath(path)
         self._state_dir = None if state_dir == os.path.join(self.path, STATE_FOLDER) else state_dir
         with telling(self.path, "directory"):
-            self.descriptor = os.open(self.path, _LISTING & ~os.O_NOFOLLOW)
+            self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
         self._former: list[int] = []
         self._prefixes = tuple({_as_folder(self.path), _as_folder(os.path.realpath(path))})
 
@@ -103,7 +99,7 @@ class Root:
                 same = True
             if not same:
                 self._former.append(self.descriptor)  # another thread may be about to use it
-                self.descriptor = os.open(self.path, _LISTING & ~os.O_NOFOLLOW)
+                self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
             return os.dup(self.descriptor)
 
     def place(self, path: bytes, *, follow: bool = True, write: bool = False, parents: bool = False) -> Place:
@@ -128,7 +124,7 @@ class Root:
             with self.place(path) as place:
                 status = _regular(place)
                 try:
-                    descriptor = os.open(place.name, _READ, dir_fd=place.folder)
+                    descriptor = os.open(place.name, FILE, dir_fd=place.folder)
                 except OSError as error:
                     # A link took the name after the walk: walk again. Some systems say EMLINK, some ENOTDIR.
                     if _is_link(place):
@@ -150,7 +146,7 @@ class Root:
             if not stat.S_ISDIR(status.st_mode):
                 message = f"not a directory: {shown(path)}"
                 raise InvalidParams(message, reason="not_a_directory", target_path=shown(path))
-            return os.open(place.name, _LISTING, dir_fd=place.folder), place.path
+            return os.open(place.name, LISTING, dir_fd=place.folder), place.path
 
     def open_state(self, *names: bytes, make: bool = True) -> int:
         """Open (and make) a folder of the project's state; a link below the root is refused, it could lead anywhere."""
@@ -159,7 +155,7 @@ class Root:
             names = (STATE_FOLDER, *names)
         else:
             with telling(self._state_dir, "directory"):
-                descriptor = os.open(self._state_dir, _LISTING & ~os.O_NOFOLLOW)
+                descriptor = os.open(self._state_dir, LISTING & ~os.O_NOFOLLOW)
         for name in names:
             with telling(STATE_FOLDER, "directory"):
                 try:
@@ -244,7 +240,7 @@ class _Walk:
     def _enter(self, name: bytes) -> None:
         folder = self._folders[-1]
         try:
-            below = os.open(name, _FOLDER, dir_fd=folder)
+            below = os.open(name, FOLDER, dir_fd=folder)
         except OSError as error:
             target = self._link(name)
             if target is not None:
@@ -262,7 +258,7 @@ class _Walk:
             if self._parents:
                 with contextlib.suppress(FileExistsError):
                     make_folder(name, self._folders[-1])
-            return os.open(name, _FOLDER, dir_fd=self._folders[-1])
+            return os.open(name, FOLDER, dir_fd=self._folders[-1])
 
     def _link(self, name: bytes) -> bytes | None:
         try:
@@ -293,7 +289,7 @@ class _Listing:
     """The names of a folder, closed after use."""
 
     def __init__(self, folder: int) -> None:
-        self._descriptor = os.open(b".", _LISTING, dir_fd=folder)
+        self._descriptor = os.open(b".", LISTING, dir_fd=folder)
 
     def __enter__(self) -> list[str]:
         return os.listdir(self._descriptor)
@@ -305,7 +301,7 @@ class _Listing:
 def make_folder(name: bytes, folder: int) -> None:
     """Make a folder with the rights of the one it is in, but for writing by all; the process's umask is a daemon's."""
     os.mkdir(name, 0o700, dir_fd=folder)
-    descriptor = os.open(name, _LISTING, dir_fd=folder)
+    descriptor = os.open(name, LISTING, dir_fd=folder)
     try:
         os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | (os.fstat(folder).st_mode & 0o775))
     finally:
@@ -338,4 +334,4 @@ def _make_and_open(name: bytes, folder: int) -> int:
 
 
 def _open_listing(name: bytes, folder: int) -> int:
-    return os.open(name, _LISTING, dir_fd=folder)
+    return os.open(name, LISTING, dir_fd=folder)

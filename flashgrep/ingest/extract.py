@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from flashgrep.errors import Busy
 from flashgrep.ingest.decoding import is_latin1
+from flashgrep.ingest.openat import EXHAUSTED, RootFiles
 from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.scheduler import checkpoint
 
@@ -17,10 +18,8 @@ BLOCK: Final = 1 << 16
 _PEEKED: Final = 3
 """Bytes of ripgrep's first read, in which it looks for a byte order mark."""
 _DECODED: Final = 1 << 13
-_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENODEV))
-_EXHAUSTED: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 
 _Plain = Literal["utf-8", "utf-8-sig"]
 _Wide = Literal["utf-16-le", "utf-16-be"]
@@ -41,8 +40,8 @@ def extract(raw: bytes) -> Document | Skipped:
     return _from_bytes(raw, "utf-8")
 
 
-def read_file(root: bytes, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:
-    """Read the regular file at ``path`` below ``root``; a FIFO or a device never blocks, a link is not followed.
+def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:
+    """Read the regular file at ``path``; a FIFO or a device never blocks, no link is followed, at the end or before.
 
     Raises:
         FileNotFoundError: it is not there (any more).
@@ -50,11 +49,10 @@ def read_file(root: bytes, path: bytes, max_size: int | None) -> tuple[FileStat,
 
     """
     checkpoint()
-    full = root + b"/" + path
     try:
-        handle = os.open(full, _FLAGS)
+        handle = files.open(path)
     except OSError as error:
-        return _refused(full, error)
+        return _refused(files, path, error)
     try:
         found = os.fstat(handle)
         size = found.st_size
@@ -65,20 +63,20 @@ def read_file(root: bytes, path: bytes, max_size: int | None) -> tuple[FileStat,
             return stat, Skipped("too_large", f"{size} bytes")
         return stat, _content(handle, size, max_size)
     except OSError as error:
-        return _refused(full, error)
+        return _refused(files, path, error)
     finally:
         os.close(handle)
 
 
-def _refused(full: bytes, error: OSError) -> tuple[FileStat, Skipped]:
-    if error.errno in _EXHAUSTED:
+def _refused(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Skipped]:
+    if error.errno in EXHAUSTED:
         raise Busy(f"out of resources: {error.strerror}") from error
     if error.errno in _GONE:
-        raise FileNotFoundError(error.errno, error.strerror, os.fsdecode(full)) from error
+        raise FileNotFoundError(error.errno, error.strerror, os.fsdecode(path)) from error
     try:
-        found = os.lstat(full)
+        found = files.lstat(path)
     except (FileNotFoundError, NotADirectoryError) as gone:
-        raise FileNotFoundError(gone.errno, gone.strerror, os.fsdecode(full)) from gone
+        raise FileNotFoundError(gone.errno, gone.strerror, os.fsdecode(path)) from gone
     except OSError:
         return FileStat(0, 0, 0, 0), Skipped("unreadable", error.strerror or "")
     stat = FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)

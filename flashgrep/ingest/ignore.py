@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
+from flashgrep.errors import Busy
+from flashgrep.ingest.openat import EXHAUSTED
 from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
 
 MAX_RULES_FILE = 16 << 20
@@ -251,7 +253,9 @@ def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dia
     """Return the rules of the file at ``path``, or None when there is none to be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
+    except OSError as error:
+        if error.errno in EXHAUSTED:
+            raise Busy(f"out of resources: {error.strerror}") from error
         return None
     try:
         text = os.read(handle, MAX_RULES_FILE)

@@ -4,16 +4,20 @@ Regular files only; links are neither followed nor listed. A folder taken out by
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISREG
 from typing import NamedTuple
 
+from flashgrep.errors import Busy
 from flashgrep.ingest.ignore import Scope
+from flashgrep.ingest.openat import EXHAUSTED, LISTING, RootFolder
 from flashgrep.ingest.scopes import SPEAKING, Scopes, WalkOptions
 
 __all__ = ["Entry", "WalkOptions", "Walker", "stat_many"]
 
 _DOT = ord(".")
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
 class Entry(NamedTuple):
@@ -32,10 +36,17 @@ _new_entry = tuple.__new__  # a third of the time of Entry(...), which the walk 
 class Walker:
     """Walks one root and answers, path by path, whether the walk would come by; safe to use from several threads."""
 
-    def __init__(self, root: bytes, options: WalkOptions = WalkOptions()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        root: bytes,
+        options: WalkOptions = WalkOptions(),  # noqa: B008 - frozen
+        *,
+        folder: RootFolder | None = None,
+    ) -> None:
+        """``folder``: the root as it is open already."""
         self.root = os.path.realpath(root)
         self.unreadable: dict[bytes, str] = {}
-        self._base = self.root.rstrip(b"/") + b"/"
+        self._folder = folder or RootFolder(self.root)
         self._scopes = Scopes(self.root, options)
 
     def walk(self, under: bytes = b"", *, on_directory: Callable[[bytes], None] | None = None) -> Iterator[Entry]:
@@ -88,39 +99,54 @@ class Walker:
     def _visit(
         self, folder: bytes, scope: Scope, pending: list[tuple[bytes, Scope]], *, settled: bool
     ) -> Iterator[Entry]:
-        entries = self._listing(folder)
-        names = [entry.name for entry in entries]
-        if not settled and not SPEAKING.isdisjoint(names):
-            scope = self._scopes.enter(folder, scope, SPEAKING.intersection(names))
-        lead = folder + b"/" if folder else b""
-        doubtful = scope.touched(folder, names)
-        for entry in entries:
-            name = entry.name
-            try:
-                is_dir = entry.is_dir(follow_symlinks=False)
-                if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
-                    continue
-                if is_dir:
-                    pending.append((lead + name, scope))
-                elif entry.is_file(follow_symlinks=False):
-                    found = entry.stat(follow_symlinks=False)
-                    yield _new_entry(
-                        Entry, (lead + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-                    )
-            except OSError:
-                continue  # it vanished between the listing and the look
-
-    def _listing(self, folder: bytes) -> list[os.DirEntry[bytes]]:
+        opened, entries = self._listing(folder)
         try:
-            with os.scandir(self._base + folder) as listing:
-                entries = list(listing)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+            names = list(entries)
+            if not settled and not SPEAKING.isdisjoint(names):
+                scope = self._scopes.enter(folder, scope, SPEAKING.intersection(names))
+            lead = folder + b"/" if folder else b""
+            doubtful = scope.touched(folder, names)
+            for name, entry in entries.items():
+                try:
+                    is_dir = entry.is_dir(follow_symlinks=False)
+                    if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
+                        continue
+                    if is_dir:
+                        pending.append((lead + name, scope))
+                    elif entry.is_file(follow_symlinks=False):
+                        found = entry.stat(follow_symlinks=False)
+                        yield _new_entry(
+                            Entry, (lead + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+                        )
+                except OSError:
+                    continue  # it vanished between the listing and the look
+        finally:
+            if opened >= 0:
+                os.close(opened)
+
+    def _listing(self, folder: bytes) -> tuple[int, dict[bytes, os.DirEntry[str]]]:
+        """Return a folder's descriptor, through which its entries look, and these; -1 where it cannot be read.
+
+        Raises:
+            Busy: out of descriptors or memory, which says nothing about the folder.
+
+        """
+        opened = -1
+        try:
+            opened = self._folder.open(folder, LISTING)
+            with os.scandir(opened) as listing:
+                entries = {entry.name.encode(_ENCODING, _ERRORS): entry for entry in listing}
         except OSError as error:
-            self.unreadable[folder] = error.strerror or str(error)
-            return []
-        self.unreadable.pop(folder, None)
-        return entries
+            if opened >= 0:
+                os.close(opened)
+            if error.errno in EXHAUSTED:
+                raise Busy(f"out of resources: {error.strerror}") from error
+            if not isinstance(error, FileNotFoundError):
+                self.unreadable[folder] = error.strerror or str(error)
+            return -1, {}
+        if self.unreadable:
+            self.unreadable.pop(folder, None)
+        return opened, entries
 
 
 def stat_many(root: bytes, paths: Iterable[bytes]) -> Iterator[Entry | None]:

@@ -17,6 +17,7 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
@@ -74,7 +75,7 @@ class View:
     ``pending`` overrules the table.
     """
 
-    root: bytes
+    root: RootFolder
     table: FileTable
     reader: Reader | None
     pending: Mapping[bytes, Mark]
@@ -85,6 +86,11 @@ class View:
     """Whether every text of the table has its words in the index."""
     parsed: bool = False
     """Whether every text of the table has its symbols in the index."""
+    files: RootFiles = field(init=False)
+    """Opens the project's files, as long as the view is in use."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", RootFiles(self.root))
 
     def with_size(self, max_size: int) -> "View":
         """Return the view with another limit on files: those declined or indexed under the old one are looked at."""
@@ -280,7 +286,7 @@ class Search:
     def _document(self, path: bytes) -> Document | None:
         self._check_time()
         try:
-            _, document = read_file(self._view.root, path, self._view.max_size)
+            _, document = read_file(self._view.files, path, self._view.max_size)
         except (FileNotFoundError, NotADirectoryError):
             return None
         self.answer.files_read += 1

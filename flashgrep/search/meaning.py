@@ -347,7 +347,7 @@ class MeaningSearch:
 
     def _read_now(self, path: bytes, *, as_indexed: bool) -> bytes | None:
         try:
-            stat, document = read_file(self._view.root, path, self._view.max_size)
+            stat, document = read_file(self._view.files, path, self._view.max_size)
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not isinstance(document, Document) or stat is None:

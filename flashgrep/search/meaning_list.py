@@ -56,7 +56,7 @@ def _first(pieces: Iterator[Piece], limit: int, wanted: Wanted) -> list[Piece]:
 def pieces_of(view: View, path: bytes) -> Iterator[Piece]:
     """Yield a file's pieces as it is now."""
     try:
-        _, document = read_file(view.root, path, view.max_size)
+        _, document = read_file(view.files, path, view.max_size)
     except (FileNotFoundError, NotADirectoryError):
         return
     if isinstance(document, Document):

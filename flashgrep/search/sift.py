@@ -19,6 +19,7 @@ from itertools import islice
 from typing import IO, NamedTuple
 
 from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Skipped
 from flashgrep.pattern import Matcher, Pattern
 from flashgrep.scheduler import blocking, stop_if_abandoned
@@ -41,7 +42,7 @@ _LENGTH = struct.Struct("!I")
 class Task(NamedTuple):
     """What to look for in each file; ``counting``: all matching lines, else just whether there is one."""
 
-    root: bytes
+    root: RootFolder
     pattern: Pattern
     max_size: int
     counting: bool
@@ -58,12 +59,13 @@ class Sifted(NamedTuple):
 def sift_chunk(task: Task, paths: Sequence[bytes]) -> Sifted:
     """Look into each file."""
     matcher = task.pattern.matcher()
+    files = RootFiles(task.root)
     found: list[tuple[int, int]] = []
     skipped: list[str] = []
     read = 0
     for at, path in enumerate(paths):
         try:
-            _, document = read_file(task.root, path, task.max_size)
+            _, document = read_file(files, path, task.max_size)
         except (FileNotFoundError, NotADirectoryError):
             continue
         read += 1

@@ -1,6 +1,5 @@
 """Where symbol look-ups get their files: a project's view, its index where that helps, the disk for everything else."""
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
@@ -11,6 +10,7 @@ import numpy as np
 from flashgrep.index import symbols as table
 from flashgrep.index.reader import Reader
 from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.openat import RootFiles
 from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Skipped, SkipReason
@@ -83,10 +83,10 @@ class ViewSource:
     def open(self, path: bytes) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
         stored, as_indexed = self._stored(path)
-        if isinstance(stored, Skipped) and _stat_of(self._view.root + b"/" + path) == as_indexed:
+        if isinstance(stored, Skipped) and _stat_of(self._view.files, path) == as_indexed:
             return stored
         try:
-            stat, document = read_file(self._view.root, path, self._view.max_size)
+            stat, document = read_file(self._view.files, path, self._view.max_size)
         except (FileNotFoundError, NotADirectoryError):
             return None
         if isinstance(document, Skipped):
@@ -135,9 +135,9 @@ class ViewSource:
                 raise
 
 
-def _stat_of(full: bytes) -> tuple[int, int] | None:
+def _stat_of(files: RootFiles, path: bytes) -> tuple[int, int] | None:
     try:
-        found = os.lstat(full)
+        found = files.lstat(path)
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns

@@ -71,7 +71,7 @@ def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[f
 
 def _document(view: View, path: bytes) -> Document | None:
     try:
-        _, document = read_file(view.root, path, view.max_size)
+        _, document = read_file(view.files, path, view.max_size)
     except (FileNotFoundError, NotADirectoryError):
         return None
     return document if isinstance(document, Document) else None

@@ -12,6 +12,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from flashgrep.index.rows import FileRow
+from flashgrep.ingest.openat import RootFolder
 from flashgrep.search.exact import Mark
 
 EVENT_BYTES = 256 << 20
@@ -26,7 +27,7 @@ END_SECONDS = 0.5
 class Indexing:
     """How indexers are started."""
 
-    root: bytes
+    root: RootFolder
     index: str
     max_size: int
     workers: int
@@ -34,7 +35,9 @@ class Indexing:
     def command(self) -> list[str | bytes]:
         """Return the child's command line."""
         module = "flashgrep.daemon.indexer"
-        return [sys.executable, "-m", module, self.root, self.index, str(self.max_size), str(self.workers)]
+        device, inode = self.root.identity()
+        numbers = [str(self.max_size), str(self.workers)]
+        return [sys.executable, "-m", module, self.root.path, str(device), str(inode), self.index, *numbers]
 
 
 class IndexerFailed(Exception):

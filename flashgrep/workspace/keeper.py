@@ -3,13 +3,14 @@
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal, Protocol
 
 import anyio
 
 from flashgrep.damage import Damaged
+from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.memory import give_back
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
@@ -139,7 +140,7 @@ class Keeper:
                 await self._failed(failure)
             except Damaged as damage:
                 await self._failed(IndexerFailed("damaged", str(damage)))
-            except (OSError, sqlite3.Error) as error:  # no process or descriptor to be had, a locked database
+            except (OSError, sqlite3.Error, Busy) as error:  # no process or descriptor to be had, a locked database
                 await self._failed(IndexerFailed("error", str(error)))
 
     async def _wait_for_work(self) -> None:
@@ -161,8 +162,9 @@ class Keeper:
             self._work.set()
             return
         if failure.reason == "damaged":
-            await self._host.start_anew(failure.detail)
-            self._host.set_aside(failure.detail)
+            with suppress(Busy):  # out of descriptors: the damage will be met again
+                await self._host.start_anew(failure.detail)
+                self._host.set_aside(failure.detail)
         elif self._failures:  # what the next attempt mends is nobody's concern
             self._progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()

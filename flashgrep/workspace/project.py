@@ -24,6 +24,7 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.rows import IndexSize
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
+from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import watch
 from flashgrep.scheduler import Scheduler
@@ -112,12 +113,13 @@ class Workspace:
         self.state_dir = state_folder(root, options.fallback_state)
         self._index = Path(os.fsdecode(self.state_dir)) / "index.db"
         self._watcher = Switch(lambda: watch(root, native=options.native_watch))
-        self.walker = Walker(root)
-        self.tree = Tree(root, self.walker, self._watcher)
+        self._identity = _identity(self.path)
+        self._folder = RootFolder(root, self._identity)
+        self.walker = Walker(root, folder=self._folder)
+        self.tree = Tree(self._folder, self.walker, self._watcher)
         self._reader: Reader | None = None
         self._lock = anyio.Lock()
-        self._folder = _identity(self.path)
-        how = Indexing(root, str(self._index), options.max_file_size, options.workers)
+        how = Indexing(self._folder, str(self._index), options.max_file_size, options.workers)
         self.keeper = Keeper(how, self.tree, self.progress, self, options.embedding)
         self._meaning = MeaningIndex(self._index.parent, options.embedding, options.environ)
         self._scope = anyio.CancelScope()
@@ -154,7 +156,7 @@ class Workspace:
 
     def lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
-        return _identity(self.path) != self._folder
+        return _identity(self.path) != self._identity
 
     def _load(self) -> None:
         """Settle writes a killed daemon left half done; open the index, or set a broken one aside."""
@@ -253,7 +255,8 @@ class Workspace:
 
     async def _timed_refresh(self) -> float:
         begun = anyio.current_time()
-        await self.refresh()
+        with contextlib.suppress(Busy):  # out of descriptors: whoever asks is told
+            await self.refresh()
         return anyio.current_time() - begun
 
     @property
@@ -268,7 +271,10 @@ class Workspace:
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         """Take note of paths written by ourselves: the next question reads them from disk."""
-        self.tree.mark_changed(paths)
+        try:
+            self.tree.mark_changed(paths)
+        except Busy:  # they are written: the next question finds them by a sweep
+            self.tree.listed_since = None
         self.keeper.poke()
 
     # Questions
@@ -277,7 +283,7 @@ class Workspace:
         """Return the project as it is known now."""
         tree = self.tree
         return View(
-            self.root,
+            self._folder,
             tree.table,
             self._reader,
             dict(tree.pending),

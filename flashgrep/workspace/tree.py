@@ -1,14 +1,15 @@
 """What the daemon knows of one project's files, and which of them the index does not have as they are now."""
 
-import os
 import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from flashgrep.errors import Busy
 from flashgrep.index.rows import FileRow
 from flashgrep.index.table import FileTable
+from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.walk import Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.search.exact import Mark
@@ -32,8 +33,8 @@ class Tree:
     caller that is cancelled between the two leaves it to the next one.
     """
 
-    def __init__(self, root: bytes, walker: Walker, watcher: Watcher) -> None:
-        self.root = root
+    def __init__(self, root: RootFolder, walker: Walker, watcher: Watcher) -> None:
+        self._root = root
         self.table = FileTable()
         self.pending: dict[bytes, Mark] = {}
         self.gone = False
@@ -74,11 +75,19 @@ class Tree:
             self.pending[path] = Mark(ours, self._sequence, size)
 
     def mark_changed(self, paths: Iterable[bytes]) -> None:
-        """Look at paths that may have changed: a regular file that the rules accept is ours."""
+        """Look at paths that may have changed: a regular file that the rules accept is ours.
+
+        Raises:
+            Busy: out of descriptors; not all have been looked at.
+
+        """
+        files = RootFiles(self._root)
         for path in paths:
             try:
-                found = os.lstat(self.root + b"/" + path)
-            except OSError:
+                found = files.lstat(path)
+            except OSError as error:
+                if error.errno in EXHAUSTED:
+                    raise Busy(f"out of resources: {error.strerror}") from error
                 self.mark(path, ours=False)
             else:
                 ours = stat.S_ISREG(found.st_mode) and self._walker.accepts(path)
@@ -100,6 +109,8 @@ class Tree:
 
     def take(self, changes: Iterable[Change]) -> None:
         """Mark what changes say; what takes reading folders is left in ``unread``, or to a sweep."""
+        since, self.listed_since = self.listed_since, None  # should anything fail here, a sweep makes up for it
+        sweep = False
         for change in dict.fromkeys(changes):
             if change.kind == "file":
                 self.mark_changed([change.path])
@@ -109,10 +120,9 @@ class Tree:
                 self._mark_below(change.path)
             elif change.kind == "root_gone":
                 self.gone = True
-            if self._needs_sweep(change):
-                self.listed_since = None
-        if self._rules_changed():
-            self.listed_since = None
+            sweep |= self._needs_sweep(change)
+        if not self._rules_changed() and not sweep:
+            self.listed_since = since
 
     def _needs_sweep(self, change: Change) -> bool:
         name = change.path.rpartition(b"/")[2]

@@ -15,6 +15,7 @@ from benchmarks.timing import repeated
 from flashgrep.daemon.parsing import Parsers
 from flashgrep.daemon.prepare import prepare
 from flashgrep.index.writer import Reserved
+from flashgrep.ingest.openat import RootFolder
 
 SAMPLE_BYTES = 40 << 20
 NAMES = 100
@@ -38,7 +39,7 @@ def measure(daemon: Private, targets: Targets) -> Iterator[Row]:
 def parsing(root: Path, max_size: int = 64 << 20) -> Row:
     """Return the row of parsing a sample of the tree with two processes."""
     paths, size = _sample(root)
-    whole = prepare(os.fsencode(root), paths, Reserved(1, 1), None, max_size)
+    whole = prepare(RootFolder(os.fsencode(root)), paths, Reserved(1, 1), None, max_size)
     hashes = {row.path: text_hash for row, text_hash in whole.files if text_hash}
     texts = [(at, hashes[path], path) for at, path in enumerate(paths) if path in hashes]
     parsers = Parsers(os.fsencode(root), max_size, 2)

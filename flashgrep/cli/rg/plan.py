@@ -191,7 +191,7 @@ def _name_candidates(
         folder = os.path.normpath(full)
         if not stat.S_ISDIR(mode) or os.path.realpath(folder) != folder:
             raise _Unplannable
-        inside = os.path.relpath(folder, view.root) if folder != view.root else b""
+        inside = os.path.relpath(folder, view.root.path) if folder != view.root.path else b""
         if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
             raise _Unplannable
         lead = inside + b"/" if inside else b""
