@@ -72,6 +72,13 @@ def test_of_many_newer_clients_one_replaces_it_and_an_older_one_leaves_it_alone(
     assert lifecycle.holder(cold_daemon.places) == pid
 
 
+def test_clients_that_ask_at_once_hear_the_same(cold_daemon: DaemonAtHand) -> None:
+    reach.start(cold_daemon.places, cold_daemon.environ)  # nobody has asked it yet
+    with closing(cold_daemon.wire("unix")) as wire:
+        wire.send(b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"$/version"}\n' % number for number in range(20)))
+        assert not any(wire.receive()["result"]["changed"] for _ in range(20))
+
+
 def test_calls_in_flight_are_not_cut(
     cold_daemon: DaemonAtHand,
     project: MakeProject,

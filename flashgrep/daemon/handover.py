@@ -31,7 +31,7 @@ class Handover:
     dispatcher: Dispatcher = field(init=False)
     """Set once it is made: it answers by these methods."""
     _loaded: tuple[int, int] = field(default_factory=lambda: newest_source(FOLDER))
-    _seen: tuple[int, int] = (0, 0)
+    _changed: bool = False
     _looked: float = float("-inf")
     _retiring: bool = False
 
@@ -46,9 +46,9 @@ class Handover:
         """
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
-            self._looked = now
-            self._seen = await run_sync(newest_source, FOLDER)
-        return {"version": __version__, "folder": FOLDER, "changed": self._seen != self._loaded}
+            self._looked = now  # whoever comes before this look is done hears of the one before
+            self._changed = await run_sync(newest_source, FOLDER) != self._loaded
+        return {"version": __version__, "folder": FOLDER, "changed": self._changed}
 
     async def retire(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         """End the daemon when no other call is in flight; say whether that is now, and how many there are."""
