@@ -41,6 +41,10 @@ class Abandoned(Exception):
     """Nobody waits for the answer any more; raised in the thread that looks for it."""
 
 
+class Expired(Exception):
+    """The time for the answer is over: what has been found so far is to be given."""
+
+
 @dataclass(slots=True, eq=False)
 class _Flow:
     """The look-ups of one connection that have not ended."""
@@ -75,34 +79,51 @@ class _Task:
 _CURRENT: ContextVar[_Task | None] = ContextVar("_CURRENT", default=None)
 
 
-def checkpoint() -> None:
-    """Give way to others, if they wait and this look-up has had its quantum; costs 0.1 µs where there is none.
+_DEADLINE: ContextVar[float | None] = ContextVar("_DEADLINE", default=None)
 
-    To be called every few milliseconds by whatever can take longer than that. Does nothing outside of a look-up.
+
+def checkpoint() -> None:
+    """Give way to others, if they wait and this look-up has had its quantum; costs 0.2 µs otherwise.
+
+    To be called every few milliseconds by whatever can take longer than that.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
+        Expired: the deadline that ``expiring`` has set is over.
 
     """
+    stop_if_over()
     task = _CURRENT.get()
     if task is None:
         return
-    if task.stopped:
-        raise Abandoned
     if not task.runs or (task.scheduler.contended and time.monotonic() - task.since > QUANTUM):
         task.scheduler.requeue(task)
 
 
-def stop_if_abandoned() -> None:
-    """Look whether anybody still waits for the answer, giving way to nobody: for waits within ``blocking``.
+def stop_if_over() -> None:
+    """Look whether the answer is still wanted, giving way to nobody: for waits within ``blocking``.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
+        Expired: the deadline that ``expiring`` has set is over.
 
     """
     task = _CURRENT.get()
     if task is not None and task.stopped:
         raise Abandoned
+    deadline = _DEADLINE.get()
+    if deadline is not None and time.monotonic() > deadline:
+        raise Expired
+
+
+@contextlib.contextmanager
+def expiring(deadline: float | None) -> Iterator[None]:
+    """Have checkpoints within the block end it at ``deadline``, on the clock of time.monotonic(); None: never."""
+    token = _DEADLINE.set(deadline)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
 
 
 @contextlib.contextmanager

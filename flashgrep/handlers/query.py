@@ -19,7 +19,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exact import Answer, Position, Question
 from flashgrep.search.near import near_paths
-from flashgrep.search.smart import SmartMode, smart_modes
+from flashgrep.search.smart import SmartMode, looks_like_regex, smart_modes
 from flashgrep.workspace import Workspace
 
 CHARS_PER_TOKEN = 4
@@ -133,7 +133,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     fresh = await workspace.refresh() if params.fresh else False
     cursor_mode, position = _position(params)
     answer, pattern, mode = Answer(), None, ""
-    for mode in _modes(params, cursor_mode):
+    for mode in await _modes(workspace, params, cursor_mode):
         if mode == "words":
             answer = await workspace.words(params.text, _limit(call, params), _keep(params))
         else:
@@ -157,12 +157,16 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     return result
 
 
-def _modes(params: QueryParams, cursor_mode: SmartMode | None) -> list[SmartMode]:
+async def _modes(workspace: Workspace, params: QueryParams, cursor_mode: SmartMode | None) -> list[SmartMode]:
     if cursor_mode is not None:
         return [cursor_mode]
     if params.engine == "backtracking":
         return ["literal" if params.mode == "literal" else "regex"]
-    return smart_modes(params.text) if params.mode == "smart" else [params.mode]
+    if params.mode != "smart":
+        return [params.mode]
+    if looks_like_regex(params.text):  # whether it is one is found by compiling it, which takes up to a second
+        return await workspace.in_turn(lambda: smart_modes(params.text))
+    return smart_modes(params.text)
 
 
 async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> Answer:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from flashgrep.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
-from flashgrep.scheduler import blocking, stop_if_abandoned
+from flashgrep.scheduler import blocking, stop_if_over
 
 _CHUNK = 1 << 16
 _LOOK_SECONDS = 0.1
@@ -107,7 +107,7 @@ class Backtracker:
                     if time.monotonic() >= self._ends:
                         self.close()
                         raise self._late()
-                    stop_if_abandoned()
+                    stop_if_over()
 
     def _late(self) -> DeadlineExceeded:
         return DeadlineExceeded(f"the backtracking engine did not finish within {self._seconds:g} s")

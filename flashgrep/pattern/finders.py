@@ -1,5 +1,6 @@
 """Things that find the next match in a buffer: `bytes.find` for a literal, RE2 for the rest."""
 
+import sys
 from typing import Protocol
 
 import re2
@@ -8,6 +9,7 @@ from re2 import _re2
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ASCII_WORD, LAST_ASCII
 from flashgrep.pattern.looks import word_after, word_before
+from flashgrep.scheduler import checkpoint
 
 Span = tuple[int, int]
 
@@ -16,6 +18,9 @@ NONE: Span = (-1, -1)
 MAX_MEM = 8 << 20
 # For patterns whose program alone is larger than the usual allowance (`\w{50}` in Unicode).
 LARGE_MEM = 96 << 20
+STATE_BYTES = 16 << 20
+"""States of a program times bytes looked at in one call: at most about 0.2 s, by the slowest of RE2's ways."""
+LEAST_BYTES = 1024
 _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
@@ -75,16 +80,28 @@ def _apart(data: bytes, start: int, stop: int) -> bool:
 
 
 class Re2Finder:
-    """A compiled RE2 program."""
+    """A compiled RE2 program.
 
-    __slots__ = ("_match", "_program")
+    RE2 cannot be interrupted, and what its cache of states does not hold takes time by the size of the program: 28 ms a
+    line for the largest. ``by_lines``: no match has a line end in it, so that it is asked for some lines at a time.
+    """
 
-    def __init__(self, pattern: bytes) -> None:
+    __slots__ = ("_match", "_most", "_program")
+
+    def __init__(self, pattern: bytes, *, by_lines: bool = False) -> None:
         self._program = _compiled(pattern)
         self._match = self._program.Match
+        self._most = max(LEAST_BYTES, STATE_BYTES // self._program.ProgramSize()) if by_lines else sys.maxsize
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next match."""
+        while end - pos > self._most:
+            stop = data.find(b"\n", pos + self._most, end) + 1 or end
+            part: Span = self._match(_UNANCHORED, data, pos, stop)[0]
+            if part[0] >= 0:
+                return part
+            checkpoint()
+            pos = stop
         found: Span = self._match(_UNANCHORED, data, pos, end)[0]
         return found
 

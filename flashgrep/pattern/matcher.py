@@ -85,7 +85,7 @@ class Matcher:
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
-            found = self._kinds[kind] = (Re2Finder(translation.pattern), translation.exact)
+            found = self._kinds[kind] = (Re2Finder(translation.pattern, by_lines=not self._blocks), translation.exact)
         return found
 
     def _kind(self, data: bytes) -> Kind:
@@ -96,6 +96,7 @@ class Matcher:
         find, pos, end = finder.find, 0, len(data)
         number, counted = 1, 0
         while pos < end:
+            checkpoint()
             start, stop = find(data, pos, end)
             if start < 0:
                 return
@@ -171,6 +172,7 @@ def spans_between(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[S
 
 def _all_spans(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
     while pos <= end:
+        checkpoint()
         start, stop = finder.find(data, pos, end)
         if start < 0:
             return

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from flashgrep.pattern.charset import NEWLINE, CharSet
 from flashgrep.pattern.grams import ANYTHING, FOLDS, GRAM, MAX_PARTS, Gram, GramExpr, all_of, any_of, grams_in
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, Node, Octet, Repeat
+from flashgrep.scheduler import checkpoint
 
 Strings = frozenset[bytes]
 
@@ -86,6 +87,7 @@ def _with_line_end(node: Node) -> Node:
 
 
 def _facts(node: Node) -> _Facts:  # noqa: PLR0911 # one case for each kind of node
+    checkpoint()
     match node:
         case Chars(found):
             return _characters(found, as_bytes=False)
@@ -124,6 +126,7 @@ def _in_turn(parts: list[_Facts]) -> _Facts:
     """Join the exact strings of neighbours first, so that long runs meet what is inexact as a whole."""
     facts, run = _EMPTY, _EMPTY
     for part in parts:
+        checkpoint()
         joined = _joined(run, part)
         if joined.exact is None:
             facts, joined = _joined(_joined(facts, run), part) if part.exact is None else _joined(facts, run), part

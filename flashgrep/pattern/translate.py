@@ -13,6 +13,7 @@ from flashgrep.pattern.charset import ANY_BYTE, ASCII, ASCII_WORD, CharSet
 from flashgrep.pattern.edges import Edge, edge_of
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.utf8 import octets
+from flashgrep.scheduler import checkpoint
 
 RE2_MAX_REPEAT = 1000  # RE2 refuses counts, and products of nested counts, above it.
 MAX_WEIGHT = 200_000  # Byte classes after unrolling; more would hold the interpreter for 0.5 s and take 50 MB.
@@ -108,6 +109,7 @@ class _Writer:
     groups: list[int] = field(default_factory=list, init=False)
 
     def write(self, node: Node) -> bytes:  # noqa: PLR0911 # one case for each kind of node
+        checkpoint()
         match node:
             case Chars(found):
                 return self._chars(found)

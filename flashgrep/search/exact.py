@@ -22,7 +22,7 @@ from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.pattern.grams import ANYTHING, GramExpr
-from flashgrep.scheduler import checkpoint
+from flashgrep.scheduler import Expired, checkpoint, expiring
 from flashgrep.search.ranking import rank_key
 from flashgrep.search.sift import Sieve, Task
 from flashgrep.search.text import decoded, hit_of
@@ -53,8 +53,8 @@ FILE_HITS = 2_000
 COUNT_ON_HITS = 20_000
 """When a page is full, so many more hits are still counted for an exact total (less than 0.2 s)."""
 
-HITS_BETWEEN_LOOKS = 100
-"""Matching lines of one file between two looks at the clock: 0.1 ms to find, 2 ms to show."""
+SHOWING_SECONDS = 0.2
+"""What was found when the deadline came may take so much longer to be ranked and shown."""
 
 HIT_OVERHEAD = 120
 """Characters of JSON around a hit's texts."""
@@ -159,10 +159,6 @@ Match = tuple[bytes, Document, LineMatch]
 """A matching line of a file."""
 
 
-class _Budget(Exception):
-    """The deadline has passed, or the caller has gone."""
-
-
 class Search:
     """One question being answered; runs in a thread."""
 
@@ -180,28 +176,30 @@ class Search:
             DeadlineExceeded: the backtracking engine ran out of time before it found anything.
 
         """
-        self._count_declined()
-        if self._linear:
-            self._matcher = self._question.pattern.matcher()
-            self._run()
-            return self.answer
-        with Backtracker(self._question.pattern, seconds=self._seconds_left()) as self._matcher:
-            try:
+        with expiring(self._question.deadline):
+            if self._linear:
                 self._run()
-            except DeadlineExceeded:
-                if not self.answer.results:
-                    raise
-                self.answer.complete = False
+                return self.answer
+            with Backtracker(self._question.pattern, seconds=self._seconds_left()) as self._matcher:
+                try:
+                    self._run()
+                except DeadlineExceeded:
+                    if not self.answer.results:
+                        raise
+                    self.answer.complete = False
         return self.answer
 
     def _run(self) -> None:
         try:
+            self._count_declined()
+            if self._linear:
+                self._matcher = self._question.pattern.matcher()
             if self._question.output == "lines":
                 found = self._ranked() if self._question.order == "relevance" else self._in_order()
                 self._page(found)
             else:
                 self._files()
-        except _Budget:
+        except Expired:
             self.answer.complete = False
 
     def _seconds_left(self) -> float:
@@ -275,16 +273,7 @@ class Search:
 
     # What is in them
 
-    def _check_time(self) -> None:
-        checkpoint()
-        self._check_deadline()
-
-    def _check_deadline(self) -> None:
-        if self._question.deadline is not None and time.monotonic() > self._question.deadline:
-            raise _Budget
-
     def _document(self, path: bytes) -> Document | None:
-        self._check_time()
         try:
             _, document = read_file(self._view.files, path, self._view.max_size)
         except (FileNotFoundError, NotADirectoryError):
@@ -302,13 +291,7 @@ class Search:
             return None
         lines = iter(self._matcher.lines(document.data))
         first = next(lines, None)
-        return None if first is None else (document, chain((first,), self._timed(lines)))
-
-    def _timed(self, lines: Iterator[LineMatch]) -> Iterator[LineMatch]:
-        for at, line in enumerate(lines):
-            if at % HITS_BETWEEN_LOOKS == 0:
-                self._check_time()
-            yield line
+        return None if first is None else (document, chain((first,), lines))
 
     def _likely(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with how often they match where that is known (else 0)."""
@@ -322,8 +305,8 @@ class Search:
         question = self._question
         count = question.output == "count"
         task = Task(self._view.root, question.pattern, self._view.max_size, counting=count)
-        for chunk, sifted in sieve.sift(task, paths, self._check_deadline):
-            self._check_time()
+        for chunk, sifted in sieve.sift(task, paths):
+            checkpoint()
             for why in sifted.skipped:
                 self._skip(why)
             self.answer.files_read += sifted.read - len(sifted.found)
@@ -345,6 +328,8 @@ class Search:
         taken = self._question.position.taken if self._question.position else 0
         words = self._question.pattern.texts
         for window, rest in self._windows():
+            if not window:
+                continue
             first = window[0][0]
             ranked = sorted(window, key=lambda item: rank_key(words, item[0], _line(item)))
             for at, (path, document, match) in enumerate(islice(chain(ranked, rest), taken, None), taken + 1):
@@ -355,16 +340,22 @@ class Search:
         """Yield hits to be ranked, and those of the last file that are too many for that."""
         window: list[Match] = []
         files = 0
-        for path, _ in self._likely():
-            found = self._matches(path)
-            if found is None:
-                continue
-            files += 1
-            matches = _of_file(path, *found)
-            window.extend(islice(matches, FILE_HITS))
-            if files >= WINDOW_FILES or len(window) >= WINDOW_HITS:
-                yield window, matches
-                window, files = [], 0
+        try:
+            for path, _ in self._likely():
+                found = self._matches(path)
+                if found is None:
+                    continue
+                files += 1
+                matches = _of_file(path, *found)
+                window.extend(islice(matches, FILE_HITS))
+                if files >= WINDOW_FILES or len(window) >= WINDOW_HITS:
+                    yield window, matches
+                    window, files = [], 0
+        except Expired:
+            self.answer.complete = False
+            with expiring(time.monotonic() + SHOWING_SECONDS):  # while the window is taken, too
+                yield window, iter(())
+            raise
         if window:
             yield window, iter(())
 
@@ -376,6 +367,7 @@ class Search:
         known = before_page.total if before_page else None
         room = question.max_chars
         for position, path, document, match in found:
+            checkpoint()
             hit = hit_of(path, document, match, question.before, question.after)
             room -= _weight(hit)
             if len(answer.results) == question.limit or (room < 0 and answer.results):
@@ -393,7 +385,7 @@ class Search:
             return None
         try:
             more = sum(1 for _ in islice(found, COUNT_ON_HITS))
-        except _Budget:
+        except Expired:
             return None
         return counted + more if more < COUNT_ON_HITS else None
 
@@ -440,6 +432,7 @@ def _of_file(path: bytes, document: Document, lines: Iterator[LineMatch]) -> Ite
 
 def _line(item: Match) -> tuple[str, int, int]:
     """Return the line's text, and where in it the match stands, for ranking."""
+    checkpoint()
     _, document, match = item
     start, end = match.spans[0] if match.spans else (match.start, match.start)
     low = max(match.start, start - 200)

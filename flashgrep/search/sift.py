@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO, NamedTuple
 
@@ -22,7 +22,7 @@ from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Skipped
 from flashgrep.pattern import Matcher, Pattern
-from flashgrep.scheduler import blocking, stop_if_abandoned
+from flashgrep.scheduler import blocking, stop_if_over
 
 CHUNK = 1024
 """Files in one message: about 20 ms of work."""
@@ -96,15 +96,15 @@ class _Worker:
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE
         _write(self._process.stdin, (task, paths))
 
-    def answer(self, look: Callable[[], None]) -> Sifted:
-        """Return the oldest answer; ``look`` is called now and then while there is none, and may raise."""
+    def answer(self) -> Sifted:
+        """Return the oldest answer, looking now and then whether it is still wanted."""
         assert self._process.stdout is not None  # noqa: S101 - opened with PIPE
         if self._process.stdout.closed:  # it died while it had several chunks
             raise EOFError
         descriptor = self._process.stdout.fileno()
         with blocking():
-            (size,) = _LENGTH.unpack(_received(descriptor, _LENGTH.size, look))
-            found: Sifted = pickle.loads(_received(descriptor, size, look))  # noqa: S301 - from our own child
+            (size,) = _LENGTH.unpack(_received(descriptor, _LENGTH.size))
+            found: Sifted = pickle.loads(_received(descriptor, size))  # noqa: S301 - from our own child
         return found
 
     def close(self) -> None:
@@ -138,34 +138,27 @@ class Sieve:
         while self._workers:
             self._workers.popitem()[1].close()
 
-    def sift(
-        self, task: Task, paths: Iterable[bytes], look: Callable[[], None] = stop_if_abandoned
-    ) -> Iterator[tuple[Sequence[bytes], Sifted]]:
-        """Yield each chunk of paths, in order, with what was found in it.
-
-        ``look`` is called ten times a second while there is nothing to yield; what it raises ends the search.
-        """
+    def sift(self, task: Task, paths: Iterable[bytes]) -> Iterator[tuple[Sequence[bytes], Sifted]]:
+        """Yield each chunk of paths, in order, with what was found in it."""
         chunks = _chunks(iter(paths))
         if not self._lock.acquire(blocking=False):
             yield from ((chunk, sift_chunk(task, chunk)) for chunk in chunks)
             return
         try:
-            yield from self._shared(task, chunks, look)
+            yield from self._shared(task, chunks)
         finally:
             self._used = time.monotonic()
             self._lock.release()
 
-    def _shared(
-        self, task: Task, chunks: Iterator[list[bytes]], look: Callable[[], None]
-    ) -> Iterator[tuple[Sequence[bytes], Sifted]]:
+    def _shared(self, task: Task, chunks: Iterator[list[bytes]]) -> Iterator[tuple[Sequence[bytes], Sifted]]:
         waiting: deque[tuple[_Worker | None, Sequence[bytes]]] = deque()
         try:
             for number, chunk in enumerate(chunks):
                 waiting.append((self._asked(number % self._count, task, chunk), chunk))
                 if len(waiting) >= self._count * AHEAD:
-                    yield self._next(task, waiting, look)
+                    yield self._next(task, waiting)
             while waiting:
-                yield self._next(task, waiting, look)
+                yield self._next(task, waiting)
         finally:
             if waiting:  # the search ended early: what is still being looked for is not wanted
                 self._close()
@@ -184,13 +177,13 @@ class Sieve:
         return worker
 
     def _next(
-        self, task: Task, waiting: deque[tuple[_Worker | None, Sequence[bytes]]], look: Callable[[], None]
+        self, task: Task, waiting: deque[tuple[_Worker | None, Sequence[bytes]]]
     ) -> tuple[Sequence[bytes], Sifted]:
         """Return the oldest chunk's answer; what a worker that died (of memory, say) had is done here."""
         worker, chunk = waiting.popleft()
         if worker is not None:
             try:
-                return chunk, worker.answer(look)
+                return chunk, worker.answer()
             except (OSError, EOFError, pickle.UnpicklingError, struct.error):
                 worker.close()
         return chunk, sift_chunk(task, chunk)
@@ -207,15 +200,14 @@ def _write(stream: IO[bytes], message: object) -> None:
     stream.flush()
 
 
-def _received(descriptor: int, size: int, look: Callable[[], None]) -> bytes:
+def _received(descriptor: int, size: int) -> bytes:
     """Return so many bytes of a pipe, looking now and then whether to wait on; not by a buffer, which hides bytes."""
     data = bytearray()
     waiting = select.poll()  # select takes no descriptor over 1,023
     waiting.register(descriptor, select.POLLIN)
     while len(data) < size:
         while not waiting.poll(1000 * LOOK_SECONDS):
-            look()
-            stop_if_abandoned()
+            stop_if_over()
         more = os.read(descriptor, size - len(data))
         if not more:
             raise EOFError

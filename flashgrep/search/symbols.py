@@ -3,9 +3,10 @@
 Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
 """
 
-import time
+import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, Literal
 
 from rapidfuzz import fuzz, process
@@ -21,7 +22,7 @@ from flashgrep.ingest.parse.lookup import (
 )
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
-from flashgrep.scheduler import checkpoint
+from flashgrep.scheduler import Expired, checkpoint, expiring
 from flashgrep.search.symbol_source import SymbolSource
 
 Match = Literal["exact", "prefix", "fuzzy"]
@@ -33,6 +34,8 @@ HELD: Final = 100
 """Files kept open between finding places and showing them: a page is rarely about more."""
 FUZZY_NAMES: Final = 200_000
 """Names compared at most (about 60 ms)."""
+SHOWING_SECONDS: Final = 0.2
+"""What was found when the deadline came may take so much longer to be shown."""
 NEAR_NAMES: Final = 5_000
 SUGGESTED: Final = 5
 _DEFINES: Final = frozenset({"definition", "declaration"})
@@ -105,13 +108,23 @@ class SymbolSearch:
     def run(self) -> SymbolAnswer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
         question = self._question
-        places = sorted(set(self._places()))
-        self.answer.total = len(places)
-        for place in places[question.after : question.after + question.limit]:
-            found = self._found(place)
-            if found is not None:
-                self.answer.results.append(found)
-        if not places and self.answer.complete:
+        found: set[_Place] = set()
+        try:
+            with expiring(question.deadline):
+                found.update(self._places())
+        except Expired:
+            self.answer.complete = False
+        self.answer.total = len(found)
+        places = heapq.nsmallest(question.after + question.limit, found, key=attrgetter(*_Place.__slots__))
+        try:
+            with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
+                for place in places[question.after :]:
+                    shown = self._found(place)
+                    if shown is not None:
+                        self.answer.results.append(shown)
+        except Expired:
+            self.answer.complete = False
+        if not found and self.answer.complete:
             self.answer.suggestions = suggestions(self._source, self._name)
         return self.answer
 
@@ -180,9 +193,6 @@ class SymbolSearch:
         for path in paths:
             if question.keep is not None and not question.keep(path):
                 continue
-            if question.deadline is not None and time.monotonic() > question.deadline:
-                self.answer.complete = False
-                return
             opened = self._source.open(path)
             if isinstance(opened, Skipped):
                 self.answer.skipped[opened.reason] = self.answer.skipped.get(opened.reason, 0) + 1

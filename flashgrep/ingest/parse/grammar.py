@@ -9,6 +9,8 @@ from typing import Final, cast
 from tree_sitter import Language, Parser, Query, Tree
 from tree_sitter_language_pack import SupportedLanguage, get_language
 
+from flashgrep.scheduler import Abandoned, Expired, checkpoint
+
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
 
@@ -54,6 +56,7 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:
     parser = Parser(grammar.language)
     tree = _bounded(parser, data, seconds)
     if tree is None:
+        checkpoint()  # where it was not the parser's own bound that came
         raise ParseTimeout
     # With a callable for its source, a tree asks that for each text that a query compares: once more, from bytes, which
     # takes over all that was parsed without an error.
@@ -65,6 +68,10 @@ def _bounded(parser: Parser, data: bytes, seconds: float) -> Tree | None:
     lent: list[memoryview] = []
 
     def is_over(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - the parser calls it so
+        try:
+            checkpoint()
+        except (Abandoned, Expired):  # nothing may be raised through the parser
+            return True
         return time.monotonic() > deadline
 
     def read(offset: int, _point: object) -> memoryview:

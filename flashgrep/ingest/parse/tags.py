@@ -19,6 +19,7 @@ from flashgrep.ingest.parse.model import (
     Ints,
     ParsedFile,
 )
+from flashgrep.scheduler import checkpoint
 
 _ANONYMOUS: Final = len(KINDS)
 _INLINE: Final = len(KINDS) + 1
@@ -78,6 +79,7 @@ def _rows(grammar: Grammar, root: Node, data: bytes) -> list[_Row]:
     named: dict[int, _Row] = {}
     scopes: list[_Row] = []
     for pattern, captured in _cursor(grammar.definitions).matches(root):
+        checkpoint()
         row = _row(pattern, captured, data)
         if row is None:
             continue
