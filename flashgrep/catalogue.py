@@ -4,12 +4,15 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from flashgrep.config import Loaded, Settings
@@ -18,18 +21,16 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
+from flashgrep.places import CACHE_FOLDER
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve
 from flashgrep.workspace import Workspace, WorkspaceOptions
-from flashgrep.workspace.state import fallback_folder
+from flashgrep.workspace.store import store_folder
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
 """Workers that nobody needs for so long are ended, and models let go (loading them again takes 0.1 s)."""
-
-FALLBACK_FOLDER = "projects"
-"""Below the state folder: the state of projects whose own folder cannot be written."""
 
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
@@ -49,10 +50,11 @@ class ProjectInfo:
 class Catalogue:
     """Projects by name and root; opens them when first asked for."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all by name, from the one assembler
         self,
         *,
         state_dir: Path,
+        cache_dir: Path | None = None,
         settings: Settings,
         settings_for: Callable[[Path], Loaded] | None = None,
         on_open: Callable[[Path], None] | None = None,
@@ -61,8 +63,9 @@ class Catalogue:
     ) -> None:
         """Make a catalogue; ``environ`` holds the keys of embedding providers; ``indexes`` is False to scan only.
 
-        ``settings_for`` returns the settings of the project at a root; it is called in a thread, as it reads what came
-        with the project. ``on_open`` hears of each project that is being opened.
+        ``cache_dir``: where indexes are kept, a folder of the state folder's unless told. ``settings_for`` returns the
+        settings of the project at a root; it is called in a thread, as it reads what came with the project.
+        ``on_open`` hears of each project that is being opened.
         """
         self.environ = environ or {}
         self.models = Models(settings, self.environ)
@@ -71,11 +74,12 @@ class Catalogue:
         self._on_open = on_open or (lambda _root: None)
         self._indexes = indexes
         self._state_dir = state_dir
+        self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
         self._open: dict[str, Workspace] = {}
         self._opening: set[str] = set()
-        self._lock = anyio.Lock()
+        self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
         self._sieve = Sieve(max(1, len(os.sched_getaffinity(0))))
         self._scheduler = Scheduler()
         self._tasks: TaskGroup | None = None
@@ -130,16 +134,11 @@ class Catalogue:
         at_hand = self._at_hand(root_or_name)
         if at_hand is not None:
             return at_hand
-        root = self._root_of(root_or_name)
-        # Before the lock: other projects are not to wait for a file that came with this one.
-        loaded = await anyio.to_thread.run_sync(self._settings_for, root) if root is not None else None
-        async with self._lock:
-            name = self._name(root_or_name, make=adopt)
+        async with self._hold(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].lost():
                 await self._open.pop(name).close()
             if name not in self._open:
-                assert loaded is not None  # noqa: S101 - what has a name here has a root
-                self._open[name] = await self._start(name, loaded)
+                self._open[name] = await self._start(name)
             return self._open[name]
 
     def open_later(self, root: str) -> None:
@@ -188,16 +187,30 @@ class Catalogue:
         return await self.open(project)
 
     async def remove(self, name: str) -> Path:
-        """Forget a project, given by name or root, and return its root; what is in its folder is left as it is."""
-        async with self._lock:
-            name = self._name(name, make=False)
-            workspace = self._open.pop(name, None)
+        """Forget a project, given by name or root, with its index, and return its root; its folder is left as it is."""
+        async with self._hold(name, make=False) as known:
+            workspace = self._open.pop(known, None)
             if workspace is not None:
                 await workspace.close()
-            root = self._roots.pop(name)
+            root = self._roots[known]
+            for above in (self._cache_dir, self._state_dir):
+                folder = store_folder(above, os.fsencode(root))
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+            del self._roots[known]
             self._save()
-            shutil.rmtree(fallback_folder(os.fsencode(root), self._state_dir / FALLBACK_FOLDER), ignore_errors=True)
             return root
+
+    @contextlib.asynccontextmanager
+    async def _hold(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
+        """Hold a project's lock and yield its name; while one is opened, which may take long, the others are not."""
+        while True:
+            root = self._roots[self._name(root_or_name, make=make)]
+            lock = self._locks.setdefault(root, anyio.Lock())
+            async with lock:
+                name = self._name(root_or_name, make=make)
+                if self._roots[name] == root:  # else the name went to another folder meanwhile
+                    yield name
+                    return
 
     def _at_hand(self, root_or_name: str) -> Workspace | None:
         """Return a project that is open: it must not wait while another is being opened."""
@@ -205,14 +218,16 @@ class Catalogue:
         found = self._open.get(root_or_name) or next((one for one in self._open.values() if one.path == root), None)
         return None if found is None or found.lost() else found
 
-    async def _start(self, name: str, loaded: Loaded) -> Workspace:
+    async def _start(self, name: str) -> Workspace:
         root = self._roots[name]
         if not root.is_dir():
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
         self._on_open(root)
+        loaded = await anyio.to_thread.run_sync(self._settings_for, root)
         settings = loaded.settings
         options = WorkspaceOptions(
-            fallback_state=self._state_dir / FALLBACK_FOLDER,
+            state_dir=self._state_dir,
+            cache_dir=self._cache_dir,
             max_file_size=settings.index.max_file_size,
             workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
             read_only=settings.read_only,
@@ -225,7 +240,12 @@ class Catalogue:
         )
         workspace = Workspace(name, os.fsencode(root), options, sieve=self._sieve, scheduler=self._scheduler)
         assert self._tasks is not None  # noqa: S101 - set on entry
-        await workspace.open(self._tasks)
+        try:
+            await workspace.open(self._tasks)
+        except BaseException:  # the caller hung up: what was opened for it holds descriptors
+            with anyio.CancelScope(shield=True):
+                await workspace.close()
+            raise
         return workspace
 
     def _root_of(self, root_or_name: str) -> Path | None:

@@ -20,7 +20,7 @@ from rapidfuzz import process
 from flashgrep.errors import BadSetting
 
 ENV_PREFIX = "FLASHGREP_"
-NOT_SETTINGS = frozenset({"FLASHGREP_STATE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON"})
+NOT_SETTINGS = frozenset({"FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON"})
 """Variables with our prefix that are no settings: where the state lives, a secret, the interpreter of scripts."""
 
 PLAIN_PREFIX = "MCP_"

@@ -8,7 +8,7 @@ class Damaged(Exception):
 
 
 def inflate(packed: bytes, most: int) -> bytes:
-    """Return the bytes that were deflated, no more than ``most``: an index may come with a hostile repository.
+    """Return the bytes that were deflated, no more than ``most``: what is damaged may say it is endless.
 
     Raises:
         Damaged: these never were, or they are more.

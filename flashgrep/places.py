@@ -1,5 +1,6 @@
-"""Where things live: the state and configuration folders of one user, and the files in them. Standard library only."""
+"""Where things live: the state, cache and configuration folders of one user, and their files. Standard library only."""
 
+import contextlib
 import os
 import stat
 import sys
@@ -7,6 +8,9 @@ from collections.abc import Mapping
 
 APP = "flashgrep"
 STATE_OVERRIDE = "FLASHGREP_STATE_DIR"
+CACHE_OVERRIDE = "FLASHGREP_CACHE_DIR"
+CACHE_FOLDER = "cache"
+"""Below a state folder that was named: a second daemon with a state folder of its own has an index of its own."""
 PROJECT_FOLDER = ".flashgrep"
 PROJECT_SOCKET = "mcp.sock"
 PROJECT_CONFIG = "config.toml"
@@ -18,10 +22,12 @@ PRIVATE_FILE = 0o600
 class Places:
     """The files of one state folder; strings, because the hot client cannot afford to import pathlib."""
 
-    __slots__ = ("crash_log", "lock", "log", "socket", "start_lock", "state", "token")
+    __slots__ = ("cache", "crash_log", "lock", "log", "socket", "start_lock", "state", "token")
 
-    def __init__(self, state: str) -> None:
+    def __init__(self, state: str, cache: str | None = None) -> None:
+        """``cache``: the folder of the indexes (``cache_folder``); below the state folder unless told."""
         self.state = state
+        self.cache = cache or os.path.join(state, CACHE_FOLDER)
         self.socket = os.path.join(state, "daemon.sock")
         self.lock = os.path.join(state, "daemon.lock")
         self.start_lock = os.path.join(state, "start.lock")
@@ -38,6 +44,20 @@ def state_folder(environ: Mapping[str, str]) -> str:
     return _user_folder(environ, "XDG_STATE_HOME", "~/.local/state")
 
 
+def cache_folder(environ: Mapping[str, str]) -> str:
+    """Return the user's cache folder: the override, below a state folder that was named, or the platform's place."""
+    override = environ.get(CACHE_OVERRIDE)
+    if override:
+        return os.path.abspath(override)
+    if environ.get(STATE_OVERRIDE):
+        return os.path.join(state_folder(environ), CACHE_FOLDER)
+    named = os.path.isabs(environ.get("XDG_CACHE_HOME", ""))
+    if sys.platform == "darwin" and not named:
+        return os.path.join(_expand("~/Library/Caches", environ), APP)
+    folder = _user_folder(environ, "XDG_CACHE_HOME", "~/.cache")
+    return os.path.join(folder, "Cache") if sys.platform == "win32" and not named else folder
+
+
 def config_file(environ: Mapping[str, str]) -> str:
     """Return the path of the user's config.toml (as platformdirs has its folder)."""
     folder = _user_folder(environ, "XDG_CONFIG_HOME", "~/.config")
@@ -49,6 +69,29 @@ def project_socket(root: str) -> str:
     return os.path.join(root, PROJECT_FOLDER, PROJECT_SOCKET)
 
 
+def make_project_folder(root: str) -> str:
+    """Make and return a project's own folder, 0700 and invisible to git; it is for our socket and the user's settings.
+
+    Raises:
+        OSError: it cannot be made, or a link or a file that came with the repository has its name.
+
+    """
+    folder = os.path.join(root, PROJECT_FOLDER)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, PRIVATE_FOLDER)
+    mode = os.lstat(folder).st_mode
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(f"{folder} is no folder")
+    if stat.S_IMODE(mode) != PRIVATE_FOLDER:
+        os.chmod(folder, PRIVATE_FOLDER)
+    with (
+        contextlib.suppress(FileExistsError),
+        open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as ignore,  # never through a link
+    ):
+        ignore.write("*\n")
+    return folder
+
+
 def make_private(folder: str) -> None:
     """Make ``folder`` (0700) unless it is there, and refuse it when others could plant files in it.
 
@@ -57,6 +100,17 @@ def make_private(folder: str) -> None:
 
     """
     os.makedirs(folder, mode=PRIVATE_FOLDER, exist_ok=True)
+    check_private(folder)
+
+
+def check_private(folder: str) -> None:
+    """Refuse a folder in which others could plant files.
+
+    Raises:
+        PermissionError: it belongs to somebody else, or its group or the world may write to it.
+        OSError: it is not there.
+
+    """
     found = os.stat(folder)
     for owner in (os.lstat(folder).st_uid, found.st_uid):  # a link of somebody else's may lead to a folder of ours
         if owner != os.geteuid():

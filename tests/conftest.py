@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from flashgrep.daemon import lifecycle
 from flashgrep.places import Places
+from flashgrep.workspace.store import INDEX, store_folder
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -91,6 +92,10 @@ class DaemonAtHand:
 
     places: Places
     environ: dict[str, str]
+
+    def index(self, root: Path) -> Path:
+        """Return the database of a project's index."""
+        return store_folder(Path(self.places.cache), os.fsencode(root)) / INDEX
 
     def run(
         self, *arguments: str, cwd: Path | None = None, stdin: str | None = None

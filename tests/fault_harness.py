@@ -14,7 +14,7 @@ import anyio
 
 from flashgrep.workspace import Workspace
 from tests.truth import ripgrep
-from tests.workspace_harness import BOUND, ask
+from tests.workspace_harness import BOUND, ask, index_of
 
 PATTERNS = (
     ("literal", "needle"),
@@ -117,11 +117,6 @@ def kill(pid: int | None) -> None:
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def index_of(root: Path) -> Path:
-    """Return a project's database."""
-    return root / ".flashgrep" / "index.db"
 
 
 def integrity(root: Path) -> str:

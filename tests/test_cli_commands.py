@@ -233,8 +233,13 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
     config = Path(cold_daemon.environ["XDG_CONFIG_HOME"]) / "flashgrep" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("read_only = true\n")
+    cache = str(Path(cold_daemon.places.state).with_name("cache"))
+    cold_daemon.environ["FLASHGREP_CACHE_DIR"] = cache
     cold_daemon.run("index", str(root))
-    mine = [str(root / ".flashgrep"), str(config), cold_daemon.places.state]
+    assert list(Path(cache, "projects").glob("*/index.db"))
+    (root / ".flashgrep" / "index.db").write_bytes(b"an earlier version's")
+    assert "holds index.db: never read" in cold_daemon.run("doctor").stdout
+    mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.places.state]
     dry = cold_daemon.run("uninstall", "--dry-run")
     assert [line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("remove")] == mine
     assert all(Path(path).exists() for path in mine)

@@ -89,7 +89,8 @@ def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
         shutil.rmtree(blocked / ".flashgrep")
         (blocked / ".flashgrep").write_text("in the way\n")
         shutil.rmtree(gone)
-        shutil.rmtree(whole / ".flashgrep")
+        shutil.rmtree(cold_daemon.index(whole).parent)
+        cold_daemon.index(whole).parent.mkdir(0o700)
         cold_daemon.start()
         told = checks(cold_daemon)
         assert f"port {port} is taken; listening on {cold_daemon.status()['tcp']['port']}" in told["tcp"]
@@ -99,7 +100,7 @@ def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
         assert "no socket of its own" in told["blocked"]
         assert "not indexed yet" in told["whole"]
         assert told["daemon"].startswith("ok process ")
-        (whole / ".flashgrep" / "index.db").write_bytes(b"no database, but longer than its header\n" * 100)
+        cold_daemon.index(whole).write_bytes(b"no database, but longer than its header\n" * 100)
         assert "index damaged" in checks(cold_daemon)["whole"]
         rows = cold_daemon.run("daemon", "status").stdout
         assert f"(port {port} was taken)" in rows

@@ -10,7 +10,7 @@ from platformdirs import macos, unix
 from flashgrep import config
 from flashgrep.config import Settings, load
 from flashgrep.errors import BadSetting
-from flashgrep.places import Places, config_file, make_private, state_folder
+from flashgrep.places import Places, cache_folder, config_file, make_private, state_folder
 from flashgrep.project_settings import with_project
 
 
@@ -107,22 +107,29 @@ def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(tmp_p
 @pytest.mark.parametrize("xdg", [None, "", "relative", "/x/y"])
 def test_places_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch, home: str, xdg: str | None) -> None:
     monkeypatch.setenv("HOME", home)
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         if xdg is None:
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, xdg)
-    environ = {name: text for name, text in os.environ.items() if name != "FLASHGREP_STATE_DIR"}
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("FLASHGREP_")}
     for platform, theirs in (("linux", unix.Unix), ("darwin", macos.MacOS)):
         monkeypatch.setattr(sys, "platform", platform)
         dirs = theirs("flashgrep", appauthor=False)
         assert state_folder(environ) == dirs.user_state_dir
+        assert cache_folder(environ) == dirs.user_cache_dir
         assert config_file(environ) == f"{dirs.user_config_dir}/config.toml"
 
 
 def test_the_state_folder_can_be_named(tmp_path: Path) -> None:
     assert state_folder({"FLASHGREP_STATE_DIR": str(tmp_path)}) == str(tmp_path)
     assert Places(str(tmp_path)).socket == str(tmp_path / "daemon.sock")
+
+
+def test_the_cache_folder_goes_with_a_state_folder_that_is_named_unless_it_is_named_too(tmp_path: Path) -> None:
+    state = {"FLASHGREP_STATE_DIR": str(tmp_path), "XDG_CACHE_HOME": "/elsewhere"}
+    assert cache_folder(state) == Places(str(tmp_path)).cache == str(tmp_path / "cache")
+    assert cache_folder({**state, "FLASHGREP_CACHE_DIR": "/mine"}) == "/mine"
 
 
 def test_a_state_folder_is_made_private(tmp_path: Path) -> None:

@@ -264,9 +264,11 @@ def test_a_project_whose_path_is_longer_than_an_address_has_its_socket(
 
 def test_a_removed_project_loses_its_socket_and_folder(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"a.py": "x = 1\n"}, name="gone")
-    daemon.run("projects", "add", str(root))
+    daemon.run("index", str(root))
+    assert daemon.index(root).exists()
     assert daemon.run("projects", "remove", "gone").stdout == f"removed {root}\n"
     assert not (root / ".flashgrep").exists()
+    assert not daemon.index(root).parent.exists()
     assert (root / "a.py").exists()
     assert str(root) not in daemon.run("projects", "list").stdout
 

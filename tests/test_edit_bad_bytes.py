@@ -16,10 +16,10 @@ from flashgrep.edit.files import How
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.precondition import Precondition
 from flashgrep.edit.read import Ask, read_slice
-from flashgrep.edit.root import Root
 from flashgrep.edit.text import decode
 from flashgrep.edit.write import Order, write_file
 from flashgrep.errors import Conflict, InvalidParams
+from tests.edit_harness import root_at
 
 ACCENTS = "# déjà été\n".encode()
 """Enough valid characters for a file to be UTF-8 with damage, and not latin-1."""
@@ -32,7 +32,7 @@ WIDE = st.sampled_from(["a", " ", "\n", "é", "😀", "\ud83d", "\ude00"])
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Editor(root)
 
 
@@ -74,7 +74,7 @@ def test_replacing_a_word_leaves_every_other_byte(
     tmp_path_factory: pytest.TempPathFactory, before: list[bytes], after: list[bytes], mark: bytes
 ) -> None:
     left, right = mark + b"".join(before), b"".join(after)
-    with Root(os.fsencode(tmp_path_factory.mktemp("word"))) as root:
+    with root_at(tmp_path_factory.mktemp("word")) as root:
         editor = Editor(root)
         path = put(editor, left + b"WORD" + right)
         change(editor, TextEdit("WORD", "other"))
@@ -92,7 +92,7 @@ def test_replacing_a_word_of_utf16_leaves_every_other_byte(
 ) -> None:
     left = b"\xff\xfe" + "".join(before).encode("utf-16-le", "surrogatepass")
     right = "".join(after).encode("utf-16-le", "surrogatepass") + odd
-    with Root(os.fsencode(tmp_path_factory.mktemp("wide"))) as root:
+    with root_at(tmp_path_factory.mktemp("wide")) as root:
         editor = Editor(root)
         path = put(editor, left + "WORD".encode("utf-16-le") + right)
         change(editor, TextEdit("WORD", "other"))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,14 +21,14 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.journal import recover
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.root import Root
 from flashgrep.edit.write import Order
 from flashgrep.errors import TooLarge
+from tests.edit_harness import root_at, state_of
 
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Editor(root)
 
 
@@ -83,7 +84,7 @@ def test_a_batch_equals_its_edits_from_the_last_to_the_first(
             chosen.append((start, max(touched), new))
     (folder / "one").write_text(text)
     (folder / "all").write_text(text)
-    with Root(os.fsencode(folder)) as root:
+    with root_at(folder) as root:
         editor = Editor(root)
         whole = run(editor, *(lines(str(at), "all", *edit) for at, edit in enumerate(chosen)))
         for edit in sorted(chosen, reverse=True):
@@ -160,7 +161,7 @@ def test_a_failure_while_applying_gives_back_every_file(tmp_path: Path) -> None:
         if step == "check" and next(steps) == 1:
             (tmp_path / "b").write_bytes(b"somebody else\n")
 
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, step=meddle)
         make = lines("n", "new", 1, 0, "x", Precondition(absent=True))
         result = run(editor, *(lines(name, name, 1, 1, "new") for name in "abc"), make)
@@ -172,11 +173,11 @@ def test_a_failure_while_applying_gives_back_every_file(tmp_path: Path) -> None:
     ]
     assert content(tmp_path) == {**before, "b": b"somebody else\n"}
     assert (tmp_path / "a").stat().st_ino == inode
-    assert not list((tmp_path / ".flashgrep/journal").iterdir())
+    assert not list((state_of(tmp_path) / "journal").iterdir())
 
 
 def test_a_batch_of_too_many_operations_is_refused(tmp_path: Path) -> None:
-    with Root(os.fsencode(tmp_path)) as root, pytest.raises(TooLarge):
+    with root_at(tmp_path) as root, pytest.raises(TooLarge):
         run(Editor(root, Limits(batch_operations=1)), lines("1", "a", 1, 1, ""), lines("2", "a", 1, 1, ""))
 
 
@@ -200,7 +201,7 @@ def step(name):
 
 new = [Operation(name, Order(name.encode(), LineEdit(1, 1, "new"))) for name in ("a", "sub/b", "c")]
 new.append(Operation("made", Order(b"made", LineEdit(1, 0, "new\\n"), Precondition(absent=True))))
-write_batch(Editor(Root(os.fsencode(folder)), step=step), new, "atomic")
+write_batch(Editor(Root(os.fsencode(folder), os.fsencode(folder) + b"-state"), step=step), new, "atomic")
 """
 POINTS = [
     *(("write", at) for at in range(4)),
@@ -228,12 +229,12 @@ def kill_at(folder: Path, point: str, count: int) -> None:
 @pytest.mark.parametrize(("point", "count"), POINTS)
 def test_a_batch_killed_anywhere_leaves_all_or_nothing(tmp_path: Path, point: str, count: int) -> None:
     kill_at(tmp_path, point, count)
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         found = recover(root)
         decided = point not in {"write", "backup", "decide"}
         assert [each.outcome for each in found] == ["completed" if decided else "nothing"]
         assert content(tmp_path) == (NEW if decided else OLD)
-        assert not list((tmp_path / ".flashgrep/journal").iterdir())
+        assert not list((state_of(tmp_path) / "journal").iterdir())
         assert recover(root) == []
 
 
@@ -246,7 +247,8 @@ from flashgrep.edit.write import Order, write_file
 
 fatal = sys.argv[2]
 step = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == fatal else None
-write_file(Editor(Root(os.fsencode(sys.argv[1])), step=step), Order(b"a", LineEdit(1, 1, "new")))
+root = os.fsencode(sys.argv[1])
+write_file(Editor(Root(root, root + b"-state"), step=step), Order(b"a", LineEdit(1, 1, "new")))
 """
 
 
@@ -255,16 +257,16 @@ def test_a_single_write_killed_anywhere_leaves_the_old_or_the_new_and_no_debris(
     (tmp_path / "a").write_bytes(b"old\n")
     victim = subprocess.run([sys.executable, "-c", SINGLE, str(tmp_path), point], check=False, timeout=60)
     assert victim.returncode == -signal.SIGKILL
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         recover(root)
     assert content(tmp_path) == {"a": b"new\n" if point == "sync" else b"old\n"}
 
 
 def test_recovery_opens_a_project_whatever_its_journal_holds(tmp_path: Path) -> None:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         assert recover(root) == []
         assert list(tmp_path.iterdir()) == []
-        journal = tmp_path / ".flashgrep/journal"
+        journal = state_of(tmp_path) / "journal"
         journal.mkdir(parents=True)
         os.mkfifo(journal / "pipe")
         (journal / "folder").mkdir()
@@ -276,7 +278,7 @@ def test_recovery_opens_a_project_whatever_its_journal_holds(tmp_path: Path) -> 
 def test_recovery_undoes_when_somebody_changed_a_file_meanwhile(tmp_path: Path) -> None:
     kill_at(tmp_path, "rename", 1)
     (tmp_path / "c").write_bytes(b"an editor's\n")
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         assert [each.outcome for each in recover(root)] == ["undone"]
     assert content(tmp_path) == {**OLD, "c": b"an editor's\n"}
 
@@ -285,34 +287,60 @@ def test_recovery_overwrites_nobodys_later_changes(tmp_path: Path) -> None:
     kill_at(tmp_path, "rename", 1)
     (tmp_path / "a").write_bytes(b"changed after us\n")
     (tmp_path / "c").write_bytes(b"changed before us\n")
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         assert [each.outcome for each in recover(root)] == ["kept"]
     assert content(tmp_path) == {"a": b"changed after us\n", "c": b"changed before us\n", "sub/b": b"old\n"}
 
 
-def test_a_journal_that_came_with_the_repository_touches_nothing(tmp_path: Path) -> None:
-    root_path, outside = tmp_path / "root", tmp_path / "outside"
-    (root_path / ".flashgrep/journal").mkdir(parents=True)
-    outside.write_bytes(b"secret")
-    (root_path / "file").write_bytes(b"text")
-    common = {"before": None, "after": [1, 2, 3]}
-    evil = [
-        {"path": "../outside", "temporary": ".flashgrep-tmp-1", "backup": None, **common},
-        {"path": "file", "temporary": "../outside", "backup": "file", **common},
-        {"path": ".git/config", "temporary": ".flashgrep-tmp-1", "backup": None, **common},
-    ]
-    journal = json.dumps({"state": "commit", "entries": evil}) + "\n"
-    (root_path / ".flashgrep/journal/evil").write_text(journal)
-    (root_path / ".flashgrep/journal/broken").write_text("no journal\n")
-    with Root(os.fsencode(root_path)) as root:
+EVIL = [
+    {"path": "../outside", "temporary": ".flashgrep-tmp-1", "backup": None, "before": None, "after": [1, 2, 3]},
+    {"path": "file", "temporary": "../outside", "backup": "file", "before": None, "after": [1, 2, 3]},
+    {"path": ".git/config", "temporary": ".flashgrep-tmp-1", "backup": None, "before": None, "after": [1, 2, 3]},
+]
+OURS = [{"path": "file", "temporary": ".flashgrep-tmp-1", "backup": None, "before": None, "after": None}]
+
+
+def write_journal(folder: Path, state: str, entries: list[dict[str, Any]]) -> Path:
+    """Put a journal into a folder, and make a project for it to speak of; return the journal."""
+    (folder / "root/.git").mkdir(parents=True)
+    (folder / "outside").write_bytes(b"secret")
+    (folder / "root/file").write_bytes(b"text")
+    (folder / "root/.flashgrep-tmp-1").write_bytes(b"mine")
+    journal = folder / state / "journal"
+    journal.mkdir(parents=True)
+    (journal / "broken").write_text("no journal\n")
+    kind = "prepare" if entries == OURS else "commit"
+    (journal / "evil").write_text(json.dumps({"state": kind, "entries": entries}) + "\n")
+    return journal / "evil"
+
+
+def test_a_journal_that_lies_touches_nothing(tmp_path: Path) -> None:
+    write_journal(tmp_path, "root-state", EVIL)
+    with root_at(tmp_path / "root") as root:
         assert {each.paths for each in recover(root)} == {()}
-    assert (outside.read_bytes(), (root_path / "file").read_bytes()) == (b"secret", b"text")
+    assert ((tmp_path / "outside").read_bytes(), (tmp_path / "root/file").read_bytes()) == (b"secret", b"text")
+
+
+def test_a_journal_that_came_with_the_repository_is_not_opened(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path, "root/.flashgrep", OURS)
+    with root_at(tmp_path / "root") as root:
+        assert recover(root) == []
+    assert (journal.exists(), (tmp_path / "root/.flashgrep-tmp-1").read_bytes()) == (True, b"mine")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_journal_of_somebody_else_is_not_believed(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path, "root-state", OURS)
+    os.chown(state_of(tmp_path / "root"), 12345, 12345)
+    with root_at(tmp_path / "root") as root:
+        assert recover(root) == []
+    assert (journal.exists(), (tmp_path / "root/.flashgrep-tmp-1").read_bytes()) == (True, b"mine")
 
 
 def test_a_living_writers_journal_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old\n")
     seen: list[object] = []
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, step=lambda step: seen.append(recover(root)) if step == "decide" else None)
         assert run(editor, lines("1", "a", 1, 1, "new"))["ok"]
     assert seen == [[]]

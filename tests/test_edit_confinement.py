@@ -23,6 +23,7 @@ from flashgrep.edit.read import Ask, read_slice
 from flashgrep.edit.root import Root
 from flashgrep.edit.write import Order, write_file
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from tests.edit_harness import root_at
 
 SENTINEL = "nobody's business\n"
 
@@ -47,7 +48,7 @@ def inside(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def editor(inside: Path) -> Iterator[Editor]:
-    with Root(os.fsencode(inside)) as root:
+    with root_at(inside) as root:
         yield Editor(root)
 
 
@@ -137,7 +138,7 @@ def test_an_absolute_path_inside_the_root_is_taken_as_relative(editor: Editor, i
 
 def test_a_root_reached_by_a_link_takes_both_spellings(inside: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(inside)
-    with Root(os.fsencode(tmp_path / "alias")) as root:
+    with root_at(tmp_path / "alias") as root:
         for spelling in (tmp_path / "alias", inside):
             assert read(Editor(root), f"{spelling}/file.txt") == "file\n"
 
@@ -234,10 +235,11 @@ def test_a_hard_link_to_a_protected_file_leaves_it_as_it_is(editor: Editor, insi
     assert (inside / ".git/config").read_text() == "kept\n"
 
 
-def test_a_state_folder_that_is_a_link_is_refused(editor: Editor, inside: Path, outside: Path) -> None:
+def test_a_folder_of_ours_in_the_project_that_is_a_link_is_not_entered(
+    editor: Editor, inside: Path, outside: Path
+) -> None:
     (inside / ".flashgrep").symlink_to(outside, target_is_directory=True)
-    with pytest.raises(FlashgrepError):
-        write(editor, "file.txt")
+    write(editor, "file.txt")
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
 
 
@@ -262,7 +264,7 @@ def test_every_path_resolves_as_the_kernel_does_or_is_refused(
     (inside / "sub/in").symlink_to("deep/../../sub")
     path = "/".join(parts)
     real = os.path.realpath(inside / path)
-    with Root(os.fsencode(inside)) as root:
+    with root_at(inside) as root:
         where = walked(root, path or ".")
     if isinstance(where, FlashgrepError):
         leaves = path.startswith("/") or {"..", "up", "in"} & set(parts)

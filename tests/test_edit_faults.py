@@ -6,10 +6,13 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.edit_harness import state_of
 
 CHILD = """
 import codecs, json, os, resource, sys
@@ -24,7 +27,7 @@ from flashgrep.errors import FlashgrepError
 
 folder, what, preparation = sys.argv[1:4]
 exec(preparation)
-root = Root(os.fsencode(folder))
+root = Root(os.fsencode(folder), os.fsencode(os.environ.get("STATE") or folder + "-state"))
 editor = Editor(root)
 user = os.environ.get("AS_USER")
 if user:
@@ -53,19 +56,21 @@ def run(folder: Path, *args: str, before: str = "", mounts: str = "", user: int 
     command = [sys.executable, "-c", CHILD, str(folder), args[0], before, *args[1:]]
     if mounts:
         command = ["unshare", "--map-root-user", "--mount", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
-    environment = {**os.environ, **({} if user is None else {"AS_USER": str(user)})}
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+    environment = dict(os.environ)
+    with tempfile.TemporaryDirectory() as state:  # the user could not reach one beside the folder
+        if user is not None:
+            os.chown(state, user, user)
+            environment |= {"AS_USER": str(user), "STATE": state}
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and (".flashgrep" not in path.parts or "journal" in path.parts)
-    }
+    """Return every file of a folder, and every journal left of writes in it."""
+    paths = (*folder.rglob("*"), *state_of(folder).rglob("*"))
+    return {os.path.relpath(path, folder): path.read_bytes() for path in paths if path.is_file()}
 
 
 def _can_mount() -> bool:
@@ -89,7 +94,7 @@ def test_a_file_size_limit_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path, what: str) -> None:
     (tmp_path / "disk").mkdir()
     mounts = (
-        f"mount -t tmpfs -o size=112k none {tmp_path}/disk\n"
+        f"mount -t tmpfs -o size=104k none {tmp_path}/disk\n"
         f"for name in a b c; do echo old > {tmp_path}/disk/$name; done\n"
         f"trap 'cp -r {tmp_path}/disk/. {tmp_path}/after' EXIT"
     )

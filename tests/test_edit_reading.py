@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.read import Ask, SliceResult, read_slice
-from flashgrep.edit.root import Root
 from flashgrep.errors import DeadlineExceeded, FlashgrepError, InvalidParams, InvalidRange, NotFound
+from tests.edit_harness import root_at
 
 TINY = Limits(whole_bytes=64)
 """Makes every file but the smallest a large one."""
@@ -24,7 +24,7 @@ TINY = Limits(whole_bytes=64)
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Editor(root)
 
 
@@ -84,7 +84,7 @@ def test_any_chunking_covers_the_file_byte_for_byte(tmp_path: Path, limits: Limi
     @settings(max_examples=150, deadline=None)
     @given(FILES, BUDGETS, BUDGETS, BUDGETS)
     def check(data: bytes, lines: int | None, size: int | None, tokens: int | None) -> None:
-        with Root(os.fsencode(tmp_path)) as root:
+        with root_at(tmp_path) as root:
             editor = Editor(root, limits)
             path = put(editor, data)
             results = follow(editor, path, Ask(max_lines=lines, max_bytes=size, max_tokens=tokens))
@@ -124,7 +124,7 @@ def test_a_range_is_what_splitting_at_line_feeds_gives(
     wanted = [] if text == "" else wanted
     folder = tmp_path_factory.mktemp("range")
     for limits in (Limits(), Limits(whole_bytes=0)):
-        with Root(os.fsencode(folder)) as root:
+        with root_at(folder) as root:
             editor = Editor(root, limits)
             path = put(editor, text.encode())
             if start > max(len(wanted), 1):
@@ -181,7 +181,7 @@ def test_a_line_over_the_budget_comes_in_windows_with_its_columns(editor: Editor
 
 
 def test_the_tail_of_a_large_file_has_its_line_numbers(tmp_path: Path) -> None:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, TINY)
         path = put(editor, b"".join(b"line %d\n" % number for number in range(1, 5001)))
         result = read_slice(editor, path, Ask(tail=2))
@@ -189,7 +189,7 @@ def test_the_tail_of_a_large_file_has_its_line_numbers(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_is_not_read_by_its_old_index(tmp_path: Path) -> None:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, TINY)
         path = put(editor, b"aaa\n" * 100)
         old = 1_700_000_000
@@ -225,7 +225,7 @@ def test_a_missing_file_is_named(editor: Editor) -> None:
 
 
 def test_counting_lines_keeps_to_the_deadline(tmp_path: Path) -> None:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, TINY)
         path = put(editor, b"line\n" * 100)
         with pytest.raises(DeadlineExceeded):
@@ -239,7 +239,7 @@ def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
         file.truncate(300 << 20)
         file.seek(0, os.SEEK_END)
         file.write(b"\nlast line\n")
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root)
         tracemalloc.start()
         result = read_slice(editor, b"huge.log", Ask(start_line=2))

@@ -16,8 +16,8 @@ from flashgrep.edit.entries import ListAsk, list_folder, stat_entry
 from flashgrep.edit.files import How
 from flashgrep.edit.journal import recover
 from flashgrep.edit.limits import Limits
-from flashgrep.edit.root import Root
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
+from tests.edit_harness import root_at
 
 ANY = How(overwrite=True, parents=True)
 PLAN = How(overwrite=True, parents=True, dry_run=True)
@@ -32,7 +32,7 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
     (tmp_path / "file").write_bytes(b"text\n")
     (tmp_path / "other").mkdir()
     (tmp_path / "other/kept").write_bytes(b"kept\n")
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Editor(root)
 
 
@@ -277,7 +277,7 @@ def test_a_tree_over_the_limit_is_refused_before_anything_is_done(tmp_path: Path
     (tmp_path / "many").mkdir()
     for number in range(5):
         (tmp_path / f"many/{number}").touch()
-    with Root(os.fsencode(tmp_path)) as root, pytest.raises(TooLarge):
+    with root_at(tmp_path) as root, pytest.raises(TooLarge):
         tree.remove(Editor(root, Limits(tree_entries=4)), b"many", recursive=True, force=False, dry_run=False)
     assert len(list((tmp_path / "many").iterdir())) == 5
 
@@ -302,7 +302,7 @@ def step(name):
     if name == fatal:
         os.kill(os.getpid(), signal.SIGKILL)
 
-editor, how = Editor(Root(os.fsencode(folder)), step=step), How(overwrite=True)
+editor, how = Editor(Root(os.fsencode(folder), os.fsencode(folder) + b"-state"), step=step), How(overwrite=True)
 if what == "copy":
     tree.copy(editor, b"folder", b"other", how, recursive=True)
 else:

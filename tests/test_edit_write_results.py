@@ -12,9 +12,9 @@ from flashgrep.edit.change import Edit, LineEdit, TextEdit
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.root import Root
 from flashgrep.edit.write import Order, check_size, write_file
 from flashgrep.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
+from tests.edit_harness import root_at
 
 SIX = b"one\ntwo\nthree\nfour\nfive\nsix\n"
 MARK = b"\xef\xbb\xbf"
@@ -22,7 +22,7 @@ MARK = b"\xef\xbb\xbf"
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Editor(root)
 
 
@@ -132,7 +132,7 @@ def test_refusals_name_the_file_and_the_place(editor: Editor, tmp_path: Path) ->
 
 def test_new_text_is_held_to_its_limit_in_bytes_to_the_byte(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(SIX)
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, Limits(write_bytes=8))
         for edit in (LineEdit(1, 1, "ßßßß"), TextEdit("two", "eightfit")):
             write_file(editor, Order(b"file.txt", edit))
@@ -155,7 +155,7 @@ def test_new_text_is_held_to_its_limit_in_bytes_to_the_byte(tmp_path: Path) -> N
 
 def test_what_was_staged_may_be_longer_than_one_call(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(SIX)
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         editor = Editor(root, Limits(write_bytes=8))
         write_file(editor, Order(b"file.txt", LineEdit(1, 6, "nine fits")), staged=True)
     assert (tmp_path / "file.txt").read_bytes() == b"nine fits\n"
@@ -184,7 +184,7 @@ def test_a_preview_is_cut_at_the_budget_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(SIX)
     order = Order(b"file.txt", LineEdit(1, 1, "eins"), dry_run=True)
     whole = "--- a/file.txt\n+++ b/file.txt\n@@ -1,4 +1,4 @@\n-one\n+eins\n two\n three\n four\n"
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         for budget in (len(whole), len(whole) - 1):
             result, _ = write_file(Editor(root, Limits(read_bytes=budget)), order)
             assert (result["diff"], result["diff_truncated"]) == (whole[:budget], budget < len(whole))

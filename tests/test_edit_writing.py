@@ -17,9 +17,9 @@ from flashgrep.edit.change import LineEdit, TextEdit
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.limits import Limits
 from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.root import Root
 from flashgrep.edit.write import Order, write_file
 from flashgrep.errors import Conflict, FlashgrepError, Forbidden, InvalidParams, InvalidRange, NotFound, TooLarge
+from tests.edit_harness import root_at
 
 KINDS = [
     (b"", "utf-8"),
@@ -34,7 +34,7 @@ WORDS = st.text(st.sampled_from("ab\tß "), max_size=6)
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Editor(root)
 
 
@@ -86,7 +86,7 @@ def test_any_sequence_of_writes_equals_the_same_on_a_list_of_lines(
     model = Model(list(lines), ending, ended=bool(final))
     file = tmp_path_factory.mktemp("model") / "file.txt"
     file.write_bytes(kind[0] + model.text().encode(kind[1]))
-    with Root(os.fsencode(file.parent)) as root:
+    with root_at(file.parent) as root:
         editor = Editor(root)
         for at, length, drawn, closed in edits:
             count = len(model.lines)
@@ -114,7 +114,7 @@ def test_in_a_mixed_file_only_the_range_changes(
     file.write_bytes("".join(whole).encode())
     start = data.draw(st.integers(1, len(whole)))
     end = data.draw(st.integers(start, len(whole)))
-    with Root(os.fsencode(file.parent)) as root:
+    with root_at(file.parent) as root:
         replace_lines(Editor(root), start, end, "new")
     after = file.read_bytes()
     before, behind = "".join(whole[: start - 1]).encode(), "".join(whole[end:]).encode()
@@ -267,7 +267,7 @@ def test_a_change_between_our_read_and_our_rename_is_refused(tmp_path: Path, ste
             if how == "same size and time":
                 os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         with pytest.raises(Conflict) as caught:
             replace_lines(Editor(root, step=meddle), 1, 1, "ours")
         assert caught.value.data["conflict"]["mismatches"][0]["expected"] == sha(b"one\n")
@@ -331,7 +331,7 @@ def test_git_apply_takes_the_preview_and_gets_what_the_write_gives(
     file = folder / "file.txt"
     file.write_text("\n".join(lines) + (final if lines else ""))
     count = file.read_bytes().count(b"\n") + (not file.read_bytes().endswith(b"\n") if file.read_bytes() else 0)
-    with Root(os.fsencode(folder)) as root:
+    with root_at(folder) as root:
         editor = Editor(root)
         for at, length, new in edits:
             start = min(at, count) + 1
@@ -365,7 +365,7 @@ def test_a_text_of_many_places_is_replaced_at_once(editor: Editor, tmp_path: Pat
 
 def test_a_root_whose_folder_was_replaced_is_opened_anew(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    with Root(os.fsencode(tmp_path / "sub")) as root:
+    with root_at(tmp_path / "sub") as root:
         (tmp_path / "sub").rename(tmp_path / "former")
         (tmp_path / "sub").mkdir()
         (tmp_path / "sub/file.txt").write_bytes(b"old\n")
@@ -379,6 +379,6 @@ def test_a_root_whose_folder_was_replaced_is_opened_anew(tmp_path: Path) -> None
 
 def test_a_file_over_the_limit_is_not_edited(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(b"x\n" * 100)
-    with Root(os.fsencode(tmp_path)) as root, pytest.raises(TooLarge) as caught:
+    with root_at(tmp_path) as root, pytest.raises(TooLarge) as caught:
         replace_lines(Editor(root, Limits(edit_bytes=100)), 1, 1, "y")
     assert {"observed_bytes", "limit_bytes", "guidance"} <= set(caught.value.data)

@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.fault_harness import agree, changing, fill, index_of, indexed, integrity
-from tests.workspace_harness import opened, put, run
+from tests.fault_harness import agree, changing, fill, indexed, integrity
+from tests.workspace_harness import index_of, opened, put, run
 
 Damage = Callable[[Path, random.Random], None]
 

@@ -17,9 +17,8 @@ from flashgrep.index import chunks
 from flashgrep.ingest.parse import unpack
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.workspace import Workspace
-from tests.fault_harness import index_of
 from tests.meaning_harness import FILES, settled
-from tests.workspace_harness import BOUND, opened, put, run
+from tests.workspace_harness import BOUND, index_of, opened, put, run
 
 
 @given(data=st.binary(max_size=300), most=st.integers(1, 300))

@@ -14,14 +14,14 @@ import anyio
 import pytest
 
 from tests.conftest import DaemonAtHand, MakeProject, Wire
-from tests.fault_harness import agree, fill, index_of, indexed, integrity, truth
-from tests.workspace_harness import opened, put, run
+from tests.fault_harness import agree, fill, indexed, integrity, truth
+from tests.workspace_harness import index_of, opened, put, run
 
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[None]:
     """Mount a file system of so many bytes; needs root and the right to mount."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=False)
     if mounted.returncode:
         pytest.skip("no right to mount")
@@ -35,7 +35,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on() -> None:
     async def body(root: Path) -> None:
         fill(root, random.Random(1), 400)
-        with small_disk(root / ".flashgrep", "300k"):
+        with small_disk(index_of(root).parents[2], "300k"):
             async with opened(root) as workspace:
                 await agree(workspace, root)
                 await workspace.wait_indexed()
@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on() -> Non
                 await agree(workspace, root)
                 put(root, {"fresh.txt": b"word7 word7 needle\n"})
                 await agree(workspace, root)
-                await anyio.run_process(["mount", "-o", "remount,size=60m", str(root / ".flashgrep")])
+                await anyio.run_process(["mount", "-o", "remount,size=60m", str(index_of(root).parents[2])])
                 await indexed(workspace)
                 await agree(workspace, root)
             assert integrity(root) == "ok"

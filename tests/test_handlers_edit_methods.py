@@ -20,11 +20,11 @@ from pydantic import TypeAdapter
 from flashgrep.edit import files
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.limits import Limits
-from flashgrep.edit.root import Root
 from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import files as file_methods
 from flashgrep.handlers import reading, writing
 from flashgrep.registry import Call, Capabilities, Registry, Session
+from tests.edit_harness import root_at, state_of
 
 REGISTRY = Registry([*reading.HANDLERS, *writing.HANDLERS, *file_methods.HANDLERS])
 WRITES = ["write_code", "batch_write_code", "fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"]
@@ -77,7 +77,7 @@ class Caller:
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Caller]:
     (tmp_path / "code.py").write_bytes(b"import os\n\n\ndef first():\n    return 1\n\n\ndef second():\n    return 2\n")
-    with Root(os.fsencode(tmp_path)) as root:
+    with root_at(tmp_path) as root:
         yield Caller(Workspace(Editor(root, Limits(staged_bytes=300_000, staged_sessions=2))))
 
 
@@ -245,7 +245,7 @@ def test_a_write_in_chunks_happens_with_the_last(call: Caller, tmp_path: Path) -
     assert result["continuation"] == {"cursor": None, "chunk_index": 2, "completed": True}
     assert result["new_line_count"] == 60_002
     assert (tmp_path / "code.py").read_bytes() == b"a\n" * 60_000 + b"b\nc\n" + before.partition(b"\n\n\n")[2]
-    assert not list((tmp_path / ".flashgrep/staged").iterdir())
+    assert not list((state_of(tmp_path) / "staged").iterdir())
 
 
 def test_a_chunk_out_of_order_or_for_another_target_is_refused(call: Caller) -> None:
@@ -277,7 +277,7 @@ def test_staged_writes_are_bounded(call: Caller, tmp_path: Path) -> None:
     staged(call, 0, "a", continuation_id="second")
     failure(Busy, lambda: staged(call, 0, "a", continuation_id="third"))
     old = time.time() - 2 * 24 * 3600
-    os.utime(tmp_path / ".flashgrep/staged/second", (old, old))
+    os.utime(state_of(tmp_path) / "staged/second", (old, old))
     assert staged(call, 0, "a", continuation_id="third")["ok"]
 
 

@@ -113,5 +113,5 @@ def test_a_state_folder_that_is_a_link_is_not_entered(daemon: DaemonAtHand, proj
     assert (list(outside.iterdir()), outside.stat().st_mode & 0o777) == ([], 0o755)
     assert daemon.run("projects", "remove", str(root)).returncode == 0
     assert outside.is_dir()
-    assert not list(Path(daemon.places.state, "projects").iterdir())
+    assert not daemon.index(root).parent.exists()
     assert str(root) not in daemon.status()["problems"]

@@ -74,7 +74,7 @@ def test_another_user_reaches_no_file_and_no_socket_of_ours(daemon: DaemonAtHand
             client.connect(str(path))
         return "connected"
 
-    for path in (state / "token", state / "projects.json", root / ".flashgrep" / "index.db"):
+    for path in (state / "token", state / "projects.json", daemon.index(root)):
         assert path.exists()
         assert as_nobody(path.read_text) == "PermissionError"
     for path in (Path(daemon.places.socket), root / ".flashgrep" / "mcp.sock"):

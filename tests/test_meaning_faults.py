@@ -15,9 +15,9 @@ from flashgrep.config import Embedding
 from flashgrep.index.vectors import vector_files
 from flashgrep.workspace import Workspace
 from tests.embed_server import Api, Reply, Request, serving
-from tests.fault_harness import index_of, kill
+from tests.fault_harness import kill
 from tests.meaning_harness import BUILT_IN, CART, FILES, MAIL, PASSWORDS, TOPICS, asked, best, meant, settled, until
-from tests.workspace_harness import BOUND, files_with, opened, put, run
+from tests.workspace_harness import BOUND, files_with, index_of, opened, put, run
 
 
 def delete(file: Path) -> None:

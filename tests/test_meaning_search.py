@@ -5,9 +5,8 @@ from typing import Any
 
 from flashgrep.index.vectors import vector_files
 from flashgrep.workspace import Workspace
-from tests.fault_harness import index_of
 from tests.meaning_harness import CART, FILES, GUIDE, MAIL, PASSWORDS, ROUTER, TESTS, asked, best, meant, settled
-from tests.workspace_harness import opened, put, run
+from tests.workspace_harness import index_of, opened, put, run
 
 
 def test_words_find_code_before_during_and_after_indexing_and_say_by_what() -> None:

@@ -9,7 +9,7 @@ import pytest
 from flashgrep.config import Embedding
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.workspace import Workspace
-from tests.workspace_harness import opened, put, run
+from tests.workspace_harness import index_of, opened, put, run
 
 
 def test_an_embedder_named_by_the_index_is_not_asked() -> None:
@@ -39,7 +39,7 @@ async def _found(workspace: Workspace) -> list[bytes]:
 
 def _claim_embedder(root: Path, port: int) -> None:
     claimed = Embedding(provider="ollama", url=f"http://127.0.0.1:{port}", timeout_seconds=1, attempts=1)
-    with sqlite3.connect(root / ".flashgrep" / "index.db") as connection:
+    with sqlite3.connect(index_of(root)) as connection:
         connection.execute("UPDATE vector_set SET name = 'ollama:nomic-embed-text'")
         connection.execute("UPDATE meta SET value = ? WHERE key = 'embedding'", [claimed.model_dump_json()])
     connection.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.workspace.store import make_store
 from tests.conftest import DaemonAtHand, MakeProject, short_folder
 from tests.scenarios.ways import Way, ways
 
@@ -116,9 +117,10 @@ def reach(daemon: DaemonAtHand) -> Iterator[Reach]:
         yield connect
 
 
-def prevent_index(root: Path) -> None:
+def prevent_index(daemon: DaemonAtHand, root: Path) -> None:
     """Make sure that the project never gets an index: something else has its name."""
-    (root / ".flashgrep" / "index.db" / "taken").mkdir(parents=True)
+    make_store(daemon.index(root).parent, os.fsencode(root))
+    (daemon.index(root) / "taken").mkdir(parents=True)
 
 
 def ids(way: Way) -> list[str]:
@@ -231,9 +233,11 @@ def test_nothing_near_is_an_empty_list(way: Way) -> None:
     assert way.result("search_specs", query="forgotten password", threshold=1)["results"] == []
 
 
-def test_without_an_index_only_searching_fails_and_says_how_to_build_one(reach: Reach, project: MakeProject) -> None:
+def test_without_an_index_only_searching_fails_and_says_how_to_build_one(
+    daemon: DaemonAtHand, reach: Reach, project: MakeProject
+) -> None:
     root = project(FILES)
-    prevent_index(root)
+    prevent_index(daemon, root)
     way = reach(root)
     error = way.error("search_specs", query="session")
     assert (error["code"], error["data"]["reason"], error["data"]["path"]) == (-32000, "index_not_found", str(root))

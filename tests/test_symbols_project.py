@@ -20,7 +20,7 @@ from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.test_research_engine import PYTHON, SWIFT
-from tests.workspace_harness import opened, put, run
+from tests.workspace_harness import index_of, opened, put, run
 
 REGISTRY = Registry([*symbol_methods.HANDLERS, *research_methods.HANDLERS])
 FILES = {name: text.encode() for name, text in {**PYTHON, **SWIFT}.items()} | {
@@ -56,7 +56,7 @@ class Host:
 
 def store_symbols(root: Path) -> None:
     """Fill the symbol tables as the indexer does."""
-    connection = schema.connect(root / ".flashgrep" / "index.db", writer=True)
+    connection = schema.connect(index_of(root), writer=True)
     with schema.transaction(connection):
         table.create(connection)
         for blob, _, path in table.unparsed(connection, 1000):
@@ -123,7 +123,7 @@ def test_a_file_changed_after_its_symbols_were_stored_is_parsed_anew() -> None:
 def test_a_database_without_symbol_tables_is_no_damage() -> None:
     async def body(root: Path, workspace: Workspace) -> None:
         await workspace.wait_indexed()
-        with sqlite3.connect(root / ".flashgrep" / "index.db") as connection:
+        with sqlite3.connect(index_of(root)) as connection:
             connection.execute("DROP TABLE IF EXISTS symbol")
         connection.close()
         assert (await called(workspace, "get_symbol", symbol_name="Store"))["results"]

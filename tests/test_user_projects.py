@@ -1,6 +1,7 @@
 """Projects as people have them: several, alike, nested, moved, deleted; each answers for itself."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import anyio.lowlevel
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
+from flashgrep.workspace.store import INDEX, make_store, store_folder
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 
@@ -24,7 +26,8 @@ def results(daemon: DaemonAtHand, root: Path, *arguments: str) -> list[str]:
 
 def test_an_open_project_does_not_wait_for_one_that_is_being_opened(project: MakeProject, tmp_path: Path) -> None:
     ready, slow = project({"a.txt": "x"}, "ready"), project({"b.txt": "x"}, "slow")
-    (slow / ".flashgrep").mkdir()
+    index = store_folder(tmp_path / "cache", os.fsencode(slow)) / INDEX
+    make_store(index.parent, os.fsencode(slow))
     ended: list[str] = []
 
     async def both() -> None:
@@ -40,7 +43,7 @@ def test_an_open_project_does_not_wait_for_one_that_is_being_opened(project: Mak
                 await anyio.lowlevel.checkpoint()
                 tasks.start_soon(take, ready)
 
-    with sqlite3.connect(slow / ".flashgrep" / "index.db", isolation_level=None) as holder:
+    with sqlite3.connect(index, isolation_level=None) as holder:
         holder.execute("CREATE TABLE mine (x)")
         holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
         anyio.run(both)
@@ -91,12 +94,12 @@ def test_a_moved_project_is_found_where_it_is_now(daemon: DaemonAtHand, project:
     assert "no such folder" in lost.stderr or "no project here" in lost.stderr
 
 
-def test_its_state_deleted_under_the_daemon_a_project_answers_and_is_indexed_anew(
+def test_its_cache_folder_deleted_under_the_daemon_a_project_answers_and_is_indexed_anew(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({"a.txt": "needle"})
     daemon.run("index", cwd=root)
-    shutil.rmtree(root / ".flashgrep")
+    shutil.rmtree(daemon.places.cache)
     assert results(daemon, root, "needle") == ["a.txt:1:1:needle"]
     again = daemon.run("index", cwd=root)
     assert "indexed: 1 files" in again.stderr

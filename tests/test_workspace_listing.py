@@ -18,9 +18,9 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject
-from tests.fault_harness import index_of, indexed, kill
+from tests.fault_harness import indexed, kill
 from tests.truth import ripgrep
-from tests.workspace_harness import ask, cancelled_at, files_with, opened, put, run
+from tests.workspace_harness import ask, cancelled_at, files_with, index_of, opened, put, run
 
 MOST_WAITS = 60
 """More than any of these coroutines waits."""

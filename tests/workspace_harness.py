@@ -16,10 +16,27 @@ from flashgrep.model import given_path
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace, WorkspaceOptions
+from flashgrep.workspace.store import INDEX, store_folder
 from tests.truth import Found
 
 BOUND = 30.0
 """Seconds until a test gives up; what it waits for takes milliseconds."""
+
+
+def user_folder(root: Path) -> Path:
+    """Return the folder, beside the root, that stands for the user's state and cache folders."""
+    return root.parent / f"{root.name}-user"
+
+
+def index_of(root: Path) -> Path:
+    """Return a project's database."""
+    return store_folder(user_folder(root) / "cache", os.fsencode(root)) / INDEX
+
+
+def options_for(root: Path, **more: Any) -> WorkspaceOptions:
+    """Return the options of a project whose state and index lie beside it."""
+    user = user_folder(root)
+    return WorkspaceOptions(state_dir=user / "state", cache_dir=user / "cache", workers=1, **more)
 
 
 @contextmanager
@@ -31,12 +48,13 @@ def repository() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(user_folder(folder), ignore_errors=True)
 
 
 @asynccontextmanager
 async def opened(root: Path, *, native_watch: bool = True) -> AsyncIterator[Workspace]:
     """Open a project at a folder, as the daemon does."""
-    options = WorkspaceOptions(fallback_state=root.parent / f"{root.name}-state", workers=1, native_watch=native_watch)
+    options = options_for(root, native_watch=native_watch)
     async with anyio.create_task_group() as tasks:
         workspace = Workspace("test", os.fsencode(root), options)
         await workspace.open(tasks)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 
 import typer
 
-from flashgrep.places import Places, state_folder
+from flashgrep.places import Places, cache_folder, state_folder
 from flashgrep.reach import ask, connect, try_connect
 
 ERROR = 2
@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 5.0
 
 def places() -> Places:
     """Return where this user's daemon lives."""
-    return Places(state_folder(os.environ))
+    return Places(state_folder(os.environ), cache_folder(os.environ))
 
 
 def ask_daemon(method: str, **params: object) -> Any:

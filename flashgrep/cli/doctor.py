@@ -19,6 +19,7 @@ from flashgrep.cli.ask import ask_running, places
 from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
 from flashgrep.places import PROJECT_FOLDER, config_file, find_ripgrep, make_private
+from flashgrep.workspace.store import INDEX, former_files, store_folder, stores
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
@@ -52,6 +53,7 @@ def _findings() -> Iterator[Finding]:
     yield Finding("ok", "versions", versions)
     yield _settings()
     yield _state_folder()
+    yield from _cache_folder()
     yield from _daemon()
     yield _path()
     yield _ripgrep()
@@ -76,6 +78,19 @@ def _state_folder() -> Finding:
     return Finding("ok", "state", places().state)
 
 
+def _cache_folder() -> Iterator[Finding]:
+    cache = Path(places().cache)
+    try:
+        make_private(str(cache))
+    except OSError as error:
+        yield Finding("warn", "cache", f"{error}; nothing can be indexed, searches read every file")
+        return
+    yield Finding("ok", "cache", str(cache))
+    for folder, root in stores(cache):
+        if root is None or not root.is_dir():
+            yield Finding("warn", "cache", f"{folder} is of {root or 'no known folder'}, which is gone; remove it")
+
+
 def _daemon() -> Iterator[Finding]:
     try:
         status = ask_running("$/status")
@@ -93,6 +108,11 @@ def _daemon() -> Iterator[Finding]:
     for project in status["projects"]:
         yield _project(project, status["problems"])
         yield from (Finding("warn", "settings", warning) for warning in project.get("warnings", ()))
+        former = [path.name for path in former_files(Path(project["root"]))]
+        if former:
+            told = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
+            reason = "never read; from an earlier version or the repository; fgrep uninstall removes it"
+            yield Finding("warn", f"project {project['name']}", f"{told}: {reason}")
 
 
 def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
@@ -107,7 +127,7 @@ def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
 
 
 def _index(name: str, root: Path, stage: str) -> Finding:
-    file = root / PROJECT_FOLDER / "index.db"
+    file = store_folder(Path(places().cache), os.fsencode(root)) / INDEX
     if not file.exists():
         return Finding("ok", name, f"{root}, not indexed yet ({stage})")
     found = health(file)

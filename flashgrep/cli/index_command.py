@@ -54,7 +54,7 @@ def list_projects() -> None:
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="The project's name or folder.")]) -> None:
-    """Forget a project and delete its .flashgrep folder; its own files are not touched."""
+    """Forget a project and delete its index; its own files, and its .flashgrep/config.toml, are not touched."""
     with failing_cleanly():
         wanted = str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
         for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:

@@ -20,7 +20,7 @@ from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import open_log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import BadSetting, FlashgrepError
-from flashgrep.places import Places, config_file, state_folder
+from flashgrep.places import Places, cache_folder, config_file, state_folder
 from flashgrep.project_settings import with_project
 from flashgrep.rpc.context import RequestContext
 
@@ -53,7 +53,7 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
         OSError: the state folder cannot be used.
 
     """
-    places = Places(state_folder(environ))
+    places = Places(state_folder(environ), cache_folder(environ))
     hold_lock(places)
 
     daemon = assemble(places, environ, flags)

@@ -16,11 +16,13 @@ from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.uninstall_hosts import installed, take_out
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
-from flashgrep.places import PROJECT_FOLDER, config_file
+from flashgrep.places import CACHE_FOLDER, PROJECT_FOLDER, config_file, project_socket
+from flashgrep.workspace.store import PROJECTS, former_files
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
 PROJECTS_FILE = "projects.json"
-FALLBACK_FOLDER = "projects"
+IGNORE_ALL = "*\n"
+"""What our .gitignore in a project's folder says."""
 
 
 def uninstall(
@@ -28,8 +30,9 @@ def uninstall(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only list what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """End the daemon and remove its state, your settings and every project's .flashgrep folder; sources stay.
+    """End the daemon and remove its state, every index, your settings and what is ours in projects; sources stay.
 
+    A project's own .flashgrep/config.toml is left: it may be the repository's.
     What `fgrep install` added to the settings of agents and editors is taken out again.
     The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
@@ -61,23 +64,49 @@ def uninstall(
     left = [*(entry.path for entry in installed(folders, Path.home())), *leftovers()]
     if left:
         fail("could not be removed: " + ", ".join(map(str, left)))
-    sys.stderr.write("clean: no process, no state, no settings, no .flashgrep folder is left\n")
+    sys.stderr.write("clean: no process, no index, no state, no settings is left\n")
 
 
 def leftovers() -> Iterator[Path]:
     """Yield every file and folder of ours that exists: projects' folders first, for the state names them."""
-    state = Path(places().state)
-    yield from (folder for root in _roots(state) if (folder := root / PROJECT_FOLDER).is_dir())
+    state, cache = Path(places().state), Path(places().cache)
+    yield from (root / PROJECT_FOLDER for root in _roots(state) if _ours(root))
     settings = Path(config_file(os.environ))
     if settings.exists():
         yield settings
+    if cache.is_dir() and cache.parent != state:
+        yield cache
     if state.is_dir():
         yield state
 
 
 def clear_project(root: Path) -> None:
-    """Remove the folder of ours in a project."""
-    _remove(root / PROJECT_FOLDER)
+    """Remove what is ours in a project's folder, by its name, and the folder if nothing else is in it."""
+    folder = root / PROJECT_FOLDER
+    for path in _ours(root):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    if not folder.is_symlink():
+        with suppress(OSError):  # it holds settings, or what is not ours
+            folder.rmdir()
+
+
+def _ours(root: Path) -> list[Path]:
+    """Return what is ours in a project's folder; nothing is ours where a link has the folder's name."""
+    folder = root / PROJECT_FOLDER
+    if folder.is_symlink():
+        return []
+    found = former_files(root)
+    if Path(project_socket(str(root))).is_socket():
+        found.append(Path(project_socket(str(root))))
+    with suppress(OSError, ValueError):
+        ignore = folder / ".gitignore"
+        if not ignore.is_symlink() and ignore.stat().st_size == len(IGNORE_ALL) and ignore.read_text() == IGNORE_ALL:
+            found.append(ignore)
+    return found
 
 
 def _roots(state: Path) -> list[Path]:
@@ -89,18 +118,25 @@ def _roots(state: Path) -> list[Path]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or a folder; of a state folder the user named, only what is ours, for it may hold other things."""
+    """Remove a file, or a folder; of a folder the user named, only what is ours, for it may hold other things."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         if path == Path(config_file(os.environ)):
             with suppress(OSError):  # something else lies in it
                 path.parent.rmdir()
         return
+    if path.name == PROJECT_FOLDER:
+        clear_project(path.parent)
+        return
     if path == Path(places().state):
         for name in (*MINE, PROJECTS_FILE):
             (path / name).unlink(missing_ok=True)
-        shutil.rmtree(path / FALLBACK_FOLDER, ignore_errors=True)
-        if not any(path.iterdir()):
-            path.rmdir()
-        return
-    shutil.rmtree(path, ignore_errors=True)
+        _remove_indexes(path / CACHE_FOLDER)
+    _remove_indexes(path)
+
+
+def _remove_indexes(folder: Path) -> None:
+    """Remove the folders of projects below a state or cache folder, and it too if nothing else is in it."""
+    shutil.rmtree(folder / PROJECTS, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()

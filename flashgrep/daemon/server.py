@@ -105,6 +105,7 @@ class Daemon:
 
         return Catalogue(
             state_dir=Path(self.places.state),
+            cache_dir=Path(self.places.cache),
             settings=self.settings,
             settings_for=self.settings_for,
             on_open=on_open,

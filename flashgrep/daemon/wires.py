@@ -1,7 +1,6 @@
 """The daemon's open wires: the control socket, TCP, and one socket in each project's folder."""
 
 import socket
-import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,8 +12,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from flashgrep.config import Settings
-from flashgrep.errors import FlashgrepError, Forbidden, Unavailable
-from flashgrep.places import PRIVATE_FOLDER, PROJECT_FOLDER, Places, project_socket
+from flashgrep.errors import FlashgrepError, Unavailable
+from flashgrep.places import Places, make_project_folder, project_socket
 from flashgrep.reach import try_connect
 from flashgrep.registry import Capabilities, Session
 from flashgrep.rpc.connection import serve_connection
@@ -103,7 +102,7 @@ class Wires:
 
     async def _open_project(self, root: Path, path: str) -> None:
         try:
-            _make_folder(root)
+            make_project_folder(str(root))
             _refuse_live(path)
             self._projects[root] = await self.tasks.start(self._project, root, Path(path))
         except (FlashgrepError, OSError) as error:
@@ -156,20 +155,6 @@ class _Started:
 
     def started(self, _path: Path) -> None:
         self.status.started(self.scope)
-
-
-def _make_folder(root: Path) -> None:
-    """Make the project's own folder, private and invisible to git; a link put there by the repository is refused."""
-    folder = root / PROJECT_FOLDER
-    with suppress(FileExistsError):
-        folder.mkdir(PRIVATE_FOLDER)
-    mode = folder.lstat().st_mode
-    if not stat.S_ISDIR(mode):
-        raise Forbidden(f"{folder} is no folder", reason="unsafe_folder", path=str(folder))
-    if stat.S_IMODE(mode) != PRIVATE_FOLDER:
-        folder.chmod(PRIVATE_FOLDER)
-    with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="ascii") as ignore:  # never by a link
-        ignore.write("*\n")
 
 
 def _is_there(path: str) -> bool:

@@ -1,14 +1,15 @@
 """What a write is about to do, on disk before it is done: a process killed in the middle leaves all of it or nothing.
 
-One file a write under ``.flashgrep/journal/``, locked while its writer lives and removed at the end. Each line is a
-JSON object:
+One file a write in the folder ``journal`` of the project's state, locked while its writer lives and removed at the
+end. Each line is a JSON object:
 
 1: ``{"state": "prepare", "entries": [{"path", "temporary", "backup"}]}``: nothing has a real name yet; undo: remove the
 named files. 2: ``{"state": "commit", "entries": [… with "before" and "after"]}``: every new content is durable; redo:
 give each its name. 3: ``{"state": "abort"}``: a name could not be given; undo: give the backups their names again.
 
-A line that was cut short was never written. A repository may bring a journal of its own: every path goes through the
-root's confinement, and only files with our temporary names are moved or removed.
+A line that was cut short was never written. Only a journal in the user's own state folder is believed: one below the
+project's root may have come with the repository and is never opened. Every path goes through the root's confinement all
+the same, and only files with our temporary names are moved or removed.
 """
 
 import contextlib
@@ -70,7 +71,7 @@ class Journal:
         self._folder = root.open_state(_FOLDER)
         self._name = secrets.token_hex(8).encode("ascii")
         self._keep = False
-        with contextlib.ExitStack() as opened, telling(b".flashgrep/journal"):
+        with contextlib.ExitStack() as opened, telling(_FOLDER):
             opened.callback(os.close, self._folder)
             self._file = os.open(self._name, _CREATE, 0o600, dir_fd=self._folder)
             opened.callback(os.close, self._file)
@@ -90,14 +91,14 @@ class Journal:
 
     def commit(self, entries: Iterable[Entry]) -> None:
         """Decide that all of it happens; durable when this returns."""
-        with telling(b".flashgrep/journal"):
+        with telling(_FOLDER):
             self._add({"state": "commit", "entries": [_packed(each) for each in entries]})
             os.fsync(self._file)
             os.fsync(self._folder)
 
     def abort(self) -> None:
         """Decide that nothing of it happens after all."""
-        with telling(b".flashgrep/journal"):
+        with telling(_FOLDER):
             self._add({"state": "abort"})
             os.fsync(self._file)
 
@@ -127,7 +128,7 @@ def recover(root: Root) -> list[Recovered]:
     except FlashgrepError:  # nothing was ever written here, or nothing can be
         return []
     try:
-        with telling(b".flashgrep/journal", "directory"):
+        with telling(_FOLDER, "directory"):
             names = [os.fsencode(name) for name in sorted(os.listdir(folder))]
         return [done for name in names if (done := _recover(root, folder, name)) is not None]
     finally:

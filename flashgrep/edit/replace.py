@@ -19,7 +19,7 @@ from flashgrep.edit.hashing import digest
 from flashgrep.edit.precondition import Mismatch, conflict
 from flashgrep.edit.read import read_all
 from flashgrep.edit.root import Place
-from flashgrep.errors import FlashgrepError, Forbidden, TooLarge
+from flashgrep.errors import FlashgrepError, TooLarge
 
 TEMPORARY = b".flashgrep-tmp-"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -84,8 +84,9 @@ def check_writable(place: Place, original: Original) -> None:
     """Refuse a file its owner made read-only, which a rename would replace all the same."""
     if original.status is None or os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=_BY_EFFECTIVE):
         return
-    path = shown(place.path)
-    raise Forbidden(f"permission denied: {path}", reason="permission_denied", target_path=path)
+    if os.fstatvfs(place.folder).f_flag & os.ST_RDONLY:
+        raise named(OSError(errno.EROFS, ""), place.path)
+    raise named(PermissionError(errno.EACCES, ""), place.path)
 
 
 def write_beside(place: Place, name: bytes, data: Content, original: Original) -> None:

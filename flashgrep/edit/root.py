@@ -19,10 +19,10 @@ from flashgrep.edit.faults import missing, named, not_a_file, outside, shown, te
 from flashgrep.edit.protect import is_protected
 from flashgrep.errors import Busy, Forbidden, InvalidParams
 from flashgrep.ingest.openat import FILE, FOLDER, LISTING
+from flashgrep.places import check_private, make_private
 
 _MOST_LINKS = 40  # as Linux
 _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
-STATE_FOLDER = b".flashgrep"
 
 
 @dataclass(slots=True)
@@ -70,9 +70,10 @@ class Place:
 class Root:
     """A project's root folder, held open; a context manager."""
 
-    def __init__(self, path: bytes, state_dir: bytes | None = None) -> None:
+    def __init__(self, path: bytes, state_dir: bytes) -> None:
+        """``state_dir``: where writes under way are noted; it must not lie below ``path``, which others may fill."""
         self.path = os.path.abspath(path)
-        self._state_dir = None if state_dir == os.path.join(self.path, STATE_FOLDER) else state_dir
+        self._state_dir = state_dir
         with telling(self.path, "directory"):
             self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
         self._former: list[int] = []
@@ -148,22 +149,26 @@ class Root:
                 raise InvalidParams(message, reason="not_a_directory", target_path=shown(path))
             return os.open(place.name, LISTING, dir_fd=place.folder), place.path
 
-    def open_state(self, *names: bytes, make: bool = True) -> int:
-        """Open (and make) a folder of the project's state; a link below the root is refused, it could lead anywhere."""
-        if self._state_dir is None:
-            descriptor = self.current()
-            names = (STATE_FOLDER, *names)
-        else:
-            with telling(self._state_dir, "directory"):
-                descriptor = os.open(self._state_dir, LISTING & ~os.O_NOFOLLOW)
-        for name in names:
-            with telling(STATE_FOLDER, "directory"):
-                try:
-                    below = (_make_and_open if make else _open_listing)(name, descriptor)
-                finally:
-                    os.close(descriptor)
-            descriptor = below
-        return descriptor
+    def open_state(self, name: bytes, *, make: bool = True) -> int:
+        """Open (and make) a folder of the project's state, which lies with the user's.
+
+        Raises:
+            FlashgrepError: it is not there, or it is not this user's alone.
+
+        """
+        with telling(self._state_dir, "directory"):
+            if make:
+                make_private(os.fsdecode(self._state_dir))
+            else:
+                check_private(os.fsdecode(self._state_dir))
+            descriptor = os.open(self._state_dir, LISTING)
+            try:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, 0o700, dir_fd=descriptor)
+                return os.open(name, LISTING, dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
 
     def parts(self, path: bytes) -> list[bytes]:
         """Split a path into names, relative to the root; an absolute path inside the root is made relative."""
@@ -325,13 +330,3 @@ def _regular(place: Place) -> os.stat_result:
 def _is_link(place: Place) -> bool:
     status = place.lstat()
     return status is not None and stat.S_ISLNK(status.st_mode)
-
-
-def _make_and_open(name: bytes, folder: int) -> int:
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(name, 0o700, dir_fd=folder)
-    return _open_listing(name, folder)
-
-
-def _open_listing(name: bytes, folder: int) -> int:
-    return os.open(name, LISTING, dir_fd=folder)

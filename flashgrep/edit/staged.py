@@ -1,7 +1,7 @@
 """A write too large for one call, gathered in chunks on disk; nothing is changed before the last one.
 
-One folder a session under ``.flashgrep/staged/``: a header, and one file a chunk. The file's hash is taken with the
-first chunk and checked with the last, beside whatever the caller believes.
+One folder a session in the folder ``staged`` of the project's state: a header, and one file a chunk. The file's hash is
+taken with the first chunk and checked with the last, beside whatever the caller believes.
 """
 
 import os
@@ -68,7 +68,7 @@ def stage(editor: Editor, order: Order, chunk: Chunk) -> tuple[WriteResult, byte
     with editor.staging, ExitStack() as opened:
         folder = editor.root.open_state(_FOLDER)
         opened.callback(os.close, folder)
-        with telling(b".flashgrep/staged", "directory"):
+        with telling(_FOLDER, "directory"):
             if chunk.index == 0:
                 _begin(editor, folder, order, edit, chunk)
             return _go_on(editor, folder, order, edit, chunk)

@@ -6,7 +6,6 @@ own event through a watching thread cost 400 µs). watchdog has no such call; th
 own event is awaited, as watchman does it (its docs call the marker a cookie).
 """
 
-import contextlib
 import ctypes
 import errno
 import os
@@ -20,8 +19,11 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from flashgrep.ingest.mounts import silent_type
+from flashgrep.places import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 READ_BYTES = 1 << 18
 """Read from the queue at once: about 8,000 events."""
@@ -209,23 +211,28 @@ class Marked(FileSystemEventHandler):
         return found
 
     def settle(self, timeout: float) -> bool:
-        """Drop a marker file into the state folder and wait for its own event."""
+        """Drop a marker file into the project's own folder and wait for its own event; never through a link."""
         if self.failed:
             return False
         with self._lock:
             self._count += 1
-            name = b".flashgrep/cookie-%d-%d" % (os.getpid(), self._count)
-            event = self._markers[name] = threading.Event()
-        path = self._root + b"/" + name
+            name = b"cookie-%d-%d" % (os.getpid(), self._count)
+            path = os.fsencode(PROJECT_FOLDER) + b"/" + name
+            event = self._markers[path] = threading.Event()
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            return event.wait(timeout)
+            folder = os.open(make_project_folder(os.fsdecode(self._root)), _FOLDER)
+            try:
+                os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
+                try:
+                    return event.wait(timeout)
+                finally:
+                    os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(folder)
         except OSError:
             return False
         finally:
-            del self._markers[name]
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            del self._markers[path]
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Collect one event of the watching thread."""

@@ -179,7 +179,7 @@ class MeaningIndex:
         return None, None, problem
 
     def _trusted(self, settings: str) -> bool:
-        """Return whether an embedder named by the index may be asked: a repository may have brought the index with it.
+        """Return whether an embedder that the index alone names may be asked: it sees questions.
 
         What was configured since the daemon started may, and what needs neither a server nor a folder.
         """

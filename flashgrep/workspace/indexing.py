@@ -3,10 +3,12 @@
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Literal
 
 import anyio
+import anyio.to_thread
 import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
@@ -14,6 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from flashgrep.index.rows import FileRow
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.search.exact import Mark
+from flashgrep.workspace.store import make_store
 
 EVENT_BYTES = 256 << 20
 """The longest event: a batch of some thousand rows; a million files make about 100 MB."""
@@ -70,7 +73,13 @@ class IndexerChild:
 
     @classmethod
     async def start(cls, how: Indexing) -> "IndexerChild":
-        """Start an indexer."""
+        """Make the folder of the index, if need be, and start an indexer.
+
+        Raises:
+            OSError: there can be no folder, or no process.
+
+        """
+        await anyio.to_thread.run_sync(make_store, Path(how.index).parent, how.root.path)
         return cls(await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
 
     @property

@@ -192,9 +192,9 @@ class Keeper:
     async def _index_texts(self) -> None:
         """Have grams and words stored until nothing is pending."""
         left, before = -1, 0
+        if self._host.replaced():
+            await self._host.start_anew("the database was deleted or replaced")
         while self._tree.pending or (left and left != before):  # texts gone from the disk meanwhile get no words
-            if self._host.replaced():
-                await self._host.start_anew("the database was deleted or replaced")
             child = await self._indexer()
             if self._tree.pending:
                 self.done.clear()

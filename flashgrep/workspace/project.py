@@ -40,7 +40,7 @@ from flashgrep.specs.vectors import SpecVectors
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
-from flashgrep.workspace.state import state_folder
+from flashgrep.workspace.store import INDEX, check_store, store_folder
 from flashgrep.workspace.tree import Tree
 from flashgrep.workspace.watching import Switch
 
@@ -67,8 +67,10 @@ ResultT = TypeVar("ResultT")
 class WorkspaceOptions:
     """What the settings say about one project."""
 
-    fallback_state: Path
-    """Where the state of a project goes whose own folder cannot be written."""
+    state_dir: Path
+    """The user's state folder: the project's writes under way are noted below it."""
+    cache_dir: Path
+    """The user's cache folder: the project's index lies below it."""
     max_file_size: int = 64 << 20
     workers: int = 2
     read_only: bool = False
@@ -110,8 +112,7 @@ class Workspace:
         """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
         self.swept_because = ""
-        self.state_dir = state_folder(root, options.fallback_state)
-        self._index = Path(os.fsdecode(self.state_dir)) / "index.db"
+        self._index = store_folder(options.cache_dir, root) / INDEX
         self._watcher = Switch(lambda: watch(root, native=options.native_watch))
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
@@ -128,7 +129,7 @@ class Workspace:
         self._unfinished = True
         self._parsed = False
         self.spec_vectors = SpecVectors()
-        self.editor = Editor(Root(root, self.state_dir), options.limits)
+        self.editor = Editor(Root(root, os.fsencode(store_folder(options.state_dir, root))), options.limits)
 
     @property
     def generation(self) -> int:
@@ -139,7 +140,11 @@ class Workspace:
 
     async def open(self, tasks: TaskGroup) -> None:
         """Load what is indexed, start watching, and keep the index up to date in the background."""
-        await anyio.to_thread.run_sync(self._load)
+        try:
+            await anyio.to_thread.run_sync(self._load)
+        except BaseException:
+            self._ended.set()
+            raise
         tasks.start_soon(self._run)
 
     async def close(self) -> None:
@@ -162,6 +167,7 @@ class Workspace:
         """Settle writes a killed daemon left half done; open the index, or set a broken one aside."""
         recover(self.editor.root)
         try:
+            check_store(self._index.parent)
             reader = Reader(self._index)
             try:
                 table = FileTable.of(reader.files())
@@ -175,8 +181,10 @@ class Workspace:
             self.progress.updated = self._index.stat().st_mtime
         except Damaged as damage:
             self.set_aside(str(damage))
+        except FileNotFoundError:  # none yet
+            pass
         except (OSError, sqlite3.Error) as error:
-            if self._index.exists():
+            if not isinstance(error, sqlite3.Error) or self._index.exists():
                 self.progress.detail = f"the index cannot be opened: {error}"
 
     def set_aside(self, why: str) -> None:

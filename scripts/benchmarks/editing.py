@@ -24,7 +24,7 @@ def measure(base: Path, cpu: Callable[[], float]) -> Iterator[Row]:
     folder = base / "editing"
     folder.mkdir()
     (folder / "a.py").write_text("".join(f"    value_{at} = compute(some, arguments, {at})\n" for at in range(LINES)))
-    editor = Editor(Root(os.fsencode(folder)))
+    editor = Editor(Root(os.fsencode(folder), os.fsencode(base / "state")))
     ask = Ask(start_line=2000, end_line=2399, max_tokens=8000, with_total=True)
     yield Row("read_code, 400 lines (engine)", repeated(lambda: _read(editor, b"a.py", ask), cpu), bars=[p50(1)])
     yield from _edits(editor)

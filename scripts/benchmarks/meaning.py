@@ -1,5 +1,6 @@
 """Search by meaning over the socket: how quick it is, what its vectors cost, and what making them costs others."""
 
+import os
 import time
 from collections.abc import Iterator
 from itertools import cycle
@@ -10,6 +11,7 @@ from benchmarks.private import Client, Private
 from benchmarks.rows import Row, most, p50
 from benchmarks.targets import Targets
 from benchmarks.timing import Times, percentile, repeated
+from flashgrep.workspace.store import store_folder
 
 MIB = 1 << 20
 STAGES = {"chunks", "vectors"}
@@ -46,7 +48,8 @@ def building(daemon: Private, root: Path, facts: TreeFacts, targets: Targets) ->
     took = time.perf_counter() - started
     idle = [_exact(client, targets) for _ in range(100)]
     client.close()
-    size = sum(file.stat().st_size for file in (root / ".flashgrep").glob("vectors-*.bin"))
+    store = store_folder(Path(daemon.places.cache), os.fsencode(root))
+    size = sum(file.stat().st_size for file in store.glob("vectors-*.bin"))
     yield Row("chunks and vectors built", value=took, unit="s")
     yield Row("vector bytes / text bytes", value=size / facts.bytes, bars=[most(0.3)])
     yield Row("most memory, vectors", value=daemon.peak["all"] / MIB, unit="MB", bars=[most(1024, "MB")])

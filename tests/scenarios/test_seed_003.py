@@ -1,6 +1,7 @@
 """Seed 003: specifications over the Model Context Protocol, with and without an index."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.workspace.store import make_store
 from tests.conftest import DaemonAtHand, MakeProject, daemon_in, short_folder
 from tests.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 from tests.scenarios.ways import Way, ways
@@ -83,7 +85,8 @@ def way(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Ite
 def unindexed(daemon: DaemonAtHand, project: MakeProject) -> Iterator[tuple[Way, Path]]:
     """Connect to a project that can get no index: something else has taken its name."""
     root = project(SPECS)
-    (root / ".flashgrep" / "index.db" / "taken").mkdir(parents=True)
+    make_store(daemon.index(root).parent, os.fsencode(root))
+    (daemon.index(root) / "taken").mkdir(parents=True)
     with ways(daemon, root, ["mcp stdio"]) as (connected,):
         yield connected, root
 

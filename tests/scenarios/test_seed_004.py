@@ -168,7 +168,7 @@ def test_get_index_stats(daemon: DaemonAtHand, connect: Connect, project: MakePr
     assert result["total_files"] == len(FILES)
     assert result["total_chunks"] >= len(FILES)
     assert result["index_size_bytes"] > 0
-    database = root / ".flashgrep" / "index.db"
+    database = daemon.index(root)
     assert database.exists()
     assert abs(result["last_update"] - database.stat().st_mtime) < BOUND
 

@@ -89,6 +89,11 @@ def _figures(answer: MeaningAnswer, question: Question) -> Figures:
     return figures(distinct(paths), question.files, read)
 
 
+def _user(root: Path) -> Path:
+    """Return the folder beside a repository that its index lies in."""
+    return root.with_name(f"{root.name}-user")
+
+
 def _forget_other_model(root: Path) -> None:
     """Drop a repository's index when its vectors are of another data file of the embedded model."""
     noted, digest = (
@@ -96,7 +101,7 @@ def _forget_other_model(root: Path) -> None:
         hashlib.sha256(DATA.read_bytes()).hexdigest() + load(DATA).name,
     )
     if not noted.exists() or noted.read_text() != digest:
-        shutil.rmtree(root / ".flashgrep", ignore_errors=True)
+        shutil.rmtree(_user(root), ignore_errors=True)
         noted.write_text(digest)
 
 
@@ -104,7 +109,7 @@ def _forget_other_model(root: Path) -> None:
 async def _opened(root: Path) -> AsyncIterator[Workspace]:
     """Open a repository and wait until it has its vectors."""
     _forget_other_model(root)
-    options = WorkspaceOptions(fallback_state=root.parent / f"{root.name}-state")
+    options = WorkspaceOptions(state_dir=_user(root) / "state", cache_dir=_user(root) / "cache")
     async with anyio.create_task_group() as tasks:
         workspace = Workspace(root.name, os.fsencode(root), options)
         await workspace.open(tasks)

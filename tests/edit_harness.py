@@ -1,0 +1,16 @@
+"""A folder opened for edits, its writes under way noted beside it, as the daemon notes them in the user's folder."""
+
+import os
+from pathlib import Path
+
+from flashgrep.edit.root import Root
+
+
+def state_of(folder: Path) -> Path:
+    """Return where writes under way in a folder are noted."""
+    return folder.with_name(f"{folder.name}-state")
+
+
+def root_at(folder: Path) -> Root:
+    """Open a folder for edits."""
+    return Root(os.fsencode(folder), os.fsencode(state_of(folder)))
