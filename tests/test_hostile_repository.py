@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from flashgrep.ingest.ignore import LONG, MAX_GLOBS, parse_rules, read_rules
+from flashgrep.ingest.ignore import LONG, read_rules
 from tests.conftest import DaemonAtHand, MakeProject
 
 
@@ -72,12 +72,6 @@ def test_a_folder_too_deep_to_be_read_is_told_and_the_rest_is_watched(
     assert (paths(found), coverage["files_skipped"]) == ({"a.txt"}, {"unreadable": 1})
     known = answer(daemon, root, "stats")
     assert (known["watching"], known["files_skipped"]) == (True, {"unreadable": 1})
-
-
-def test_globs_without_number_cost_no_more_than_the_most_that_are_read() -> None:
-    rules = list(parse_rules(b"".join(b"*%d?\nplain%d\n" % (at, at) for at in range(MAX_GLOBS + 10))))
-    assert sum(rule.plain is None for rule in rules) == MAX_GLOBS
-    assert sum(rule.plain is not None for rule in rules) == MAX_GLOBS + 10
 
 
 def test_a_long_rules_file_is_made_ready_once(tmp_path: Path) -> None:

@@ -50,10 +50,16 @@ def coverage_of(
         "took_ms": round((time.perf_counter() - started) * 1000, 3),
     }
     unlisted = "" if listed else UNLISTED
-    detail = "; ".join(part for part in (unlisted, workspace.swept_because, workspace.progress.detail) if part)
+    parts = (unlisted, workspace.swept_because, workspace.progress.detail, _unused(workspace))
+    detail = "; ".join(part for part in parts if part)
     if detail:
         found["detail"] = detail
     return found
+
+
+def _unused(workspace: Workspace) -> str:
+    unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
+    return f"more files than ignore rules leave: {unused}" if unused else ""
 
 
 def _searched(workspace: Workspace, answer: Answer, keep: Callable[[bytes], bool] | None) -> int:

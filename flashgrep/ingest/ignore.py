@@ -5,6 +5,7 @@ as "the last matching pattern decides". A run is two tables of plain names and p
 A Scope is what holds inside one folder: the rule sets that reach it, in ripgrep's order of precedence.
 """
 
+import io
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,14 +15,18 @@ from typing import NamedTuple, Protocol
 
 from flashgrep.errors import Busy
 from flashgrep.ingest.openat import EXHAUSTED
+from flashgrep.ingest.rule_index import Line, RuleIndex
 from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
 
 MAX_RULES_FILE = 16 << 20
-"""Bytes read of one ignore file; nobody writes a larger one by hand, and its tables stay under 100 MB."""
+"""Bytes read of one ignore file; nobody writes a larger one by hand."""
 MAX_GLOB = 4096
-"""Bytes of one pattern: the longest path Linux takes. A longer pattern matches nothing that can be opened."""
-MAX_GLOBS = 20_000
-"""Patterns with wildcards per file; plain names, which cost nothing to look up, are not counted."""
+"""Bytes of one pattern: the longest path Linux takes. A longer one is not used."""
+MAX_PATTERNS = 200_000
+"""Patterns of one file: some 60 MB of tables."""
+MANY_GLOBS = 256
+MANY_RUNS = 64
+"""Patterns with wildcards, and changes between ignoring and asking back, from which a file's rules are a RuleIndex."""
 LONG = 64 << 10
 """Bytes from which a file's rules are kept between walks: reading so many again and again takes seconds."""
 OURS = frozenset((b".git", b".flashgrep"))
@@ -60,15 +65,14 @@ class _Run(NamedTuple):
         return self.folder_globs is not None and self.folder_globs(path)
 
 
-def parse_rules(text: bytes, dialect: Dialect = GIT) -> Iterator[Rule]:
-    """Yield the rules of an ignore file's text; a line that cannot match anything is left out, as git does."""
-    globs = 0
-    for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+def parse_lines(text: bytes) -> Iterator[Line]:
+    """Yield what the lines of an ignore file's text say; one that cannot match anything is left out, as git does."""
+    for ended in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
+        line = ended.removesuffix(b"\n")
         if line and not line.startswith(b"#"):
-            rule = _rule(_trim(line.removesuffix(b"\r")), dialect, wild=globs < MAX_GLOBS)
-            if rule is not None:
-                globs += rule.plain is None
-                yield rule
+            parsed = _line(_trim(line.removesuffix(b"\r")))
+            if parsed.glob:
+                yield parsed
 
 
 def _trim(line: bytes) -> bytes:
@@ -80,21 +84,21 @@ def _trim(line: bytes) -> bytes:
     return trimmed + b" " if backslashes % 2 else trimmed
 
 
-def _rule(line: bytes, dialect: Dialect, *, wild: bool) -> Rule | None:
+def _line(line: bytes) -> Line:
     ignores = not line.startswith(b"!")
     glob = line if ignores else line[1:]
     folders_only = glob.endswith(b"/")
     if folders_only:
         glob = glob[:-1]
     by_path = b"/" in glob
-    glob = glob.removeprefix(b"/")
-    if not glob or len(glob) > MAX_GLOB:
-        return None
+    return Line(ignores, folders_only, by_path, glob.removeprefix(b"/"))
+
+
+def _rule(line: Line, dialect: Dialect) -> Rule | None:
+    ignores, folders_only, by_path, glob = line
     literal = plain(glob, dialect)
     if literal is not None:
         return Rule(ignores, folders_only, by_path, literal, b"")
-    if not wild:  # translating takes 50 µs each, compiling as much again
-        return None
     try:
         return Rule(ignores, folders_only, by_path, None, translate(glob, dialect))
     except BadGlob:
@@ -106,6 +110,7 @@ class RuleSet:
 
     def __init__(self, rules: Iterable[Rule], *, strip: int = 0, prefix: bytes = b"") -> None:
         listed = list(rules)
+        self.cut = ""
         self._strip = strip
         self._prefix = prefix
         self._runs = tuple(_run(ignores, list(group)) for ignores, group in groupby(listed, lambda rule: rule.ignores))[
@@ -189,6 +194,10 @@ def _anywhere(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]] | None
     return finder(framed) if framed else None
 
 
+Rules = RuleSet | RuleIndex
+"""The rules of one ignore file; ``cut`` says what of it is not used, if anything."""
+
+
 class Verdicts(Protocol):
     """Whatever speaks of single paths: True for wanted, False for unwanted, None for neither."""
 
@@ -203,17 +212,17 @@ class Scope:
     hidden: bool = False
     """Hidden names are wanted."""
     in_git: bool = False
-    flashgrep: tuple[RuleSet, ...] = ()
-    ripgrep: tuple[RuleSet, ...] = ()
-    ignore: tuple[RuleSet, ...] = ()
-    git: tuple[RuleSet, ...] = ()
-    git_last: tuple[RuleSet, ...] = ()
+    flashgrep: tuple[Rules, ...] = ()
+    ripgrep: tuple[Rules, ...] = ()
+    ignore: tuple[Rules, ...] = ()
+    git: tuple[Rules, ...] = ()
+    git_last: tuple[Rules, ...] = ()
     """The repository's info/exclude, then the user's global excludes."""
-    order: tuple[RuleSet, ...] = ()
+    order: tuple[Rules, ...] = ()
     overrides: "Verdicts | None" = None
     types: Callable[[bytes], bool | None] | None = None
 
-    def with_rules(self, **kinds: tuple[RuleSet, ...]) -> "Scope":
+    def with_rules(self, **kinds: tuple[Rules, ...]) -> "Scope":
         """Return this scope with whole kinds of rules replaced."""
         changed = replace(self, **kinds)  # type: ignore[arg-type]  # every keyword names a tuple of rule sets
         order = (*changed.flashgrep, *changed.ripgrep, *changed.ignore, *changed.git, *changed.git_last)
@@ -249,7 +258,7 @@ class Scope:
         return frozenset(name for rules in self.order for name in rules.touched(folder, names, joined))
 
 
-def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:
+def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> Rules | None:
     """Return the rules of the file at ``path``, or None when there is none to be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -258,17 +267,39 @@ def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dia
             raise Busy(f"out of resources: {error.strerror}") from error
         return None
     try:
-        text = os.read(handle, MAX_RULES_FILE)
+        text = os.read(handle, MAX_RULES_FILE + 1)
     except OSError:
         return None
     finally:
         os.close(handle)
-    rules = (_remembered if len(text) >= LONG else _rule_set)(text, strip, prefix, dialect)
-    return rules or None
+    if len(text) > MAX_RULES_FILE:
+        unused = RuleSet(())
+        unused.cut = f"larger than {MAX_RULES_FILE >> 20} MiB, not used"
+        return unused
+    rules = (_remembered if len(text) >= LONG else _rules_of)(text, strip, prefix, dialect)
+    return rules if rules or rules.cut else None
 
 
-def _rule_set(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> RuleSet:
-    return RuleSet(parse_rules(text, dialect), strip=strip, prefix=prefix)
+def _rules_of(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> Rules:
+    total, lines = 0, dict[Line, None]()
+    for line in parse_lines(text):
+        total += line not in lines
+        lines.pop(line, None)  # of a line that is repeated the last counts
+        if len(line.glob) <= MAX_GLOB and len(lines) < MAX_PATTERNS:
+            lines[line] = None
+        elif not line.ignores:  # to leave it out alone would hide the files it asks back
+            lines.clear()
+    many_globs = sum(plain(line.glob, dialect) is None for line in lines) > MANY_GLOBS
+    rules: Rules
+    if many_globs or sum(1 for _ in groupby(lines, lambda line: line.ignores)) > MANY_RUNS:
+        rules = RuleIndex(lines, dialect, strip=strip, prefix=prefix)
+        used = rules.used
+    else:
+        rules = RuleSet((rule for line in lines if (rule := _rule(line, dialect))), strip=strip, prefix=prefix)
+        used = len(lines)
+    if used < total:
+        rules.cut = f"{used:,} of {total:,} patterns used"
+    return rules
 
 
-_remembered = lru_cache(maxsize=4)(_rule_set)
+_remembered = lru_cache(maxsize=2)(_rules_of)

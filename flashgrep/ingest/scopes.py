@@ -8,12 +8,14 @@ from stat import S_ISDIR
 from typing import Literal
 
 from flashgrep.ingest.globs import Overrides
-from flashgrep.ingest.ignore import Scope, read_rules
+from flashgrep.ingest.ignore import Rules, Scope, read_rules
 from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
 
 REPOSITORY = frozenset((b".git", b".jj"))
 _MAX_REMEMBERED = 200_000  # folders: some 30 MB, then the table starts afresh
+_MAX_SPEAKING = 5_000  # of them with rules of their own, at 10 KB each: the same
+_MAX_CUT = 1_000  # files: what is told of more of them nobody reads
 
 _Kind = Literal["flashgrep", "ripgrep", "ignore", "git"]
 _KINDS: dict[bytes, tuple[_Kind, Dialect]] = {
@@ -55,6 +57,9 @@ class Scopes:
         self._known: dict[bytes, Scope | None] = {}
         self.has_own_rules = False
         """Whether a ``.flashgrepignore`` was read since the last ``forget`` of everything."""
+        self._speaking = 0
+        self.cut: dict[bytes, str] = {}
+        """Rules files, by path, that are not used to their end, and how far they are."""
 
     def of(self, folder: bytes) -> Scope | None:
         """Return the rules inside ``folder``, or None when the walk would not enter it."""
@@ -78,8 +83,12 @@ class Scopes:
         if not folder:
             self._known = {}
             self.has_own_rules = False
+            self._speaking = 0
+            self.cut.clear()
             return
         below = folder + b"/"
+        for file in [file for file in self.cut if file.startswith(self._base + below)]:
+            self.cut.pop(file, None)
         for known in [known for known in self._known if known == folder or known.startswith(below)]:
             self._known.pop(known, None)
 
@@ -106,8 +115,10 @@ class Scopes:
             if S_ISDIR(mode):
                 here = _speaking_in(self._base + folder)
                 scope = self.enter(folder, outer, here) if here else outer
-        if len(self._known) >= _MAX_REMEMBERED:
+                self._speaking += bool(here)
+        if len(self._known) >= _MAX_REMEMBERED or self._speaking >= _MAX_SPEAKING:
             self._known = {}
+            self._speaking = 0
         self._known[folder] = scope
         return scope
 
@@ -131,15 +142,21 @@ class Scopes:
         if self._git and not REPOSITORY.isdisjoint(names):
             last = (exclude_file(path), self._excludes)
             self._outside.update(dict.fromkeys(last, False))
-            rules = (read_rules(file, strip=strip, prefix=prefix) for file in last)
+            rules = [self._rules(file, strip, prefix, GIT) for file in last]
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
         for name, (kind, dialect) in self._files.items():
             if name in names and (kind != "git" or scope.in_git):
-                found = read_rules(path + b"/" + name, strip=strip, prefix=prefix, dialect=dialect)
+                found = self._rules(path + b"/" + name, strip, prefix, dialect)
                 if found is not None:
                     self.has_own_rules |= kind == "flashgrep"
                     scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
         return scope
+
+    def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: Dialect) -> Rules | None:
+        found = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
+        if found is not None and found.cut and len(self.cut) < _MAX_CUT:
+            self.cut[file] = found.cut
+        return found or None
 
 
 def _speaking_in(folder: bytes) -> list[bytes]:

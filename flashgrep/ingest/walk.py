@@ -18,6 +18,7 @@ __all__ = ["Entry", "WalkOptions", "Walker", "stat_many"]
 
 _DOT = ord(".")
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+_MOST_TOLD = 3
 
 
 class Entry(NamedTuple):
@@ -95,6 +96,13 @@ class Walker:
         -1, -1 stands where there is no such file. When the value changes, forget and walk again.
         """
         return self._scopes.outside()
+
+    def unused_rules(self) -> str:
+        """Return which rules files are not used to their end, and how far they are; nothing where all are."""
+        cut = list(self._scopes.cut.items())
+        more = f", and {len(cut) - _MOST_TOLD} files more" if len(cut) > _MOST_TOLD else ""
+        told = (f"{os.fsdecode(os.path.relpath(file, self.root))}: {what}" for file, what in cut[:_MOST_TOLD])
+        return ", ".join(told) + more
 
     def _visit(
         self, folder: bytes, scope: Scope, pending: list[tuple[bytes, Scope]], *, settled: bool
