@@ -2,7 +2,9 @@
 
 import http.client
 import json
+import os
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -16,6 +18,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
+from flashgrep.daemon import lifecycle
 from flashgrep.mcp.http import routes
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.mcp_clients import INITIALIZE, open_http, token_of
@@ -314,6 +317,27 @@ def test_serve_listens_as_long_as_it_runs(serving: subprocess.Popen[str], cold_d
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), BOUND)
     assert cold_daemon.status()["version"]
+
+
+def test_serve_goes_on_at_its_port_when_the_daemon_is_killed_or_restarted(
+    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand
+) -> None:
+    assert serving.stdout
+    assert serving.stderr
+    port = int(serving.stdout.readline().rpartition(":")[2])
+    assert "interrupt to end" in serving.stderr.readline()
+    pid = lifecycle.holder(cold_daemon.places)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert serving.stderr.readline() == "fgrep: the daemon ended; another one serves\n"
+    socket.create_connection(("127.0.0.1", port), BOUND).close()
+    assert cold_daemon.run("daemon", "restart").returncode == 0
+    assert serving.stderr.readline() == "fgrep: the daemon ended; another one serves\n"
+    socket.create_connection(("127.0.0.1", port), BOUND).close()
+    serving.terminate()
+    assert serving.wait(BOUND) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), BOUND)
 
 
 def test_the_last_to_end_closes_it(serving: subprocess.Popen[str], cold_daemon: DaemonAtHand) -> None:
