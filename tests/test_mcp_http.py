@@ -20,6 +20,7 @@ import pytest
 
 from flashgrep.daemon import lifecycle
 from flashgrep.mcp.http import routes
+from flashgrep.mcp.http.server import HEAD_SECONDS, MOST_SILENT
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.mcp_clients import INITIALIZE, open_http, token_of
 
@@ -180,7 +181,7 @@ def test_a_browsers_post_to_the_json_rpc_port_runs_nothing(daemon: DaemonAtHand,
 
 
 def test_depth_bombs_and_nonsense_are_errors(site: Site) -> None:
-    for body in (b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"", b"NaN", b"{", b'"\\ud800"'):
+    for body in (b"[" * 90_000, b'{"a":' * 90_000, b"\xff\xfe", b"", b"NaN", b"{", b'"\\ud800"'):
         told = site.post("/rpc", body)
         assert told.json()["error"]["code"] in {-32700, -32600}
         assert site.post("/call/query", body).status in {400, 200 if not body else 400}
@@ -292,6 +293,32 @@ def test_mcp_keeps_no_session(site: Site) -> None:
 
 
 # -- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_of_those_who_say_nothing_the_oldest_gives_way(site: Site) -> None:
+    crowd = [socket.create_connection(("127.0.0.1", site.port), BOUND) for _ in range(MOST_SILENT + 8)]
+    for one in crowd[:8]:
+        one.settimeout(HEAD_SECONDS / 3)  # not because its time is over
+        assert one.recv(1) == b""
+    assert site.lives()
+    for one in crowd:
+        one.close()
+
+
+def test_what_is_open_to_everybody_keeps_no_connection(site: Site) -> None:
+    assert site.send("GET", "/healthz", Authorization=None).headers["connection"] == "close"
+    assert "connection" not in site.send("GET", "/healthz").headers
+
+
+@pytest.mark.parametrize("path", ["/rpc", "/call/query", "/mcp"])
+def test_a_body_that_would_hold_everybody_up_is_refused_unparsed(site: Site, path: str) -> None:
+    lists = b"[" + b",".join([b"[]"] * 2_000_000) + b"]"
+    long = json.dumps({"text": "x" * 2_000_000}).encode()
+    for params in (lists, long):
+        call = b'{"jsonrpc":"2.0","id":1,"method":"query","params":%s}' % params
+        told = site.post(path, params if path == "/call/query" else call).json()
+        assert told["error"]["data"]["reason"] == "payload_too_large"
+    assert site.lives()
 
 
 @pytest.fixture

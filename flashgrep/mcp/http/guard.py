@@ -57,11 +57,14 @@ class Guard:
         refusal = self._judge(scope)
         if refusal is not None:
             await _drain(receive)
-            await _refuse(refusal, _dated(send))
+            await _refuse(refusal, _with(send, _date()))
             return
         self.seen()
         FLOW.set(("http", *scope["client"]))
-        await self.app(scope, _Capped(receive, self.max_body), _dated(send))
+        headers = _date()
+        if not self._knows(_headers(scope)[0]):  # what is open to everybody: nobody keeps a connection by it
+            headers.append((b"connection", b"close"))
+        await self.app(scope, _Capped(receive, self.max_body), _with(send, headers))
 
     def _judge(self, scope: Scope) -> Refusal | None:
         headers, twice = _headers(scope)
@@ -117,13 +120,17 @@ def _is_json(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == "application/json"
 
 
-def _dated(send: Send) -> Send:
-    """Put the date on every answer, as a server with a clock must (RFC 9110, 6.6.1)."""
+def _date() -> list[tuple[bytes, bytes]]:
+    """Return the header that every answer of a server with a clock must have (RFC 9110, 6.6.1)."""
+    return [(b"date", formatdate(usegmt=True).encode())]
+
+
+def _with(send: Send, headers: list[tuple[bytes, bytes]]) -> Send:
+    """Put headers on the answer."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            dated = (b"date", formatdate(usegmt=True).encode())
-            message = {**message, "headers": [*message.get("headers", ()), dated]}
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
         await send(message)
 
     return sending

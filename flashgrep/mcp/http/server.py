@@ -1,5 +1,6 @@
 """The application and the server that runs it inside the daemon's own event loop."""
 
+import select
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import FlashgrepError, TooLarge
 from flashgrep.mcp.http.guard import Guard
 from flashgrep.mcp.http.protocol import Answers
 from flashgrep.mcp.http.routes import Routes
@@ -26,6 +27,8 @@ from flashgrep.rpc.message import Faulty, error_line
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
 """A connection that has not sent a whole head by then is closed; a browser or an agent needs milliseconds."""
+MOST_SILENT: Final = 32
+"""Connections that have not sent a whole head; past it the oldest is closed."""
 GRACE_SECONDS: Final = 5
 
 
@@ -84,7 +87,8 @@ class _Endpoint:
         try:
             receiving = await self._checked(receive)
         except FlashgrepError as error:
-            await Response(error_line(None, error), 413, media_type="application/json")(scope, receive, send)
+            status = 413 if isinstance(error, TooLarge) else 400
+            await Response(error_line(None, error), status, media_type="application/json")(scope, receive, send)
             return
         await self._manager.handle_request(scope, receiving, send)
 
@@ -151,18 +155,48 @@ class Server(uvicorn.Server):
         self._told_to_stop.set()
 
 
+class Config(uvicorn.Config):
+    """What the connections of one server share: those that have not sent a head, the oldest first."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.silent: dict[Protocol, None] = {}
+
+
 class Protocol(H11Protocol):
-    """HTTP/1.1 that does not wait for a head for ever."""
+    """HTTP/1.1 that does not wait for a head for ever, nor for many at once: any user of the machine can connect."""
+
+    config: Config
 
     def connection_made(self, transport: Any) -> None:
-        """Give the client its time."""
+        """Give the client its time; where too many say nothing, the oldest of them gives way."""
         super().connection_made(transport)
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._hang_up_unless_heard)
+        silent = self.config.silent
+        if len(silent) >= MOST_SILENT:
+            # What it sent may be here and unread: who connects and asks must not lose to a crowd that came after.
+            oldest = next((other for other in silent if not other.has_input()), next(iter(silent)))
+            del silent[oldest]
+            oldest.transport.close()
+        silent[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client."""
         self._head_timer.cancel()
+        self.config.silent.pop(self, None)
         super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Answer what came, and note that the client has said what it wants."""
+        super().handle_events()
+        if self.cycle is not None:
+            self.config.silent.pop(self, None)
+
+    def has_input(self) -> bool:
+        """Tell whether something has come that was not received yet."""
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(poll.poll(0))
 
     def _hang_up_unless_heard(self) -> None:
         if self.cycle is None and not self.transport.is_closing():
@@ -171,7 +205,7 @@ class Protocol(H11Protocol):
 
 def server(app: Guard) -> Server:
     """Return a server for the application; run it with ``serve(sockets=[…])``."""
-    config = uvicorn.Config(
+    config = Config(
         app,
         http=Protocol,
         ws="none",
