@@ -77,5 +77,7 @@ def test_json_rpc_over_stdio_answers_too(nowhere: DaemonAtHand, root: Path) -> N
         answer = wire.call("query", text="needle", mode="literal")
         assert answer["total"] == 2
         assert answer["coverage"]["complete"]
+        assert answer["coverage"]["stage"] == "failed"  # nothing is indexed, in no folder
+        assert wire.call("stats")["stage_detail"] == "nothing is indexed: no daemon runs"
         assert wire.fail("fs_remove", path="a.py")["data"]["reason"] == "read_only"
         assert wire.call("query", text="needle", mode="literal")["total"] == 2

@@ -110,6 +110,7 @@ class Daemon:
             settings_for=self.settings_for,
             on_open=on_open,
             environ=self.environ,
+            indexes=wires.listens,
         )
 
     def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> Web:
