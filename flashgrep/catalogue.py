@@ -21,7 +21,8 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
-from flashgrep.places import CACHE_FOLDER
+from flashgrep.places import CACHE_FOLDER, private_folders
+from flashgrep.private import PrivateFolders
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve
@@ -61,11 +62,12 @@ class Catalogue:
         environ: Mapping[str, str] | None = None,
         indexes: bool = True,
     ) -> None:
-        """Make a catalogue; ``environ`` holds the keys of embedding providers; ``indexes`` is False to scan only.
+        """Make a catalogue; ``indexes`` is False to scan only.
 
-        ``cache_dir``: where indexes are kept, a folder of the state folder's unless told. ``settings_for`` returns the
-        settings of the project at a root; it is called in a thread, as it reads what came with the project.
-        ``on_open`` hears of each project that is being opened.
+        ``cache_dir``: where indexes are kept, a folder of the state folder's unless told. ``environ`` holds the keys
+        of embedding providers and names the folders that are flashgrep's own. ``settings_for`` returns the settings of
+        the project at a root; it is called in a thread, as it reads what came with the project. ``on_open`` hears of
+        each project that is being opened.
         """
         self.environ = environ or {}
         self.models = Models(settings, self.environ)
@@ -75,6 +77,7 @@ class Catalogue:
         self._indexes = indexes
         self._state_dir = state_dir
         self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
+        self._private = PrivateFolders([str(state_dir), str(self._cache_dir), *private_folders(self.environ)])
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
         self._open: dict[str, Workspace] = {}
@@ -129,11 +132,15 @@ class Catalogue:
 
         Raises:
             NotFound: no project has the name, or no folder is there.
+            Forbidden: it is one of flashgrep's own folders, or the whole file system.
 
         """
         at_hand = self._at_hand(root_or_name)
         if at_hand is not None:
             return at_hand
+        root = self._root_of(root_or_name)
+        if root is not None and await anyio.to_thread.run_sync(self._private.hold, os.fsencode(root)):
+            raise Forbidden(f"flashgrep's own folder is no project: {root_or_name}", reason="outside_root")
         async with self._hold(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].lost():
                 await self._open.pop(name).close()
@@ -228,6 +235,7 @@ class Catalogue:
         options = WorkspaceOptions(
             state_dir=self._state_dir,
             cache_dir=self._cache_dir,
+            private=self._private,
             max_file_size=settings.index.max_file_size,
             workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
             read_only=settings.read_only,
@@ -283,7 +291,8 @@ class Catalogue:
         """Read the list of projects; one that cannot be read is an empty one: projects come back when asked for."""
         try:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
-            return {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
+            roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
+            return {name: root for name, root in roots.items() if not self._private.hold(os.fsencode(root))}
         except (OSError, ValueError, KeyError, AttributeError):
             return {}
 

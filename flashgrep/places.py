@@ -64,6 +64,13 @@ def config_file(environ: Mapping[str, str]) -> str:
     return os.path.join(folder, PROJECT_CONFIG)
 
 
+def private_folders(environ: Mapping[str, str]) -> list[str]:
+    """Return flashgrep's own folders of one user, named or usual: no project may be one of them or lie in one."""
+    usual = {name: value for name, value in environ.items() if name not in {STATE_OVERRIDE, CACHE_OVERRIDE}}
+    both = [folder(where) for folder in (state_folder, cache_folder) for where in (environ, usual)]
+    return [*both, os.path.dirname(config_file(environ))]
+
+
 def project_socket(root: str) -> str:
     """Return the path of the Unix socket of the project at ``root``."""
     return os.path.join(root, PROJECT_FOLDER, PROJECT_SOCKET)

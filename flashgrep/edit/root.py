@@ -20,6 +20,7 @@ from flashgrep.edit.protect import is_protected
 from flashgrep.errors import Busy, Forbidden, InvalidParams
 from flashgrep.ingest.openat import FILE, FOLDER, LISTING
 from flashgrep.places import check_private, make_private
+from flashgrep.private import NO_FOLDERS, Identity, PrivateFolders
 
 _MOST_LINKS = 40  # as Linux
 _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
@@ -70,9 +71,13 @@ class Place:
 class Root:
     """A project's root folder, held open; a context manager."""
 
-    def __init__(self, path: bytes, state_dir: bytes) -> None:
-        """``state_dir``: where writes under way are noted; it must not lie below ``path``, which others may fill."""
+    def __init__(self, path: bytes, state_dir: bytes, private: PrivateFolders = NO_FOLDERS) -> None:
+        """``state_dir``: where writes under way are noted; it must not lie below ``path``, which others may fill.
+
+        ``private`` folders are never entered, named or part of what is moved, should they lie below the root.
+        """
         self.path = os.path.abspath(path)
+        self.private = private
         self._state_dir = state_dir
         with telling(self.path, "directory"):
             self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
@@ -197,6 +202,7 @@ class _Walk:
         self._ahead = list(reversed(parts))
         self._write = write
         self._parents = parents
+        self._private = root.private.identities()
         self._folders = [root.current()]
         self._names: list[bytes] = []
         self._links = 0
@@ -229,6 +235,10 @@ class _Walk:
         return self._place(self._names.pop())
 
     def _place(self, name: bytes) -> Place:
+        if self._private:
+            with contextlib.suppress(OSError):
+                found = os.stat(name, dir_fd=self._folders[-1], follow_symlinks=False)
+                refuse_private(found, self._private, self._asked)
         return Place(self._folders.pop(), name, b"/".join([*self._names, name]))
 
     def _guard(self, name: bytes) -> None:
@@ -257,6 +267,8 @@ class _Walk:
             below = self._open_missing(name)
         self._folders.append(below)
         self._names.append(name)
+        if self._private:
+            refuse_private(os.fstat(below), self._private, self._asked)
 
     def _open_missing(self, name: bytes) -> int:
         with telling(self._asked):
@@ -301,6 +313,13 @@ class _Listing:
 
     def __exit__(self, *_error: object) -> None:
         os.close(self._descriptor)
+
+
+def refuse_private(found: os.stat_result, private: frozenset[Identity], path: bytes) -> None:
+    """Refuse a folder that is flashgrep's own: the token, the settings and other projects' indexes lie there."""
+    if (found.st_dev, found.st_ino) in private:
+        told = shown(path)
+        raise Forbidden(f"flashgrep's own folder: {told}", reason="protected_path", target_path=told)
 
 
 def make_folder(name: bytes, folder: int) -> None:

@@ -21,7 +21,7 @@ from flashgrep.edit.files import How, destination_exists
 from flashgrep.edit.journal import Entry, Journal
 from flashgrep.edit.protect import is_protected
 from flashgrep.edit.replace import Original, discard, temporary_name, write_all
-from flashgrep.edit.root import Place
+from flashgrep.edit.root import Place, refuse_private
 from flashgrep.errors import Forbidden, InvalidParams, TooLarge
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -174,7 +174,9 @@ def _below(editor: Editor, place: Place) -> list[bytes]:
     if not _is_folder(place.lstat()):
         return found
     with telling(place.path, "path"):
-        for folder, folders, files, _ in os.fwalk(place.name, dir_fd=place.folder, onerror=_raise):
+        private = editor.root.private.identities()
+        for folder, folders, files, descriptor in os.fwalk(place.name, dir_fd=place.folder, onerror=_raise):
+            refuse_private(os.fstat(descriptor), private, place.path + folder[len(place.name) :])
             prefix = folder[len(place.name) :]
             found += [prefix + b"/" + _allowed(place, prefix, name) for name in (*folders, *files)]
             if len(found) > editor.limits.tree_entries:

@@ -104,7 +104,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     budget = (
         None if params.limit and not params.max_tokens else params.max_tokens or call.host.settings.query.max_tokens
     )
-    look = partial(_look, workspace.root, params, call.deadline)
+    look = partial(_look, workspace, params, call.deadline)
     under, page = await workspace.in_turn(look)
     result = _result(workspace, params, under, page, budget)
     result["coverage"]["took_ms"] = round((time.perf_counter() - started) * 1000, 3)
@@ -128,8 +128,9 @@ def _clash(field: str, other: str, problem: str) -> InvalidParams:
     return InvalidParams(f"glob: {field}: {problem}", field=field, incompatible=[field, other], problem=problem)
 
 
-def _look(root: bytes, params: GlobParams, deadline: float | None) -> tuple[bytes, GlobPage]:
-    under = folder_of(root, params.path) if params.path else b""
+def _look(workspace: Workspace, params: GlobParams, deadline: float | None) -> tuple[bytes, GlobPage]:
+    root, private = workspace.root, workspace.options.private
+    under = folder_of(root, params.path, private) if params.path else b""
     options = GlobOptions(
         include=tuple(params.include or [params.pattern]),
         include_field="include" if params.include else "pattern",
@@ -141,6 +142,7 @@ def _look(root: bytes, params: GlobParams, deadline: float | None) -> tuple[byte
         follow_symlinks=params.follow_symlinks,
         case_sensitive=params.case_sensitive,
         respect_ignore=params.respect_ignore,
+        private=private,
         sort_by=params.sort_by,
         descending=params.sort_order == "desc",
     )

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, translate
+from flashgrep.private import NO_FOLDERS, Identity, PrivateFolders, identity_of
 from flashgrep.scheduler import checkpoint
 
 SortBy = Literal["path", "name", "modified", "size"]
@@ -38,6 +39,8 @@ class GlobOptions:
     follow_symlinks: bool = False
     case_sensitive: bool = True
     respect_ignore: bool = False
+    private: PrivateFolders = NO_FOLDERS
+    """Folders that are not entered."""
     sort_by: SortBy = "path"
     descending: bool = False
 
@@ -128,12 +131,12 @@ def _place(keys: list[Key], window: Window, *, descending: bool) -> int:
     return next((at for at, key in enumerate(keys) if is_behind(key)), len(keys))
 
 
-def folder_of(root: bytes, path: str) -> bytes:
+def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
     """Return the folder a caller named, relative to ``root``; absolute paths inside the root are taken too.
 
     Raises:
         NotFound: it is no folder.
-        Forbidden: it lies outside the root, or a link on the way leads there.
+        Forbidden: it lies outside the root or in a private folder, or a link on the way leads there.
 
     """
     raw = path.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
@@ -144,6 +147,8 @@ def folder_of(root: bytes, path: str) -> bytes:
     real = os.path.realpath(full)
     if not _is_inside(real, real_root) or not (_is_inside(full, os.path.normpath(root)) or _is_inside(full, real_root)):
         raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
+    if private.hold(real):
+        raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
     if not os.path.isdir(real):
         raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
     base = os.path.normpath(root) if _is_inside(full, os.path.normpath(root)) else real_root
@@ -175,6 +180,8 @@ class _Search:
     _base: bytes = b""
     _real_root: bytes = b""
     _patterns: "_Patterns" = field(init=False)
+    _private: frozenset[Identity] = field(init=False)
+    _inodes: set[int] = field(init=False)
     _ignore: Walker | None = None
 
     def __post_init__(self) -> None:
@@ -182,6 +189,8 @@ class _Search:
         self._base = self.root.rstrip(b"/") + b"/" + (under + b"/" if under else b"")
         self._real_root = os.path.realpath(self.root)
         self._patterns = _Patterns(self.options)
+        self._private = self.options.private.identities()
+        self._inodes = {inode for _, inode in self._private}
         if self.options.respect_ignore:
             self._ignore = Walker(self.root, WalkOptions(hidden=self.options.include_hidden))
 
@@ -246,12 +255,14 @@ class _Search:
         if not self._is_ours(path, is_dir=True):
             return None
         if not self.options.follow_symlinks:
+            if entry.inode() in self._inodes and identity_of(self._base + path) in self._private:
+                return None
             return _Folder(path, folder.depth + 1)
         found = entry.stat(follow_symlinks=True)
         here = (found.st_dev, found.st_ino)
         links = folder.links + entry.is_symlink()
-        if here in folder.above or links > MAX_LINKS:
-            return None  # a loop
+        if here in folder.above or links > MAX_LINKS or here in self._private:
+            return None  # a loop, or none of the project's
         return _Folder(path, folder.depth + 1, (*folder.above, here), links)
 
     def _stays_inside(self, path: bytes) -> bool:

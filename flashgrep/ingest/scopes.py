@@ -11,6 +11,7 @@ from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.ignore import Rules, Scope, read_rules
 from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
+from flashgrep.private import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
 _MAX_REMEMBERED = 200_000  # folders: some 30 MB, then the table starts afresh
@@ -41,6 +42,8 @@ class WalkOptions:
     """ripgrep's ``-g``: they speak before any rule."""
     types: Callable[[bytes], bool | None] | None = None
     """ripgrep's ``-t`` and ``-T``, from ``languages.verdict_of``: they speak of files, after the rules."""
+    private: PrivateFolders = NO_FOLDERS
+    """Folders that are not entered, whatever the rules say."""
 
 
 class Scopes:
@@ -109,10 +112,10 @@ class Scopes:
         scope = None
         if outer is not None and outer.admits(folder, folder.rpartition(b"/")[2], True):
             try:
-                mode = os.lstat(self._base + folder).st_mode
+                found = os.lstat(self._base + folder)
             except OSError:
                 return outer  # not there now: judged by the rules above it, and not remembered
-            if S_ISDIR(mode):
+            if S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) not in self._options.private.identities():
                 here = _speaking_in(self._base + folder)
                 scope = self.enter(folder, outer, here) if here else outer
                 self._speaking += bool(here)

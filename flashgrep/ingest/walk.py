@@ -49,6 +49,7 @@ class Walker:
         self.unreadable: dict[bytes, str] = {}
         self._folder = folder or RootFolder(self.root)
         self._scopes = Scopes(self.root, options)
+        self._private = options.private
 
     def walk(self, under: bytes = b"", *, on_directory: Callable[[bytes], None] | None = None) -> Iterator[Entry]:
         """Yield the files below ``under``; ``on_directory`` hears of each folder before it is read.
@@ -61,12 +62,13 @@ class Walker:
         if not self.accepts(under, is_dir=True):
             return
         inside = self._scopes.of(under)
+        private = {inode for _, inode in self._private.identities()}
         pending = [(under, inside)] if inside is not None else []
         while pending:
             folder, scope = pending.pop()
             if on_directory is not None:
                 on_directory(folder)
-            yield from self._visit(folder, scope, pending, settled=folder == under)
+            yield from self._visit(folder, scope, pending, private, settled=folder == under)
 
     def accepts(self, path: bytes, *, is_dir: bool = False) -> bool:
         """Return whether ``walk`` would visit ``path``, were it a regular file (or a folder)."""
@@ -105,7 +107,7 @@ class Walker:
         return ", ".join(told) + more
 
     def _visit(
-        self, folder: bytes, scope: Scope, pending: list[tuple[bytes, Scope]], *, settled: bool
+        self, folder: bytes, scope: Scope, pending: list[tuple[bytes, Scope]], private: set[int], *, settled: bool
     ) -> Iterator[Entry]:
         opened, entries = self._listing(folder)
         try:
@@ -120,6 +122,8 @@ class Walker:
                     if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
                         continue
                     if is_dir:
+                        if entry.inode() in private and self._scopes.of(lead + name) is None:
+                            continue
                         pending.append((lead + name, scope))
                     elif entry.is_file(follow_symlinks=False):
                         found = entry.stat(follow_symlinks=False)

@@ -25,8 +25,9 @@ from flashgrep.index.rows import IndexSize
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.openat import RootFolder
-from flashgrep.ingest.walk import Walker
+from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
+from flashgrep.private import PrivateFolders
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, Search, View
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
@@ -79,6 +80,8 @@ class WorkspaceOptions:
     """What the project's own settings say and is not used, and why."""
     spec_folders: tuple[str, ...] = ()
     """Folders of specifications, relative to the root; `*` in a name stands for any text."""
+    private: PrivateFolders = field(default_factory=PrivateFolders)
+    """Folders that are never read, listed or written through the project, should they lie in it."""
     native_watch: bool = True
     embedding: str = "{}"
     """The settings of the embedder, as JSON."""
@@ -116,7 +119,7 @@ class Workspace:
         self._watcher = Switch(lambda: watch(root, native=options.native_watch))
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
-        self.walker = Walker(root, folder=self._folder)
+        self.walker = Walker(root, WalkOptions(private=options.private), folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher)
         self._reader: Reader | None = None
         self._lock = anyio.Lock()
@@ -129,7 +132,8 @@ class Workspace:
         self._unfinished = True
         self._parsed = False
         self.spec_vectors = SpecVectors()
-        self.editor = Editor(Root(root, os.fsencode(store_folder(options.state_dir, root))), options.limits)
+        journal = os.fsencode(store_folder(options.state_dir, root))
+        self.editor = Editor(Root(root, journal, options.private), options.limits)
 
     @property
     def generation(self) -> int:
