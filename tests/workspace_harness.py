@@ -52,11 +52,10 @@ def repository() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def opened(root: Path, *, native_watch: bool = True) -> AsyncIterator[Workspace]:
-    """Open a project at a folder, as the daemon does."""
-    options = options_for(root, native_watch=native_watch)
+async def opened(root: Path, **options: Any) -> AsyncIterator[Workspace]:
+    """Open a project at a folder, as the daemon does; ``options``: other fields of ``WorkspaceOptions``."""
     async with anyio.create_task_group() as tasks:
-        workspace = Workspace("test", os.fsencode(root), options)
+        workspace = Workspace("test", os.fsencode(root), options_for(root, **options))
         await workspace.open(tasks)
         try:
             yield workspace

@@ -24,8 +24,8 @@ import faulthandler
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -38,6 +38,7 @@ from flashgrep.daemon.workers import Workers
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, ProviderUnavailable
 from flashgrep.index import schema
+from flashgrep.index.stages import drop_outdated
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFolder
 
@@ -79,6 +80,8 @@ class Job:
     index: Path
     max_size: int
     workers: int
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the code that makes each late stage's rows; rows of others are dropped."""
 
 
 class Indexer:
@@ -88,6 +91,7 @@ class Indexer:
         self._job = job
         self._out = out
         self._writer = Writer(job.index)
+        drop_outdated(self._writer.connection, job.stages)
         self._workers = Workers(job.workers)
         self._parsers: Parsers | None = None
 
@@ -214,11 +218,12 @@ def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
 
 
 def main() -> None:
-    """Serve commands until stdin ends: ``python -m flashgrep.daemon.indexer ROOT DEVICE INODE INDEX SIZE WORKERS``."""
-    root, device, inode, index, max_size, workers = sys.argv[1:]
+    """Serve commands until stdin ends; the arguments are those of ``Indexing.command``."""
+    root, device, inode, index, max_size, workers, stages = sys.argv[1:]
     faulthandler.enable()
     os.nice(_NICE)
-    job = Job(RootFolder(os.fsencode(root), (int(device), int(inode))), Path(index), int(max_size), int(workers))
+    folder = RootFolder(os.fsencode(root), (int(device), int(inode)))
+    job = Job(folder, Path(index), int(max_size), int(workers), orjson.loads(stages))
     out = sys.stdout.buffer
     try:
         indexer = Indexer(job, out)

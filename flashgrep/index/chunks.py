@@ -320,8 +320,21 @@ def drop_dead(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM embedded WHERE blob NOT IN (SELECT id FROM blob)")
     given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
     if given > FEW and total(connection) < given * STALE_SHARE:
-        for table in ("chunk_term", "chunk_word", "chunked", "embedded", "vector_set"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("UPDATE meta SET value = 1 WHERE key = 'next_chunk'")
-        create(connection)
+        drop_all(connection)
+    _advance_round(connection)
+
+
+def drop_all(connection: sqlite3.Connection) -> None:
+    """Forget all chunks and vectors, to be made anew."""
+    for table in ("chunk_term", "chunk_word", "chunked", "embedded", "vector_set"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    connection.execute("UPDATE meta SET value = 1 WHERE key = 'next_chunk'")
+    create(connection)
+    _advance_round(connection)
+
+
+def drop_vectors(connection: sqlite3.Connection) -> None:
+    """Forget all vectors, to be made anew."""
+    connection.execute("DELETE FROM embedded")
+    connection.execute("DELETE FROM vector_set")
     _advance_round(connection)

@@ -65,6 +65,13 @@ def drop_dead(connection: sqlite3.Connection) -> int:
     return connection.execute("DELETE FROM symbol WHERE blob NOT IN (SELECT id FROM blob)").rowcount
 
 
+def drop_all(connection: sqlite3.Connection) -> None:
+    """Forget all symbols: every text is parsed anew."""
+    for table in ("symbol_term", "symbol_name", "symbol"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    create(connection)
+
+
 def unparsed(connection: sqlite3.Connection, limit: int, after: int = 0) -> list[tuple[int, bytes, bytes]]:
     """Return (blob, hash, one path) of live texts without a row, numbered past ``after``, ascending."""
     return connection.execute(

@@ -1,8 +1,8 @@
 """The daemon's end of an indexer: starts it when there is work, hands it files, ends it when it has been idle."""
 
 import sys
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Literal
@@ -34,13 +34,16 @@ class Indexing:
     index: str
     max_size: int
     workers: int
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the code that makes each late stage's rows."""
 
     def command(self) -> list[str | bytes]:
         """Return the child's command line."""
         module = "flashgrep.daemon.indexer"
         device, inode = self.root.identity()
         numbers = [str(self.max_size), str(self.workers)]
-        return [sys.executable, "-m", module, self.root.path, str(device), str(inode), self.index, *numbers]
+        stages = orjson.dumps(dict(self.stages))
+        return [sys.executable, "-m", module, self.root.path, str(device), str(inode), self.index, *numbers, stages]
 
 
 class IndexerFailed(Exception):

@@ -22,6 +22,7 @@ from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import IndexSize
+from flashgrep.index.stages import are_current, drop_outdated
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.openat import RootFolder
@@ -41,6 +42,7 @@ from flashgrep.specs.vectors import SpecVectors
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
+from flashgrep.workspace.stages import stage_versions
 from flashgrep.workspace.store import INDEX, check_store, store_folder
 from flashgrep.workspace.tree import Tree
 from flashgrep.workspace.watching import Switch
@@ -83,6 +85,8 @@ class WorkspaceOptions:
     private: PrivateFolders = field(default_factory=PrivateFolders)
     """Folders that are never read, listed or written through the project, should they lie in it."""
     native_watch: bool = True
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the code that makes the late stages' rows; none: those of this installation."""
     embedding: str = "{}"
     """The settings of the embedder, as JSON."""
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -123,7 +127,8 @@ class Workspace:
         self.tree = Tree(self._folder, self.walker, self._watcher)
         self._reader: Reader | None = None
         self._lock = anyio.Lock()
-        how = Indexing(self._folder, str(self._index), options.max_file_size, options.workers)
+        self._stages = options.stages or stage_versions()
+        how = Indexing(self._folder, str(self._index), options.max_file_size, options.workers, self._stages)
         self.keeper = Keeper(how, self.tree, self.progress, self, options.embedding)
         self._meaning = MeaningIndex(self._index.parent, options.embedding, options.environ)
         self._scope = anyio.CancelScope()
@@ -172,6 +177,7 @@ class Workspace:
         recover(self.editor.root)
         try:
             check_store(self._index.parent)
+            self._drop_outdated()
             reader = Reader(self._index)
             try:
                 table = FileTable.of(reader.files())
@@ -190,6 +196,25 @@ class Workspace:
         except (OSError, sqlite3.Error) as error:
             if not isinstance(error, sqlite3.Error) or self._index.exists():
                 self.progress.detail = f"the index cannot be opened: {error}"
+
+    def _drop_outdated(self) -> None:
+        """Drop what other code made of texts: it must not answer, not even until it is remade.
+
+        Raises:
+            Damaged: the index is not what was written.
+
+        """
+        try:
+            with contextlib.closing(schema.connect(self._index)) as connection:
+                if are_current(connection, self._stages):
+                    return
+            # No indexer runs yet: the daemon may write.
+            with contextlib.closing(schema.connect(self._index, writer=True)) as connection:
+                drop_outdated(connection, self._stages)
+        except sqlite3.Error as error:
+            if schema.is_damage(error):
+                raise Damaged(str(error)) from error
+            raise
 
     def set_aside(self, why: str) -> None:
         """Move the index away, for study."""
