@@ -162,7 +162,7 @@ def test_a_root_that_is_deleted_and_made_again_is_a_new_folder(daemon: DaemonAtH
     right(again, root)
     again.close()
     assert daemon.run("index", str(root)).returncode == 0
-    assert index_of(root).exists()
+    assert daemon.index(root).exists()
 
 
 def test_a_root_that_is_replaced_at_once_is_searched_as_the_new_one(daemon: DaemonAtHand, root: Path) -> None:
