@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from flashgrep.ingest import openat
+from flashgrep.ingest import finder, openat
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import LISTING, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker
@@ -80,6 +81,20 @@ def test_no_folder_is_listed_through_a_link_in_its_place(tree: Path) -> None:
 def test_no_path_leads_out(tree: Path, path: bytes) -> None:
     with pytest.raises(OSError):
         os.close(RootFolder(bytes(tree)).open(path))
+
+
+def test_glob_lists_no_folder_through_a_link_in_its_place(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    admitted = finder._Search._inner
+
+    def swap_once_it_is_taken(self: finder._Search, *taken: Any) -> Any:
+        inner = admitted(self, *taken)
+        if inner is not None and inner.path == b"a":
+            swap(tree / "a", tree.parent / "outside")
+        return inner
+
+    monkeypatch.setattr(finder._Search, "_inner", swap_once_it_is_taken)
+    search = finder._Search(bytes(tree), finder.GlobOptions(include=("**/*.txt",)), None)
+    assert list(search.run()) == []
 
 
 def test_another_folder_in_the_roots_place_is_not_the_root(tree: Path) -> None:

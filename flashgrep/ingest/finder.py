@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.ingest.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, translate
 from flashgrep.private import NO_FOLDERS, Identity, PrivateFolders, identity_of
@@ -179,6 +180,9 @@ class _Search:
     complete: bool = True
     _base: bytes = b""
     _real_root: bytes = b""
+    _lead: bytes = b""
+    """From the root to the folder searched, links resolved; where none are to be followed, the way to all in it."""
+    _files: RootFiles = field(init=False)
     _patterns: "_Patterns" = field(init=False)
     _private: frozenset[Identity] = field(init=False)
     _inodes: set[int] = field(init=False)
@@ -188,6 +192,9 @@ class _Search:
         under = self.options.under
         self._base = self.root.rstrip(b"/") + b"/" + (under + b"/" if under else b"")
         self._real_root = os.path.realpath(self.root)
+        top = os.path.relpath(os.path.realpath(self._base), self._real_root)
+        self._lead = b"" if top == b"." else top + b"/"
+        self._files = RootFiles(RootFolder(self._real_root))
         self._patterns = _Patterns(self.options)
         self._private = self.options.private.identities()
         self._inodes = {inode for _, inode in self._private}
@@ -207,7 +214,8 @@ class _Search:
 
     def describe(self, place: int, key: Key) -> Found | None:
         try:
-            found = os.stat(self._base + key.path, follow_symlinks=self.options.follow_symlinks)
+            follow = self.options.follow_symlinks
+            found = os.stat(self._base + key.path) if follow else self._files.lstat(self._lead + key.path)
         except OSError:
             return None  # gone since it was listed
         under = self.options.under
@@ -215,26 +223,37 @@ class _Search:
         return Found(place, path, key.path, found.st_size, found.st_mtime_ns // 1_000_000_000, key)
 
     def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
+        opened, entries = -1, list[os.DirEntry[str]]()
+        lead = folder.path + b"/" if folder.path else b""
         try:
-            with os.scandir(self._base + folder.path) as listing:
+            opened = self._opened(folder.path)
+            with os.scandir(opened) as listing:
                 entries = list(listing)
         except (FileNotFoundError, NotADirectoryError):
-            return  # gone meanwhile
+            pass  # gone meanwhile
         except OSError:
             self.unreadable += 1
-            return
-        lead = folder.path + b"/" if folder.path else b""
-        for entry in entries:
-            if entry.name == _STATE or (entry.name[0] == ord(".") and not self.options.include_hidden):
-                continue
-            try:
-                key = self._consider(entry, lead + entry.name, folder, pending)
-            except OSError:
-                continue  # gone, or a link to nowhere
-            if key is not None:
-                yield key
+        try:
+            for entry in entries:
+                name = entry.name.encode(*NAMES)
+                if name == _STATE or (name[0] == ord(".") and not self.options.include_hidden):
+                    continue
+                try:
+                    key = self._consider(entry, lead + name, folder, pending)
+                except OSError:
+                    continue  # gone, or a link to nowhere
+                if key is not None:
+                    yield key
+        finally:
+            if opened >= 0:
+                os.close(opened)
 
-    def _consider(self, entry: os.DirEntry[bytes], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
+    def _opened(self, folder: bytes) -> int:
+        if not self.options.follow_symlinks:
+            return self._files.root.open((self._lead + folder).removesuffix(b"/"), LISTING)
+        return os.open(self._base + folder, LISTING & ~os.O_NOFOLLOW)
+
+    def _consider(self, entry: os.DirEntry[str], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
         follow = self.options.follow_symlinks
         if follow and entry.is_symlink() and not self._stays_inside(path):
             return None
@@ -248,7 +267,7 @@ class _Search:
                 return self._key(entry, path)
         return None
 
-    def _inner(self, entry: os.DirEntry[bytes], path: bytes, folder: _Folder) -> _Folder | None:
+    def _inner(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
         most = self.options.max_depth
         if (most is not None and folder.depth >= most) or self._patterns.prunes(path):
             return None
@@ -276,11 +295,11 @@ class _Search:
         under = self.options.under
         return self._ignore.accepts(under + b"/" + path if under else path, is_dir=is_dir)
 
-    def _key(self, entry: os.DirEntry[bytes], path: bytes) -> Key:
+    def _key(self, entry: os.DirEntry[str], path: bytes) -> Key:
         if self.options.sort_by == "path":
             return Key(path, path)
         if self.options.sort_by == "name":
-            return Key(entry.name, path)
+            return Key(path.rpartition(b"/")[2], path)
         found = entry.stat(follow_symlinks=self.options.follow_symlinks)
         return Key(found.st_size if self.options.sort_by == "size" else found.st_mtime_ns, path)
 

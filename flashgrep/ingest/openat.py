@@ -19,6 +19,9 @@ LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a pipe that took the file's name meanwhile must not block us.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
+NAMES = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
+"""How os.scandir of a descriptor decodes names: ``entry.name.encode(*NAMES)`` is half the time of os.fsencode."""
+
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """The process has no more descriptors, or no memory: an error that says nothing about the file."""
 

@@ -4,20 +4,17 @@ Regular files only; links are neither followed nor listed. A folder taken out by
 """
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from stat import S_ISREG
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flashgrep.errors import Busy
 from flashgrep.ingest.ignore import Scope
-from flashgrep.ingest.openat import EXHAUSTED, LISTING, RootFolder
+from flashgrep.ingest.openat import EXHAUSTED, LISTING, NAMES, RootFolder
 from flashgrep.ingest.scopes import SPEAKING, Scopes, WalkOptions
 
-__all__ = ["Entry", "WalkOptions", "Walker", "stat_many"]
+__all__ = ["Entry", "WalkOptions", "Walker"]
 
 _DOT = ord(".")
-_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _MOST_TOLD = 3
 
 
@@ -147,7 +144,7 @@ class Walker:
         try:
             opened = self._folder.open(folder, LISTING)
             with os.scandir(opened) as listing:
-                entries = {entry.name.encode(_ENCODING, _ERRORS): entry for entry in listing}
+                entries = {entry.name.encode(*NAMES): entry for entry in listing}
         except OSError as error:
             if opened >= 0:
                 os.close(opened)
@@ -159,16 +156,3 @@ class Walker:
         if self.unreadable:
             self.unreadable.pop(folder, None)
         return opened, entries
-
-
-def stat_many(root: bytes, paths: Iterable[bytes]) -> Iterator[Entry | None]:
-    """Yield, for each path, the entry it has now, or None where there is no regular file."""
-    base = root.rstrip(b"/") + b"/"
-    for path in paths:
-        try:
-            found = os.lstat(base + path)
-        except OSError:
-            yield None
-            continue
-        regular = S_ISREG(found.st_mode)
-        yield Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino) if regular else None
