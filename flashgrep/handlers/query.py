@@ -239,6 +239,7 @@ def _cursor(params: QueryParams, mode: str, position: Position | None) -> str | 
     if position is None:
         return None
     state = [_digest(params), mode, position.tier, position.path.decode("latin-1"), position.taken, position.total]
+    state.append(position.led)
     return base64.urlsafe_b64encode(orjson.dumps(state)).decode()
 
 
@@ -246,8 +247,9 @@ def _position(params: QueryParams) -> tuple[SmartMode | None, Position | None]:
     if params.cursor is None:
         return None, None
     try:
-        digest, mode, tier, path, taken, total = orjson.loads(base64.urlsafe_b64decode(params.cursor))
-        position = Position(int(tier), str(path).encode("latin-1"), int(taken), None if total is None else int(total))
+        digest, mode, tier, path, taken, total, led = orjson.loads(base64.urlsafe_b64decode(params.cursor))
+        total = None if total is None else int(total)
+        position = Position(int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led))
     except (ValueError, TypeError):
         raise InvalidParams("cursor: not one of ours", field="cursor") from None
     if digest != _digest(params) or mode not in {"literal", "regex", "words"}:

@@ -2,7 +2,8 @@
 
 import re
 
-SOURCE, TEST, GENERATED, VENDORED = range(4)
+TIERS = 4
+SOURCE, TEST, GENERATED, VENDORED = range(TIERS)
 
 _VENDORED = re.compile(
     rb"(?:^|/)(?:vendor|third[_-]?party|node_modules|bower_components|site-packages|external)/", re.IGNORECASE

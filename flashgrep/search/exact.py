@@ -7,6 +7,7 @@ a hit is never stale. What a file is not proposed for, the index has proven abse
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
@@ -15,18 +16,17 @@ import numpy as np
 from flashgrep.errors import DeadlineExceeded
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable
-from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
-from flashgrep.pattern.grams import ANYTHING, GramExpr
+from flashgrep.pattern.grams import ANYTHING
 from flashgrep.scheduler import Expired, checkpoint, expiring
-from flashgrep.search.ranking import rank_key
 from flashgrep.search.sift import Sieve, Task
-from flashgrep.search.text import decoded, hit_of
+from flashgrep.search.text import hit_of
 
+Places = np.ndarray[Any, np.dtype[np.int64]]
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
 Engine = Literal["linear", "backtracking"]
@@ -43,18 +43,8 @@ COUNT_ON_FILES = 200
 BACKTRACKING_SECONDS = 10.0
 """What a question without a deadline may take with the backtracking engine."""
 
-WINDOW_HITS = 200
-"""Hits are ranked among the files of a window: whole files, best tier first, until it has so many."""
-
-WINDOW_FILES = 100
-FILE_HITS = 2_000
-"""So many hits of one file are ranked; its others follow in the order of their lines."""
-
 COUNT_ON_HITS = 20_000
 """When a page is full, so many more hits are still counted for an exact total (less than 0.2 s)."""
-
-SHOWING_SECONDS = 0.2
-"""What was found when the deadline came may take so much longer to be ranked and shown."""
 
 HIT_OVERHEAD = 120
 """Characters of JSON around a hit's texts."""
@@ -86,6 +76,8 @@ class View:
     """Whether every text of the table has its words in the index."""
     parsed: bool = False
     """Whether every text of the table has its symbols in the index."""
+    parsed_to: int = 0
+    """The texts of the table up to this number have their symbols in the index."""
     files: RootFiles = field(init=False)
     """Opens the project's files, as long as the view is in use."""
 
@@ -114,13 +106,14 @@ class Position(NamedTuple):
     """Where to go on.
 
     In path order: after line ``taken`` of the file. By relevance: in the window that starts with this file of this
-    tier, after ``taken`` hits. ``total``: what the first page knew.
+    tier, after ``taken`` hits. ``total``: what the first page knew. ``led``: files that define the word came first.
     """
 
     tier: int
     path: bytes
     taken: int
     total: int | None
+    led: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +146,8 @@ class Answer:
     candidates: int = 0
     files_read: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
-
-
-Match = tuple[bytes, Document, LineMatch]
-"""A matching line of a file."""
+    detail: str = ""
+    """What else a reader of the answer should know."""
 
 
 class Search:
@@ -195,8 +186,7 @@ class Search:
             if self._linear:
                 self._matcher = self._question.pattern.matcher()
             if self._question.output == "lines":
-                found = self._ranked() if self._question.order == "relevance" else self._in_order()
-                self._page(found)
+                self._page(self._hits())
             else:
                 self._files()
         except Expired:
@@ -219,18 +209,18 @@ class Search:
 
     def _paths(self) -> Iterator[bytes]:
         """Yield the files that may match, in the question's order, from its position on."""
-        question, position = self._question, self._question.position
-        expression = question.pattern.grams() if question.use_index and self._linear else ANYTHING
-        paths = self._by_tier(expression) if question.order == "relevance" else self._by_path(expression)
-        keep = question.keep
-        start = (position.tier, position.path) if position else None
-        for tier, path in paths:
-            if (start is None or (tier, path) >= start) and (keep is None or keep(path)):
-                yield path
+        return (path for tier, path in self._in_order() if self._wanted(tier, path))
 
-    def _places(self, expression: GramExpr) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the places in the table of files that may match by the index."""
-        view = self._view
+    def _wanted(self, tier: int, path: bytes) -> bool:
+        """Return whether a file is asked about, and not on the pages before."""
+        keep, position = self._question.keep, self._question.position
+        return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
+
+    @cached_property
+    def _places(self) -> Places:
+        """The places in the table of files that may match by the index."""
+        view, question = self._view, self._question
+        expression = question.pattern.grams() if question.use_index and self._linear else ANYTHING
         blobs = view.reader.candidates(expression) if view.reader else None
         if blobs is None:
             self.answer.scanned = True
@@ -243,9 +233,10 @@ class Search:
     def _changed(self) -> list[bytes]:
         return [path for path, mark in self._view.pending.items() if mark.ours]
 
-    def _by_path(self, expression: GramExpr) -> Iterator[tuple[int, bytes]]:
+    def _in_order(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the files that may match, with their tiers, in this order; by path all are of one tier."""
         changed = sorted(self._changed(), reverse=True)
-        for path in self._settled(self._places(expression)):
+        for path in self._settled(self._places):
             while changed and changed[-1] < path:
                 yield 0, changed.pop()
             yield 0, path
@@ -258,18 +249,6 @@ class Search:
             path = paths[at]
             if path not in pending:
                 yield path
-
-    def _by_tier(self, expression: GramExpr) -> Iterator[tuple[int, bytes]]:
-        places = self._places(expression)
-        tiers = self._view.table.columns[places, 5]
-        changed = sorted(((tier_of(path), path) for path in self._changed()), reverse=True)
-        for tier in range(4):
-            for path in self._settled(places[tiers == tier]):
-                while changed and changed[-1] < (tier, path):
-                    yield changed.pop()
-                yield tier, path
-        while changed:
-            yield changed.pop()
 
     # What is in them
 
@@ -312,7 +291,7 @@ class Search:
             self.answer.files_read += sifted.read - len(sifted.found)
             yield from ((chunk[at], lines) for at, lines in sifted.found)
 
-    def _in_order(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+    def _hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
         position = self._question.position
         for path, _ in self._likely():
             found = self._matches(path)
@@ -322,42 +301,6 @@ class Search:
             for match in found[1]:
                 if match.number > taken:
                     yield Position(0, path, match.number, None), path, found[0], match
-
-    def _ranked(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
-        """Rank window by window; a position inside a window names its first file and how many hits were taken."""
-        taken = self._question.position.taken if self._question.position else 0
-        words = self._question.pattern.texts
-        for window, rest in self._windows():
-            if not window:
-                continue
-            first = window[0][0]
-            ranked = sorted(window, key=lambda item: rank_key(words, item[0], _line(item)))
-            for at, (path, document, match) in enumerate(islice(chain(ranked, rest), taken, None), taken + 1):
-                yield Position(tier_of(first), first, at, None), path, document, match
-            taken = 0
-
-    def _windows(self) -> Iterator[tuple[list[Match], Iterator[Match]]]:
-        """Yield hits to be ranked, and those of the last file that are too many for that."""
-        window: list[Match] = []
-        files = 0
-        try:
-            for path, _ in self._likely():
-                found = self._matches(path)
-                if found is None:
-                    continue
-                files += 1
-                matches = _of_file(path, *found)
-                window.extend(islice(matches, FILE_HITS))
-                if files >= WINDOW_FILES or len(window) >= WINDOW_HITS:
-                    yield window, matches
-                    window, files = [], 0
-        except Expired:
-            self.answer.complete = False
-            with expiring(time.monotonic() + SHOWING_SECONDS):  # while the window is taken, too
-                yield window, iter(())
-            raise
-        if window:
-            yield window, iter(())
 
     # What is answered
 
@@ -424,20 +367,6 @@ class Search:
         if isinstance(self._matcher, Backtracker):
             return len(self._matcher.lines(document.data))
         return self._matcher.count_lines(document.data)
-
-
-def _of_file(path: bytes, document: Document, lines: Iterator[LineMatch]) -> Iterator[Match]:
-    return ((path, document, line) for line in lines)
-
-
-def _line(item: Match) -> tuple[str, int, int]:
-    """Return the line's text, and where in it the match stands, for ranking."""
-    checkpoint()
-    _, document, match = item
-    start, end = match.spans[0] if match.spans else (match.start, match.start)
-    low = max(match.start, start - 200)
-    text = decoded(document, low, min(match.end, end + 200))
-    return text, start - low, match.number
 
 
 def _weight(hit: dict[str, Any]) -> int:

@@ -1,6 +1,8 @@
 """Which hit a reader wants first: definitions, whole words, sources, files named after what is asked."""
 
 import re
+from enum import IntEnum
+from functools import lru_cache
 
 from flashgrep.index.tiers import tier_of
 
@@ -12,12 +14,32 @@ _DEFINES = re.compile(
 )
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,]*\([^;]*$")
 
+_tier_of = lru_cache(maxsize=1024)(tier_of)
+"""Hits of one file stand together; its tier costs as much as all the rest of ranking one."""
 
-def rank_key(words: tuple[str, ...], path: bytes, line: tuple[str, int, int]) -> tuple[object, ...]:
+
+class Definition(IntEnum):
+    """How surely a line defines a name, the best first."""
+
+    DEFINED = 0
+    VALUE = 1
+    """A variable, a field, a constant: less often what is meant than a function or a type of that name."""
+    DECLARED = 2
+    """A prototype, an overload, an extension of what is defined elsewhere."""
+    OTHER_CASE = 3
+    """The name has other capital letters."""
+    PERHAPS = 4
+    """It looks so, or it is the heading of a text."""
+    USED = 5
+
+
+def rank_key(
+    words: tuple[str, ...], path: bytes, line: tuple[str, int, int], parsed: Definition | None = None
+) -> tuple[object, ...]:
     """Return what hits are sorted by, best first; ``line``: its text, where the match starts in it, its number.
 
-    Order: a definition of what was asked; whole word before part of a word; tier of the file; a file named after it;
-    then path and line, so that equal hits keep one order for ever.
+    ``parsed``: what the file's symbols say of the line. Order: a definition of what was asked; whole word before part
+    of a word; tier of the file; a file named after it; then path and line, so that equal hits keep one order for ever.
     """
     text, at, number = line
     word = words[0]
@@ -27,7 +49,9 @@ def rank_key(words: tuple[str, ...], path: bytes, line: tuple[str, int, int]) ->
     )
     stem = path.rpartition(b"/")[2].partition(b".")[0].lower()
     named = stem == word.lower().encode()
-    return (not (whole and _defines(text, at, end)), not whole, tier_of(path), not named, path, number)
+    if parsed is None:
+        parsed = Definition.PERHAPS if whole and _defines(text, at, end) else Definition.USED
+    return (parsed, not whole, _tier_of(path), not named, path, number)
 
 
 def _is_word(character: str) -> bool:

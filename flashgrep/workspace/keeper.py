@@ -80,6 +80,8 @@ class Keeper:
         self.generation = 0
         self.done: set[LateStage] = set()
         """Late stages that have reached every text."""
+        self.parsed_to = 0
+        """The texts of the table up to this number have their symbols; numbers grow while the index is the same."""
 
     @property
     def pid(self) -> int | None:
@@ -102,6 +104,11 @@ class Keeper:
         if "vectors" in self.done:
             self.done.discard("vectors")
             self.poke()
+
+    def mark_parsed(self) -> None:
+        """Take note of how far symbols are stored."""
+        if "symbols" in self.done:
+            self.parsed_to = int(self._tree.table.columns[:, 0].max(initial=0))
 
     async def pause(self) -> None:
         """Wait until a stage is finished or has failed."""
@@ -198,6 +205,8 @@ class Keeper:
             child = await self._indexer()
             if self._tree.pending:
                 self.done.clear()
+                if not self._host.opened():
+                    self.parsed_to = 0
                 await self._update(child)
                 left = -1
             else:
@@ -220,6 +229,7 @@ class Keeper:
             self._progress.left[stage] = left
         if not left:
             self.done.add(stage)
+            self.mark_parsed()
         return not self._tree.pending
 
     async def _step(self, stage: LateStage) -> int:

@@ -30,10 +30,11 @@ from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
 from flashgrep.private import PrivateFolders
 from flashgrep.scheduler import Scheduler
-from flashgrep.search.exact import Answer, Question, Search, View
+from flashgrep.search.exact import Answer, Question, View
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.meaning_lines import lines_of
+from flashgrep.search.relevance import search
 from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
@@ -187,6 +188,7 @@ class Workspace:
                 raise
             self._reader, self.tree.table = reader, table  # both or neither: a table's numbers mean one index
             self.keeper.generation, self.keeper.done = generation, done
+            self.keeper.mark_parsed()
             self._unfinished = len(self.keeper.done) < len(LATE_STAGES)
             self.progress.updated = self._index.stat().st_mtime
         except Damaged as damage:
@@ -328,6 +330,7 @@ class Workspace:
             self.sieve,
             worded=self.progress.stage in WORDED,
             parsed="symbols" in self.keeper.done,
+            parsed_to=self.keeper.parsed_to,
         )
 
     def paths(self) -> list[bytes]:
@@ -344,7 +347,7 @@ class Workspace:
 
         def ask(view: View) -> Answer:
             seen = view if max_file_size is None else view.with_size(max_file_size)
-            return Search(seen, question).run()
+            return search(seen, question)
 
         return await self.in_thread(ask)
 

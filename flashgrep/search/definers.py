@@ -1,0 +1,146 @@
+"""Which files define the word that is asked for: they are answered first, however many files use it.
+
+What is said of a file depends on its text alone, whether its symbols are stored or are parsed now, so that the pages of
+an answer fit together while files are being indexed.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from flashgrep.index import symbols as table
+from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
+from flashgrep.model import Document
+from flashgrep.pattern import Pattern
+from flashgrep.scheduler import checkpoint
+from flashgrep.search.exact import Places, View
+from flashgrep.search.ranking import Definition
+from flashgrep.search.symbol_source import parsed_file
+
+MOST_PARSED: Final = 16
+"""Files without stored symbols that are read, and parsed if they have the word, to tell who defines it: 5 ms each."""
+MOST_PARSED_BYTES: Final = 1 << 17
+"""Larger ones are not parsed for a question: what was parsed is kept up to this size only."""
+MOST_NAMES: Final = 8
+_NAME: Final = re.compile(r"[^\W\d][\w$]*")
+_BY_KIND: Final = {
+    **dict.fromkeys(("variable", "field", "property", "constant", "enumerator", "event"), Definition.VALUE),
+    "extension": Definition.DECLARED,
+    "heading": Definition.PERHAPS,
+}
+
+
+class Definers:
+    """Files that define one of some names, or are called so."""
+
+    def __init__(self, view: View, names: frozenset[bytes], defining: set[bytes], called: set[bytes]) -> None:
+        self.defining = frozenset(defining)
+        self.paths = frozenset(defining | called)
+        self._view = view
+        self._names = names
+        self._known: dict[bytes, Mapping[int, Definition]] = {}
+
+    def definitions(self, path: bytes, document: Document) -> Mapping[int, Definition]:
+        """Return where the lines start by which a file defines one of the names, and how they do."""
+        if path not in self._known:
+            symbols = _stored(self._view, path, document.data) or parsed_file(path, document.data)
+            found: dict[int, Definition] = {}
+            for at, how in _named(symbols, self._names) if isinstance(symbols, FileSymbols) else ():
+                start = document.data.rfind(b"\n", 0, at) + 1
+                found[start] = min(how, found.get(start, how))
+            self._known[path] = found
+        return self._known[path]
+
+
+def find_definers(view: View, pattern: Pattern, places: Places, *, going_on: bool) -> Definers | None:
+    """Return who of the files that may match defines the word asked for; None: that cannot be told.
+
+    ``places``: of the table. ``going_on``: a page has been answered so; files that cannot be told about have changed
+    since then, and count as using the word.
+    """
+    names = names_asked(pattern)
+    if not names or view.reader is None or not view.parsed_to:
+        return None
+    with view.reader.snapshot() as connection:
+        blobs = sorted({blob for name in names for blob in table.defining(connection, name)})
+    asked = frozenset(name.encode() for name in names)
+    paths, numbers = view.table.paths, view.table.columns[places, 0]
+    stored = np.isin(numbers, np.array(blobs, np.int64)) & (numbers <= view.parsed_to)
+    defining = {paths[at] for at in places[stored].tolist()} - view.pending.keys()
+    changed = {path for path, mark in view.pending.items() if mark.ours}
+    settled = (paths[at] for at in places.tolist())
+    called = set(_called([*settled, *changed], asked)) - (view.pending.keys() - changed)
+    unknown = changed | ({paths[at] for at in places[numbers > view.parsed_to].tolist()} - view.pending.keys())
+    if len(unknown) > MOST_PARSED:
+        return Definers(view, asked, defining, called) if going_on else None
+    for path in unknown:
+        checkpoint()
+        defines = _defines_now(view, path, asked)
+        if defines is None and not going_on:
+            return None
+        if defines:
+            defining.add(path)
+    return Definers(view, asked, defining, called)
+
+
+def names_asked(pattern: Pattern) -> list[str]:
+    """Return the names a literal pattern may be after: the last one of each text, as in ``def main``."""
+    if pattern.mode != "literal" or pattern.multiline:
+        return []
+    each = (_NAME.findall(text[: table.LONGEST_NAME]) for text in pattern.texts[:MOST_NAMES])
+    return list(dict.fromkeys(names[-1] for names in each if names))
+
+
+def _called(paths: list[bytes], names: frozenset[bytes]) -> Iterator[bytes]:
+    """Yield the files with one of the names, whatever their endings."""
+    joined = b"\0".join([b"", *paths, b""])
+    either = b"|".join(map(re.escape, names))
+    for match in re.finditer(rb"(?i)[/\0](?:%s)(?:\.[^/\0]*)?(?=\0)" % either, joined):
+        start = joined.rfind(b"\0", 0, match.start() + 1) + 1
+        yield joined[start : match.end()]
+
+
+def _defines_now(view: View, path: bytes, names: frozenset[bytes]) -> bool | None:
+    """Return whether a file without stored symbols defines one of the names; None where that takes too long."""
+    try:
+        _, document = read_file(view.files, path, view.max_size)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if not isinstance(document, Document):
+        return False
+    text = document.data.lower()
+    if not any(name.lower() in text for name in names):
+        return False
+    if len(text) > MOST_PARSED_BYTES:
+        return None
+    symbols = parsed_file(path, document.data)
+    return isinstance(symbols, FileSymbols) and any(_named(symbols, names))
+
+
+def _stored(view: View, path: bytes, data: bytes) -> FileSymbols | None:
+    at = view.table.find(path)
+    if at is None or path in view.pending or view.reader is None:
+        return None
+    with view.reader.snapshot() as connection:
+        try:
+            packed = table.packed(connection, int(view.table.columns[at, 0]))
+        except table.Declined:
+            return None
+    return FileSymbols(packed, data) if packed else None
+
+
+def _named(symbols: FileSymbols, names: frozenset[bytes]) -> Iterator[tuple[int, Definition]]:
+    """Yield where a file defines the names, in any case, and how."""
+    rows = symbols.parsed.definitions
+    sizes = rows[:, NAME_END] - rows[:, NAME]
+    folded = {name.lower() for name in names}
+    for row in rows[np.isin(sizes, [len(name) for name in names])].tolist():
+        name = symbols.data[row[NAME] : row[NAME_END]]
+        if name.lower() in folded:
+            how = _BY_KIND.get(KINDS[row[KIND]], Definition.DEFINED)
+            how = max(how, Definition.DECLARED) if row[DECLARES] else how
+            yield row[NAME], how if name in names else max(how, Definition.OTHER_CASE)
