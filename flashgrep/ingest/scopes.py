@@ -58,8 +58,9 @@ class Scopes:
         self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
         self._outside: dict[bytes, bool] = {}  # never emptied: the versions of its files are compared over time
         self._known: dict[bytes, Scope | None] = {}
-        self.has_own_rules = False
-        """Whether a ``.flashgrepignore`` was read since the last ``forget`` of everything."""
+        self.differs_from_ripgrep = False
+        """Whether a ``.flashgrepignore``, rules that are not used to their end or a folder of flashgrep's own were met
+        since the last ``forget`` of everything."""
         self._speaking = 0
         self.cut: dict[bytes, str] = {}
         """Rules files, by path, that are not used to their end, and how far they are."""
@@ -85,7 +86,7 @@ class Scopes:
         """Drop what is remembered of ``folder`` and below; of the root: also of what lies above it."""
         if not folder:
             self._known = {}
-            self.has_own_rules = False
+            self.differs_from_ripgrep = False
             self._speaking = 0
             self.cut.clear()
             return
@@ -115,7 +116,9 @@ class Scopes:
                 found = os.lstat(self._base + folder)
             except OSError:
                 return outer  # not there now: judged by the rules above it, and not remembered
-            if S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) not in self._options.private.identities():
+            is_private = (found.st_dev, found.st_ino) in self._options.private.identities()
+            self.differs_from_ripgrep |= is_private
+            if S_ISDIR(found.st_mode) and not is_private:
                 here = _speaking_in(self._base + folder)
                 scope = self.enter(folder, outer, here) if here else outer
                 self._speaking += bool(here)
@@ -151,14 +154,16 @@ class Scopes:
             if name in names and (kind != "git" or scope.in_git):
                 found = self._rules(path + b"/" + name, strip, prefix, dialect)
                 if found is not None:
-                    self.has_own_rules |= kind == "flashgrep"
+                    self.differs_from_ripgrep |= kind == "flashgrep"
                     scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
         return scope
 
     def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: Dialect) -> Rules | None:
         found = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
-        if found is not None and found.cut and len(self.cut) < _MAX_CUT:
-            self.cut[file] = found.cut
+        if found is not None and found.cut:
+            self.differs_from_ripgrep = True
+            if len(self.cut) < _MAX_CUT:
+                self.cut[file] = found.cut
         return found or None
 
 

@@ -76,9 +76,9 @@ class Walker:
         return scope is not None and scope.admits(path, name, is_dir)
 
     @property
-    def has_own_rules(self) -> bool:
-        """Whether a ``.flashgrepignore`` takes out files that ripgrep would search."""
-        return self._scopes.has_own_rules
+    def differs_from_ripgrep(self) -> bool:
+        """Whether ripgrep would search other files: of ``.flashgrepignore`` and our own folders it knows nothing."""
+        return self._scopes.differs_from_ripgrep
 
     def forget(self, folder: bytes | None = None) -> None:
         """Drop what is remembered of ``folder`` and below (None: of everything, the rules above the root included)."""

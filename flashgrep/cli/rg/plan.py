@@ -92,8 +92,8 @@ def _plan(call: Call, view: View, walker: Walker) -> list[bytes]:
     arguments = _with_config(call)
     if not all(_is_plannable(flag) for flag in arguments.flags):
         raise _Unplannable
-    # ripgrep does not know .flashgrepignore; and it reports a folder or file that it cannot read.
-    if walker.has_own_rules or walker.unreadable or "unreadable" in view.table.skipped.values():
+    # Where the index covers other files, ripgrep decides; and it reports a folder or file that it cannot read.
+    if walker.differs_from_ripgrep or walker.unreadable or "unreadable" in view.table.skipped.values():
         raise _Unplannable
     texts = _texts(arguments.flags, call.cwd)
     pattern, paths = ([], arguments.positional) if texts else (arguments.positional[:1], arguments.positional[1:])
