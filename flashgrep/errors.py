@@ -18,7 +18,7 @@
     ├── DeadlineExceeded               -32004  deadline_exceeded
     ├── Cancelled                      -32800  cancelled
     ├── Busy                           -32005  busy
-    ├── Forbidden                      -32006  outside_root, read_only, auth_required, control_only
+    ├── Forbidden                      -32006  outside_root, read_only, auth_required, control_only, …
     ├── MissingCapability              -32021  missing_capability   (of a client of the Model Context Protocol)
     └── UnsupportedVersion             -32022  unsupported_version  (of the Model Context Protocol)
 

@@ -14,7 +14,9 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
 
-Safety = Literal["reads", "writes", "destructive"]
+Safety = Literal["reads", "changes_index", "writes", "destructive"]
+"""What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
+Clients are told that it is not read-only; a read-only connection may call it, for that is about files."""
 Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "admin"]
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
@@ -142,8 +144,8 @@ class Handler:
 
     @property
     def writes(self) -> bool:
-        """Whether the method may change files."""
-        return self.safety != "reads"
+        """Whether the method may change the project's files."""
+        return self.safety in {"writes", "destructive"}
 
     def params_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameters."""

@@ -168,11 +168,50 @@ def test_read_only_neither_lists_nor_runs_what_writes(
     root = project({"a": "x\n"})
     client = host(daemon, opened, "--project", str(root), "--read-only", "--toolsets", "all")
     tools = client.request("tools/list")["tools"]
-    assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
+    changing = {tool["name"] for tool in tools if not tool["annotations"]["readOnlyHint"]}
+    assert changing == {"index_codebase", "watch_codebase"}  # our own state, and none of the project's files
     assert not WRITES & {tool["name"] for tool in tools}
     told = client.call("write_code", file_path="a", start_line=1, end_line=1, replacement="y")
     assert told["structuredContent"]["data"]["reason"] == "read_only"
     assert (root / "a").read_text() == "x\n"
+
+
+def test_what_writes_is_called_where_its_toolset_was_asked_for(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    root = project({"a": "x\n", "b": "x\n"})
+    written = {"file_path": "a", "start_line": 1, "end_line": 1, "replacement": "y"}
+    client = host(daemon, opened, "--project", str(root))
+    for tool in ("fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"):
+        error = client.call(tool, path="b", content="z", src="b", dst="c")["structuredContent"]
+        assert (error["code"], error["data"]["reason"]) == (-32006, "toolset_required")
+        assert error["data"]["suggestion"].endswith("--toolsets core,research,fs")
+    assert client.call("fs_read", path="b")["structuredContent"]["content"] == "x\n"
+    assert not client.call("write_code", **written)["isError"]
+    assert not host(daemon, opened, "--project", str(root), "--toolsets", "fs").call("fs_remove", path="b")["isError"]
+    narrow = host(daemon, opened, "--project", str(root), "--toolsets", "research").call("write_code", **written)
+    assert narrow["structuredContent"]["data"]["reason"] == "toolset_required"
+    assert sorted(path.name for path in root.iterdir() if not path.name.startswith(".")) == ["a"]
+
+
+def test_project_is_shown_where_there_is_one_to_name(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire], tmp_path: Path
+) -> None:
+    def naming(client: McpClient) -> set[str]:
+        listed = client.request("tools/list")["tools"]
+        return {tool["name"] for tool in listed if "project" in tool["inputSchema"]["properties"]}
+
+    mine, other = project({"a": "x"}, name="shown"), project({"b": "x"}, name="named")
+    assert naming(host(daemon, opened, "--project", str(mine))) == set()
+    assert naming(host(daemon, opened, cwd=mine)) == set()
+    assert naming(host(daemon, opened, cwd=tmp_path)) >= {"query", "stats", "write_code"}
+    add(daemon, mine)
+    add(daemon, other)
+    several = host(daemon, opened, "--collections", "shown,named")
+    assert naming(several) >= {"query", "stats", "write_code"}
+    error = host(daemon, opened, cwd=mine).call("stats", project="named")["structuredContent"]
+    assert error["data"]["reason"] == "outside_root"
+    assert "leave `project` out" in error["data"]["suggestion"]
 
 
 # -- the process -----------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class IndexCodebaseResult(TypedDict):
     detail: NotRequired[str]
 
 
-@handler(NAME, title="Index a codebase", toolset="research")
+@handler(NAME, title="Index a codebase", toolset="research", safety="changes_index")
 async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> IndexCodebaseResult:
     """Index a folder and wait until it is done; called again, only what changed is read.
 

@@ -52,7 +52,7 @@ class WatchCodebaseResult(TypedDict):
     generation: int
 
 
-@handler("watch_codebase", title="Watch a codebase", toolset="research", idempotent=True)
+@handler("watch_codebase", title="Watch a codebase", toolset="research", safety="changes_index", idempotent=True)
 async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> WatchCodebaseResult:
     """Start or stop following a folder's changes, or tell whether they are followed and which files.
 

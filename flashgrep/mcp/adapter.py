@@ -129,7 +129,7 @@ class Adapter:
         await self._binder.settle(asked.context, may_ask=asked.envelope is None)
         name, arguments = asked.params.get("name"), asked.params.get("arguments")
         call, started = asked.context.call, time.perf_counter()
-        result = await self.service.call_tool(call.session, name, arguments, call.progress)
+        result = await self.service.call_tool(call.session, asked.state.toolsets, name, arguments, call.progress)
         if (asked.envelope.log_level if asked.envelope else asked.state.log_level) is not None:
             _log(asked, name, result, time.perf_counter() - started)
         return result

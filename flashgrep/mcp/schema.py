@@ -18,7 +18,7 @@ RARE = frozenset(
     | {"continuation_id", "is_final_chunk", "chunk_index", "progress_token"}
 )
 SHORT = {
-    "project": "Another project, by name or root.",
+    "project": "Project, by name or root.",
     "max_tokens": "Size of the answer.",
     "cursor": "`next` of the answer before.",
     "file_path": "Path from the project's root.",
@@ -36,10 +36,15 @@ ERROR = frozenset({"code", "message", "data"})
 Schema = dict[str, Any]
 
 
-def input_schema(handler: Handler) -> Schema:
-    """Return the schema of a tool's arguments; leaving an optional field out stands for null."""
+def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
+    """Return the schema of a tool's arguments; leaving an optional field out stands for null.
+
+    ``bound``: the connection is bound to one project, so that there is none to name.
+    """
     whole = handler.params_schema()
     schema = {**_object(whole), "type": "object"}
+    if bound:
+        schema["properties"].pop("project", None)
     used = {name: _object(inner) for name, inner in whole.get("$defs", {}).items()}
     return schema | ({"$defs": used} if used else {})
 

@@ -13,7 +13,7 @@ from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, MissingCa
 from flashgrep.handlers.bootstrap import packaged_skill
 from flashgrep.mcp import resources, words
 from flashgrep.mcp.schema import input_schema, output_schema
-from flashgrep.mcp.toolsets import shown
+from flashgrep.mcp.toolsets import check_asked_for, shown
 from flashgrep.registry import MOST_NAME, Handler, Progress, Session, Toolset
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.dispatch import Dispatcher
@@ -42,26 +42,34 @@ class Service:
     page: int = PAGE
     dispatcher: Dispatcher = field(init=False)
     """Set once it is made: the adapter is part of what it answers by."""
-    _descriptors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _descriptors: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def tools(self, session: Session, toolsets: Sequence[Toolset], cursor: Any) -> dict[str, Any]:
         """Return one page of the tools a client is shown."""
         handlers = shown(self.dispatcher.registry, toolsets, may_write=session.may_write)
-        return self._paged("tools", [self.descriptor(handler) for handler in handlers], cursor)
+        bound = len(session.projects) == 1
+        return self._paged("tools", [self.descriptor(handler, bound=bound) for handler in handlers], cursor)
 
-    def descriptor(self, handler: Handler) -> dict[str, Any]:
-        """Return a method as tools/list has it."""
-        found = self._descriptors.get(handler.name)
+    def descriptor(self, handler: Handler, *, bound: bool = False) -> dict[str, Any]:
+        """Return a method as tools/list has it; ``bound``: for a connection that cannot name another project."""
+        found = self._descriptors.get((handler.name, bound))
         if found is None:
-            found = self._descriptors[handler.name] = _descriptor(handler)
+            found = self._descriptors[handler.name, bound] = _descriptor(handler, bound=bound)
         return found
 
     async def call_tool(
-        self, session: Session, name: Any, arguments: Any, progress: Progress | None = None
+        self,
+        session: Session,
+        toolsets: Sequence[Toolset],
+        name: Any,
+        arguments: Any,
+        progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Call a method by name or alias; a failure is a result too, so that a model can read it.
+
+        What only reads is called whether or not it is of the ``toolsets`` that the client is shown.
 
         Raises:
             InvalidParams: no tool has the name, or the arguments are no object.
@@ -76,6 +84,7 @@ class Service:
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
         try:
+            check_asked_for(self.dispatcher.registry.get(name), toolsets)
             result = await self.dispatcher.call(session, name, given, progress=progress)
         except (Cancelled, MissingCapability):
             raise
@@ -133,7 +142,7 @@ class Service:
         return page
 
 
-def _descriptor(handler: Handler) -> dict[str, Any]:
+def _descriptor(handler: Handler, *, bound: bool) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
         meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
@@ -143,10 +152,10 @@ def _descriptor(handler: Handler) -> dict[str, Any]:
         "name": handler.name,
         "title": handler.title,
         "description": handler.doc,
-        "inputSchema": input_schema(handler),
+        "inputSchema": input_schema(handler, bound=bound),
         "outputSchema": output_schema(handler),
         "annotations": {
-            "readOnlyHint": not handler.writes,
+            "readOnlyHint": handler.safety == "reads",
             "destructiveHint": handler.safety == "destructive",
             "idempotentHint": handler.idempotent,
             "openWorldHint": False,

@@ -1,9 +1,9 @@
-"""Which methods a client is shown; what is not shown can be called all the same."""
+"""Which methods a client is shown; those that only read can be called all the same."""
 
 from collections.abc import Iterable
 from typing import Final, get_args
 
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import Forbidden, InvalidParams
 from flashgrep.registry import Handler, Toolset
 
 DEFAULT: Final[tuple[Toolset, ...]] = ("core", "research")
@@ -25,6 +25,21 @@ def named(names: Iterable[str]) -> tuple[Toolset, ...]:
     if not given:
         return DEFAULT
     return tuple(toolset for toolset in ALL if toolset in given or "all" in given)
+
+
+def check_asked_for(handler: Handler, toolsets: Iterable[Toolset]) -> None:
+    """Refuse a method that writes unless its toolset was asked for: nobody has let a host's model use it.
+
+    Raises:
+        Forbidden: toolset_required.
+
+    """
+    if handler.writes and handler.toolset not in set(toolsets):
+        raise Forbidden(
+            f"{handler.name} writes, and its toolset was not asked for: {handler.toolset}",
+            reason="toolset_required",
+            suggestion=f"start the server with --toolsets {','.join([*toolsets, handler.toolset])}",
+        )
 
 
 def shown(handlers: Iterable[Handler], toolsets: Iterable[Toolset], *, may_write: bool) -> list[Handler]:

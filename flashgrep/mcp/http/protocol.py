@@ -70,7 +70,9 @@ class Answers:
             outcome: dict[str, Any] | FlashgrepError
             async with _progress(context) as progress:
                 try:
-                    outcome = await self._service.call_tool(bound.session, params.name, params.arguments, progress)
+                    outcome = await self._service.call_tool(
+                        bound.session, bound.toolsets, params.name, params.arguments, progress
+                    )
                 except FlashgrepError as error:  # a task group would wrap it
                     outcome = error
             if isinstance(outcome, FlashgrepError):
