@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +34,19 @@ FEW = 12
 """So few candidates are read sooner (20 µs each) than another list is looked up (25 µs)."""
 
 
+MOST_SECONDS = 30.0
+"""Processor time of one look-up; the longest, of all files of a large tree, takes about two."""
+LOOK_INSTRUCTIONS = 1_000_000
+"""SQLite's instructions between looks at the clock: some 10 ms."""
+
+
 class Reader:
     """A pool of read-only connections to one index database; every look-up is safe from any thread."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, seconds: float = MOST_SECONDS) -> None:
+        """``seconds``: processor time one look-up may take; more is damage, for no look-up is so long."""
         self.file = file
+        self._seconds = seconds
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
         self._known: dict[GramExpr, tuple[int, Blobs | None]] = {}
@@ -78,10 +87,14 @@ class Reader:
             connection = self._idle.pop()
         except IndexError:
             connection = self._another()
+        until = time.thread_time() + self._seconds
+        connection.set_progress_handler(lambda: time.thread_time() > until, LOOK_INSTRUCTIONS)
         try:
             with schema.transaction(connection, "DEFERRED"):
                 yield connection
         except sqlite3.DatabaseError as error:
+            if time.thread_time() > until:
+                raise Damaged(f"a look-up took more than {self._seconds} s") from error
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error
             raise

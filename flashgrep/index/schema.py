@@ -4,6 +4,7 @@ import contextlib
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from flashgrep.damage import Damaged
@@ -22,6 +23,9 @@ BUSY_MS = 10_000
 
 READER_BUSY_MS = 500
 """Readers of a WAL database wait for nobody but who has it to himself; rather than for him they scan."""
+
+LONGEST_VALUE = 64 << 20
+"""Bytes a reader takes in one value: packed symbols of the largest text are some megabytes."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -126,6 +130,8 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, *, writer: bool) -> None:
+    connection.execute("PRAGMA trusted_schema=0")
+    connection.execute("PRAGMA cell_size_check=1")
     if writer:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -134,6 +140,7 @@ def _prepare(connection: sqlite3.Connection, *, writer: bool) -> None:
         connection.execute(f"PRAGMA journal_size_limit={64 << 20}")
         connection.execute("PRAGMA cache_size=-32768")
     else:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         connection.execute("PRAGMA query_only=1")
         connection.execute("PRAGMA cache_size=-4096")
     if writer and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
@@ -157,14 +164,33 @@ def _create(connection: sqlite3.Connection) -> None:
 def _check(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise Damaged("not an index of ours")
+    if (
+        _schema_of(connection) != _schema_written()
+    ):  # a view in place of a table may never end, a trigger may do anything
+        raise Damaged("other tables than are written")
     found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     if not found or found[0] != FORMAT:
         raise Damaged(f"format {found and found[0]} where {FORMAT} is written")
 
 
+def _schema_of(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema").fetchall()
+    return sorted(rows)
+
+
+@cache
+def _schema_written() -> list[tuple[str, ...]]:
+    """Return the schema of a new database; 1 ms, once in a process."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        _create(connection)
+        return _schema_of(connection)
+
+
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether an error of SQLite means that the file is broken, not that it is busy or the disk full."""
     if isinstance(error, sqlite3.IntegrityError):  # numbers that were never given twice are there twice
+        return True
+    if isinstance(error, sqlite3.DataError):  # longer than what is written
         return True
     text = str(error).lower()
     signs = ("malformed", "not a database", "corrupt", "no such table", "no such column", "could not decode")
