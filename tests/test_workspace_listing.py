@@ -311,10 +311,12 @@ def test_a_daemon_killed_in_the_middle_of_a_rebuild_comes_back_with_every_file(
     cold_daemon.start()
     assert cold_daemon.run("index", str(root)).returncode == 0
     wire = cold_daemon.wire("unix", root)
-    before = identity(index_of(root))
+    index = cold_daemon.index(root)
+    before = identity(index)
+    assert before is not None
     wire.send(REBUILD | {"params": {"path": str(root), "rebuild": True}})
     until = time.monotonic() + 20
-    while identity(index_of(root)) == before:
+    while identity(index) == before:
         assert time.monotonic() < until
     kill(cold_daemon.status()["pid"])
     wire.close()
