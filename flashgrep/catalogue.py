@@ -23,15 +23,23 @@ from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
 from flashgrep.places import CACHE_FOLDER, private_folders
 from flashgrep.private import PrivateFolders
+from flashgrep.pattern import forget_patterns
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve
+from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.store import store_folder
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
 """Workers that nobody needs for so long are ended, and models let go (loading them again takes 0.1 s)."""
+
+FLOOD_SECONDS = 2.0
+"""Look-ups that have run for so long in all may have taken memory worth giving back: a compiled pattern has up to
+100 MB, and 64 of them are kept."""
+RECOVERY_SECONDS = 5.0
+"""It is given back when there has been none for so long."""
 
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
@@ -91,6 +99,7 @@ class Catalogue:
     async def __aenter__(self) -> Self:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
         self._tasks.start_soon(self._rest)
+        self._tasks.start_soon(self._recover)
         return self
 
     async def __aexit__(self, *failure: object) -> None:
@@ -100,6 +109,14 @@ class Catalogue:
         assert self._tasks is not None  # noqa: S101 - set on entry
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
+
+    async def _recover(self) -> None:
+        """Give back the memory that a flood of look-ups has taken, once it is over."""
+        while True:
+            await self._scheduler.wait_for_rest(RECOVERY_SECONDS, FLOOD_SECONDS)
+            forget_patterns()
+            forget_parsed()
+            give_back()
 
     async def _rest(self) -> None:
         while True:

@@ -154,6 +154,9 @@ class Scheduler:
         self._limiter: anyio.CapacityLimiter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watched = False
+        self._used = anyio.Event()
+        self._used_seconds = 0.0
+        self._ended = 0.0
         self.contended = False
         """Whether anybody waits; read without the lock."""
 
@@ -173,6 +176,17 @@ class Scheduler:
             )
         finally:
             self._leave(task)
+
+    async def wait_for_rest(self, seconds: float, least: float) -> None:
+        """Wait until look-ups have run for ``least`` seconds since the last rest, and then none for ``seconds``."""
+        while True:
+            await self._used.wait()
+            while self._flows or time.monotonic() - self._ended < seconds:  # noqa: ASYNC110 - a moment without any, not an event
+                await anyio.sleep(seconds)
+            self._used = anyio.Event()
+            if self._used_seconds >= least:
+                self._used_seconds = 0.0
+                return
 
     def requeue(self, task: _Task) -> None:
         """Have a look-up wait in its thread until it is its turn again."""
@@ -199,6 +213,7 @@ class Scheduler:
                 flow.served = max(flow.served, self._now)
             task = _Task(flow, self)
             flow.members += 1
+            self._used.set()
             flow.waiting.append(task)
             self._next()
         return task
@@ -231,6 +246,7 @@ class Scheduler:
 
     def _end(self, task: _Task) -> None:
         task.ended = True
+        self._ended = time.monotonic()
         self._charge(task)
         flow = task.flow
         flow.members -= 1
@@ -246,7 +262,9 @@ class Scheduler:
         if task.runs:
             task.runs = False
             self._running = None
-            task.flow.served += time.monotonic() - task.since
+            took = time.monotonic() - task.since
+            task.flow.served += took
+            self._used_seconds += took
 
     def _next(self) -> None:
         """Let the next one run, unless one does; with the lock held."""

@@ -186,3 +186,22 @@ async def test_out_of_a_look_up_a_checkpoint_does_nothing() -> None:
     checkpoint()
     with blocking():
         pass
+
+
+async def test_rest_comes_after_much_work_once_there_is_none() -> None:
+    scheduler, rested = Scheduler(), anyio.Event()
+
+    async def wait() -> None:
+        await scheduler.wait_for_rest(0.05, least=0.1)
+        rested.set()
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await ask(scheduler, "little", lambda: None)
+            await anyio.sleep(0.2)
+            assert not rested.is_set()
+            async with anyio.create_task_group() as flood:
+                for _ in range(4):
+                    flood.start_soon(ask, scheduler, "much", lambda: spin(0.05))
+            await rested.wait()

@@ -80,3 +80,9 @@ def _parsed(pattern: Pattern) -> Node:
         return literal_texts(pattern.texts, insensitive=insensitive, smart=smart)
     flags = Flags(insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf)
     return parse_texts(pattern.texts, flags, smart=smart)
+
+
+def forget_patterns() -> None:
+    """Let go of all compiled patterns."""
+    for compiled in (_matcher, _grams, _tree):
+        compiled.cache_clear()

@@ -160,3 +160,8 @@ def parsed_file(path: bytes, data: bytes) -> ReadResult:
 @lru_cache(maxsize=_PARSED_KEPT)
 def _parsed(language: str, data: bytes) -> ParsedFile | Skipped:
     return parse_symbols(language, data)
+
+
+def forget_parsed() -> None:
+    """Let go of the files parsed for look-ups."""
+    _parsed.cache_clear()
