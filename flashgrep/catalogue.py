@@ -21,9 +21,9 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
+from flashgrep.pattern import forget_patterns
 from flashgrep.places import CACHE_FOLDER, private_folders
 from flashgrep.private import PrivateFolders
-from flashgrep.pattern import forget_patterns
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve

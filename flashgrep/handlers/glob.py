@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import time
-from functools import partial
 from typing import Any, Literal, NotRequired
 
 import orjson
@@ -104,9 +103,12 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     budget = (
         None if params.limit and not params.max_tokens else params.max_tokens or call.host.settings.query.max_tokens
     )
-    look = partial(_look, workspace, params, call.deadline)
-    under, page = await workspace.in_turn(look)
-    result = _result(workspace, params, under, page, budget)
+
+    def look() -> GlobResult:
+        under, page = _look(workspace, params, call.deadline)
+        return _result(workspace, params, under, page, budget)
+
+    result = await workspace.in_turn(look)
     result["coverage"]["took_ms"] = round((time.perf_counter() - started) * 1000, 3)
     return result
 

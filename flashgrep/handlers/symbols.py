@@ -17,6 +17,7 @@ from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import show_path
 from flashgrep.params import CursorText, Globs, Languages, PathText, SymbolName
 from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
 from flashgrep.search.symbol_source import ViewSource
@@ -231,17 +232,19 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     chars = params.max_tokens * CHARS_PER_TOKEN
     below = params.path.strip("/").removeprefix("./").encode()
     if below in {b"", b"."}:
-        made = await workspace.in_thread(lambda view: repository_map(ViewSource(view), max_chars=chars))
+        made, files = await workspace.in_thread(
+            lambda view: _by_file(repository_map(ViewSource(view), max_chars=chars))
+        )
     else:
         paths = [path for path in workspace.paths() if path == below or path.startswith(below + b"/")]
         if not paths:
             raise NotFound(f"no such file or folder: {params.path}", reason="path_not_found", target_path=params.path)
-        made = await workspace.in_thread(
-            lambda view: outline(ViewSource(view), paths, max_chars=chars, everything=params.everything)
+        made, files = await workspace.in_thread(
+            lambda view: _by_file(outline(ViewSource(view), paths, max_chars=chars, everything=params.everything))
         )
     return {
         "path": params.path,
-        "results": _by_file(made),
+        "results": files,
         "files": made.files,
         "left_out": made.left_out,
         "files_skipped": made.skipped,
@@ -249,11 +252,13 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     }
 
 
-def _by_file(made: Outline) -> list[OutlineFile]:
+def _by_file(made: Outline) -> tuple[Outline, list[OutlineFile]]:
+    """Return an outline with its lines by file; in the thread that made it, for there can be 100,000."""
     files: dict[bytes, list[str]] = {}
     for entry in made.entries:
+        checkpoint()
         files.setdefault(entry.path, []).append(_line(entry))
-    return [
+    return made, [
         {**show_path(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _hit
         for path, lines in files.items()
     ]

@@ -213,6 +213,7 @@ class _Search:
             yield from self._visit(pending.pop(), pending)
 
     def describe(self, place: int, key: Key) -> Found | None:
+        checkpoint()
         try:
             follow = self.options.follow_symlinks
             found = os.stat(self._base + key.path) if follow else self._files.lstat(self._lead + key.path)
@@ -235,6 +236,7 @@ class _Search:
             self.unreadable += 1
         try:
             for entry in entries:
+                checkpoint()
                 name = entry.name.encode(*NAMES)
                 if name == _STATE or (name[0] == ord(".") and not self.options.include_hidden):
                     continue

@@ -113,6 +113,7 @@ def private_daemon(state: Path) -> Iterator[Private]:
     environ |= {
         "FLASHGREP_STATE_DIR": str(state),
         "XDG_CONFIG_HOME": str(state.with_name("config")),
+        "XDG_CACHE_HOME": str(state.with_name("cache")),
         "FLASHGREP_TCP_PORT": "0",
     }
     places = Places(str(state))
