@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from flashgrep import pattern
 from flashgrep.errors import InvalidParams, MethodNotFound
 from flashgrep.handlers import REGISTRY
 from flashgrep.handlers.payload import Payload, payload_filter
 from flashgrep.index.chunks import StoredChunk
+from flashgrep.pattern import utf8
+from flashgrep.pattern.charset import CharSet
 from flashgrep.registry import Handler
+from flashgrep.search import cover
 from flashgrep.search.meaning import Piece
 
 BOUNDED = {
@@ -116,3 +120,17 @@ def test_a_name_with_many_stars_takes_linear_time() -> None:
     started = time.thread_time()
     assert not wanted(piece("a" * 2000))
     assert time.thread_time() - started < 1
+
+
+def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
+    kept = [pattern._matcher, pattern._grams, pattern._tree, cover._kept_stems, utf8._kept_octets]
+    before = [cache.cache_info().currsize for cache in kept]
+    for n in range(5):
+        long = pattern.Pattern(texts=(f"x{n}" * 1500,))
+        assert long.matcher().search(f"x{n}".encode() * 1500)
+        assert long.matcher() is long.matcher()
+        long.grams()
+        cover.stems_of(f"some{n} name{n} " * 100)
+    utf8.octets(CharSet(tuple((char, char) for char in range(0x4E00, 0x4E00 + 2 * utf8._MOST_KEPT + 4, 2))))
+    assert [cache.cache_info().currsize for cache in kept] == before
+    assert pattern._long_matcher.cache_info().currsize <= pattern.CACHED_LONG

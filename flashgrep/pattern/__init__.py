@@ -15,6 +15,8 @@ from flashgrep.pattern.plan import plan
 __all__ = ["ANYTHING", "GRAM", "NOTHING", "AllOf", "AnyOf", "Gram", "GramExpr", "LineMatch", "Matcher", "Pattern"]
 
 MAX_TEXT = 64 * 1024  # Characters over all texts; a longer pattern is a mistake, and reading it would hold the loop.
+SHORT = 2000  # Characters; what people and agents write by hand is far shorter.
+CACHED_LONG = 2
 CACHED = 64  # Compiled patterns kept: RE2 takes at most 8 MB for each usual one.
 
 
@@ -41,7 +43,7 @@ class Pattern:
         Raises:
             BadPattern: what is wrong and where, as a character offset into its text.
         """
-        return _matcher(self)
+        return (_matcher if self._is_short() else _long_matcher)(self)
 
     def grams(self) -> GramExpr:
         """Return which grams a text must hold for this to match anywhere in it.
@@ -49,21 +51,25 @@ class Pattern:
         Raises:
             BadPattern: as `matcher`.
         """
-        return _grams(self)
+        return (_grams if self._is_short() else _long_grams)(self)
+
+    def _is_short(self) -> bool:
+        return sum(map(len, self.texts)) <= SHORT
 
 
-@lru_cache(maxsize=CACHED)
-def _matcher(pattern: Pattern) -> Matcher:
-    return Matcher(_tree(pattern), multiline=pattern.multiline, crlf=pattern.crlf)
+def _tree_of(pattern: Pattern) -> Node:
+    return (_tree if pattern._is_short() else _long_tree)(pattern)  # noqa: SLF001 - of this module
 
 
-@lru_cache(maxsize=CACHED)
-def _grams(pattern: Pattern) -> GramExpr:
-    return plan(_tree(pattern), multiline=pattern.multiline)
+def _make_matcher(pattern: Pattern) -> Matcher:
+    return Matcher(_tree_of(pattern), multiline=pattern.multiline, crlf=pattern.crlf)
 
 
-@lru_cache(maxsize=CACHED)
-def _tree(pattern: Pattern) -> Node:
+def _make_grams(pattern: Pattern) -> GramExpr:
+    return plan(_tree_of(pattern), multiline=pattern.multiline)
+
+
+def _make_tree(pattern: Pattern) -> Node:
     if sum(map(len, pattern.texts)) > MAX_TEXT or not pattern.texts:
         raise BadPattern(f"a pattern has 1 to {MAX_TEXT} characters", at=0, construct="")
     node = _parsed(pattern)
@@ -72,6 +78,12 @@ def _tree(pattern: Pattern) -> Node:
     if pattern.line:
         return as_line(node, crlf=pattern.crlf)
     return as_word(node) if pattern.word else node
+
+
+# Long ones apart, and few: the tree of a text of 64 KiB takes tens of megabytes.
+_matcher, _long_matcher = lru_cache(maxsize=CACHED)(_make_matcher), lru_cache(maxsize=CACHED_LONG)(_make_matcher)
+_grams, _long_grams = lru_cache(maxsize=CACHED)(_make_grams), lru_cache(maxsize=CACHED_LONG)(_make_grams)
+_tree, _long_tree = lru_cache(maxsize=CACHED)(_make_tree), lru_cache(maxsize=CACHED_LONG)(_make_tree)
 
 
 def _parsed(pattern: Pattern) -> Node:

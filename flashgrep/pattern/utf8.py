@@ -14,13 +14,23 @@ Sequence = tuple[Range, ...]
 _WIDTH_LIMITS = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 
 
-@lru_cache(maxsize=512)  # Patterns repeat their classes; the large ones (\w, \pL) cost 5 ms to split.
+_MOST_KEPT = 1024  # Ranges; \w and \pL have 700. A class that a caller wrote out may have ten thousand.
+
+
 def octets(chars: CharSet) -> Node:
     """Return the tree of byte classes that matches exactly the UTF-8 encodings of `chars`."""
+    return _kept_octets(chars) if len(chars.ranges) <= _MOST_KEPT else _octets(chars)
+
+
+def _octets(chars: CharSet) -> Node:
     if chars <= ASCII:
         return Octet(chars)
     sequences = [sequence for low, high in chars.ranges for sequence in _split(low, high)]
     return _trie(sequences)
+
+
+# Patterns repeat their classes; the large ones (\w, \pL) cost 5 ms to split.
+_kept_octets = lru_cache(maxsize=512)(_octets)
 
 
 def _split(low: int, high: int) -> Iterator[Sequence]:

@@ -16,6 +16,9 @@ _SHORTEST: Final = 4
 """Letters that two words must share to be one; an abbreviation of three (``env``) begins the word of the question."""
 _LEAST_STEM: Final = 3
 
+_MOST_KEPT: Final = 256
+"""Characters of a text whose stems are remembered: names and paths are shorter, a question may be longer."""
+_LONGEST: Final = 64
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VOWEL: Final = re.compile("[aeiouy]")
 _ENDINGS: Final = (
@@ -67,12 +70,20 @@ def _alike(asked: str, word: str) -> float:
     return BEGINNING if abbreviates or begins else 0.0
 
 
-@lru_cache(maxsize=1 << 14)  # names and paths recur from question to question: 10 µs each
 def stems_of(text: str) -> frozenset[str]:
     """Return the stems of a text's identifiers, whole and in parts."""
+    return (_kept_stems if len(text) <= _MOST_KEPT else _stems)(text)
+
+
+def _stems(text: str) -> frozenset[str]:
     return frozenset(
-        stem_of(part.decode("ascii")) for word in _IDENTIFIER.findall(text) for part in parts(word.encode())
+        stem_of(part.decode("ascii")) if len(part) <= _LONGEST else part.decode("ascii")
+        for word in _IDENTIFIER.findall(text)
+        for part in parts(word.encode())
     )
+
+
+_kept_stems = lru_cache(maxsize=1 << 14)(_stems)  # names and paths recur from question to question: 10 µs each
 
 
 @lru_cache(maxsize=1 << 14)
