@@ -136,7 +136,6 @@ class Workspace:
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = True
-        self._parsed = False
         self.spec_vectors = SpecVectors()
         journal = os.fsencode(store_folder(options.state_dir, root))
         self.editor = Editor(Root(root, journal, options.private), options.limits)
