@@ -22,7 +22,7 @@ from tests.workspace_harness import index_of, opened, put, run
 def small_disk(folder: Path, size: str) -> Iterator[None]:
     """Mount a file system of so many bytes; needs root and the right to mount."""
     folder.mkdir(parents=True, exist_ok=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder], check=False)
     if mounted.returncode:
         pytest.skip("no right to mount")
     try:
