@@ -16,7 +16,7 @@ import pytest
 from flashgrep import __version__
 from tests.conftest import BOUND, FGREP, DaemonAtHand, Wire, short_folder
 from tests.embed_server import serving
-from tests.mcp_clients import INITIALIZE, open_http, shim_wire, token_of
+from tests.mcp_clients import INITIALIZE, open_http, token_of
 from tests.scenarios.hosts import Host, host, own_daemon, post
 
 TOOLS = ["search_code_by_payload", "search_code_fulltext", "search_code_semantic"]
@@ -266,9 +266,9 @@ def test_application_shutdown() -> None:
     with own_daemon() as daemon, repositories(daemon, "repo1"):
         port = open_http(daemon)
         process = daemon.status()["pid"]
-        shim = shim_wire(daemon, "--collection", "repo1")
-        shim.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
-        assert shim.receive()["id"] == 1
+        wire = daemon.wire("unix")
+        wire.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+        assert wire.receive()["id"] == 1
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND)) as connection:
             body = json.dumps({"text": "shared_marker_one"}).encode()
             connection.putrequest("POST", "/call/query?project=repo1")
@@ -278,13 +278,11 @@ def test_application_shutdown() -> None:
             connection.endheaders(body[:5])
             assert post(daemon, "/call/stats?project=repo1", {})[0] == 200  # the first is taken in by now
             os.kill(process, signal.SIGTERM)
-            assert shim.receive_line() == b""  # the connection is closed,
-            assert shim.process is not None
-            assert shim.process.wait(BOUND) == 0  # and the host's process ends well
+            assert wire.receive_line() == b""
             connection.send(body[5:])
             answer = connection.getresponse()
             assert (answer.status, json.loads(answer.read())["results"][0]["file_path"]) == (200, "one.py")
-        shim.close()
+        wire.close()
         assert daemon.run("daemon", "stop").returncode in {0, 1}  # waits for the last of it
         assert not Path(f"/proc/{process}/cmdline").exists() or not Path(f"/proc/{process}/cmdline").read_bytes()
         assert not Path(daemon.places.socket).exists()

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+from contextlib import closing
 from functools import partial
 from importlib.metadata import requires
 from pathlib import Path
@@ -16,8 +17,8 @@ import anyio
 import jsonschema
 import pytest
 
-from tests.conftest import BOUND, DaemonAtHand
-from tests.mcp_clients import INITIALIZE, McpClient, shim_wire, transport
+from tests.conftest import DaemonAtHand
+from tests.mcp_clients import INITIALIZE, McpClient, transport
 from tests.scenarios.hosts import Host, get, host, own_daemon
 from tests.scenarios.shops import QUESTION, REPOSITORIES, ask_by_the_official_client, search
 
@@ -128,21 +129,18 @@ def test_request_handlers_call_tool(searcher: Host, shops: Path) -> None:
 
 @pytest.mark.scenario("002", "MCP Server", "Graceful startup and shutdown")
 def test_graceful_startup_and_shutdown() -> None:
-    """The host's end of input ends its process and not the daemon; the daemon's end ends its hosts' processes."""
+    """The host's end of input ends its process and not the daemon; the daemon's end closes its connections."""
     with own_daemon() as daemon:
         ran = daemon.run(
             "mcp", cwd=Path("/"), stdin=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) + "\n"
         )
         assert (ran.returncode, ran.stderr) == (0, "")
         process = daemon.status()["pid"]
-        shim = shim_wire(daemon)
-        shim.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
-        assert shim.receive()["id"] == 1
-        os.kill(process, signal.SIGTERM)
-        assert shim.receive_line() == b""
-        assert shim.process is not None
-        assert shim.process.wait(BOUND) == 0
-        shim.close()
+        with closing(daemon.wire("unix")) as wire:
+            wire.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+            assert wire.receive()["id"] == 1
+            os.kill(process, signal.SIGTERM)
+            assert wire.receive_line() == b""
 
 
 def logged_while_searching(daemon: DaemonAtHand) -> list[dict[str, Any]]:
