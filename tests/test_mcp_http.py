@@ -21,6 +21,7 @@ import pytest
 from flashgrep.daemon import lifecycle
 from flashgrep.mcp.http import routes
 from flashgrep.mcp.http.server import HEAD_SECONDS, MOST_SILENT
+from flashgrep.mcp.http.sessions import PARAMETERS
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.mcp_clients import INITIALIZE, open_http, token_of
 
@@ -260,6 +261,12 @@ def test_a_request_is_bound_by_its_url(site: Site, daemon: DaemonAtHand, project
     write = {"file_path": "b.py", "start_line": 1, "end_line": 1, "replacement": "x"}
     assert site.post("/call/write_code?project=another&read_only=1", write).status == 403
     assert (other / "b.py").read_text() == "needle"
+
+
+def test_a_misspelt_parameter_of_the_address_is_refused(site: Site) -> None:
+    for address in ("/call/query?project=web&readonly=1", "/rpc?project=web&Read_only=1"):
+        told = site.post(address, {"text": "needle"})
+        assert told.json()["error"]["data"]["allowed"] == list(PARAMETERS)
 
 
 def test_searches_wait_for_their_methods(site: Site) -> None:

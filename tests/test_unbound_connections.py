@@ -138,6 +138,16 @@ def test_http_routes_need_a_project_too(daemon: DaemonAtHand) -> None:
     assert post(daemon, "/search", {"query": "needle"})["error"]["data"]["reason"] == "collection_required"
 
 
+def test_stats_on_the_terminal_tell_of_the_daemon_where_there_is_no_project(
+    daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    told = daemon.run("stats", "--json", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["project"] is None
+    assert daemon.run("stats", "-p", "nobody", cwd=tmp_path).returncode == 2
+    assert "no project here" in daemon.run("query", "x", cwd=tmp_path).stderr
+
+
 @pytest.mark.usefixtures("foreign")
 @pytest.mark.parametrize("door", ["tcp", "mcp-plain", "stdio"])
 def test_what_it_has_indexed_is_its_project_from_then_on(

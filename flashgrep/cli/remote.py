@@ -13,7 +13,7 @@ from flashgrep.cli.render import Shown, Style, render
 from flashgrep.cli.rg.command import answer as answer_rg
 from flashgrep.cli.rg.plan import Call
 from flashgrep.daemon.projects import bind
-from flashgrep.errors import FlashgrepError, InvalidParams, TooLarge
+from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
 from flashgrep.rpc.context import RequestContext
 
@@ -61,7 +61,13 @@ def _group() -> TyperGroup:
 
 
 async def _call(context: RequestContext, parsed: Invocation, cwd: str, wants: dict[str, bool]) -> Shown:
-    root = await bind(context.call, Path(cwd), parsed.project)
+    try:
+        root = await bind(context.call, Path(cwd), parsed.project)
+    except NotFound:
+        if parsed.method != "stats" or parsed.project:
+            raise
+        told = await context.call_method("stats", parsed.params)  # of the daemon: there is no project here
+        return render(told, Style(**wants, root="", cwd=cwd), as_json=parsed.as_json)
     given = {name: _inside(root, cwd, item) if name in PATH_FIELDS else item for name, item in parsed.params.items()}
     result = await context.call_method(parsed.method, given)
     shown = render(result, Style(**wants, root=str(root), cwd=cwd), as_json=parsed.as_json)

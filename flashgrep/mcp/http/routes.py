@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
-from flashgrep.mcp.http.sessions import Sessions
+from flashgrep.mcp.http.sessions import PARAMETERS, Sessions
 from flashgrep.registry import Handler, Session
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.dispatch import Dispatcher, Pending
@@ -40,7 +40,6 @@ STATUS: Final = {
 NO_CONTENT: Final = 204
 TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
-QUERY_PARAMETERS: Final = ("project", "collection", "collections", "read_only")
 
 
 class Caller:
@@ -177,7 +176,7 @@ def _operation(handler: Handler, operation: str) -> dict[str, Any]:
 
 
 def _described(operation: str, summary: str, params: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in QUERY_PARAMETERS]
+    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in PARAMETERS]
     failures = {
         str(status): {"description": "the error object"} for status in sorted({*STATUS.values(), 401, 415, 500})
     }

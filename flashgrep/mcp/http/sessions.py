@@ -10,6 +10,7 @@ from flashgrep.errors import InvalidParams
 from flashgrep.mcp.toolsets import named
 from flashgrep.registry import Capabilities, Session, Toolset
 
+PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only")
 NO: Final = frozenset({"0", "false", "no", "off", ""})
 """What ``read_only`` may say to mean that it is not; said several times, one that means yes decides."""
 
@@ -33,10 +34,14 @@ class Sessions:
         """Return the session a request's query string asks for.
 
         Raises:
-            InvalidParams: no such toolset, or several projects.
+            InvalidParams: no such parameter or toolset, or several projects.
             NotFound: no such project.
 
         """
+        unknown = query.keys() - set(PARAMETERS)
+        if unknown:  # ?readonly=1 must not be a connection that may write
+            field = min(unknown)[:100]
+            raise InvalidParams(f"no such parameter of an address: {field}", field=field, allowed=list(PARAMETERS))
         listed = ",".join(query.getlist("collections")).split(",")
         names = [name for name in (*query.getlist("collection"), *listed) if name]
         named_once = set(query.getlist("project"))
