@@ -14,7 +14,7 @@ import anyio
 
 from flashgrep.workspace import Workspace
 from tests.truth import ripgrep
-from tests.workspace_harness import BOUND, ask, index_of
+from tests.workspace_harness import BOUND, ask
 
 PATTERNS = (
     ("literal", "needle"),
@@ -119,7 +119,7 @@ def kill(pid: int | None) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def integrity(root: Path) -> str:
-    """Return what SQLite says of the database."""
-    with closing(sqlite3.connect(index_of(root))) as connection:
+def integrity(database: Path) -> str:
+    """Return what SQLite says of a database."""
+    with closing(sqlite3.connect(database)) as connection:
         return str(connection.execute("PRAGMA integrity_check").fetchone()[0])

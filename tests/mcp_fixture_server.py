@@ -81,8 +81,9 @@ async def main(folder: Path) -> None:
     """Serve until standard input ends."""
     project = folder / "project"
     project.mkdir(parents=True, exist_ok=True)
+    (folder / "state").mkdir(mode=0o700, exist_ok=True)
     (project / "a.py").write_text("def parse():\n    return 1\n")
-    async with Catalogue(state_dir=folder, settings=Settings()) as catalogue:
+    async with Catalogue(state_dir=folder / "state", settings=Settings()) as catalogue:
         await catalogue.open(str(project))
         service = Service(catalogue, {"name": "flashgrep", "version": "0"})
         service.dispatcher = Dispatcher(Registry([*REGISTRY, *FIXTURES]), catalogue, log=structlog.get_logger())

@@ -107,7 +107,7 @@ def test_a_damaged_database_is_told_at_the_start_and_built_anew(damage: Damage) 
             await agree(workspace, root)
             assert not workspace.tree.pending
             assert workspace._reader is not None
-        assert integrity(root) == "ok"
+        assert integrity(index_of(root)) == "ok"
 
     run(body)
 
@@ -131,7 +131,7 @@ def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage) 
             await agree(workspace, root)
             await indexed(workspace)
             await agree(workspace, root)
-        assert integrity(root) == "ok"
+        assert integrity(index_of(root)) == "ok"
 
     run(body)
 
@@ -218,7 +218,7 @@ def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth() -> None:
     async def body(root: Path) -> None:
         rng = random.Random(1)
         some_tree(root, rng)
-        (root / ".flashgrep").mkdir()
+        index_of(root).parent.mkdir(mode=0o700, parents=True)
         folder_in_its_place(index_of(root), rng)
         async with opened(root) as workspace:
             await agree(workspace, root)

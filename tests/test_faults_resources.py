@@ -47,7 +47,7 @@ def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on() -> Non
                 await anyio.run_process(["mount", "-o", "remount,size=60m", str(index_of(root).parents[2])])
                 await indexed(workspace)
                 await agree(workspace, root)
-            assert integrity(root) == "ok"
+            assert integrity(index_of(root)) == "ok"
 
     run(body)
 
@@ -73,7 +73,7 @@ def test_an_index_that_may_not_grow_leaves_right_answers_and_goes_on_when_it_may
                 await agree(workspace, root)
             await indexed(workspace)
             await agree(workspace, root)
-        assert integrity(root) == "ok"
+        assert integrity(index_of(root)) == "ok"
 
     run(body)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio.from_thread
 import anyio.lowlevel
@@ -26,6 +26,7 @@ from flashgrep.handlers import reading, writing
 from flashgrep.registry import Call, Capabilities, Registry, Session
 from tests.edit_harness import root_at, state_of
 
+ResultT = TypeVar("ResultT")
 REGISTRY = Registry([*reading.HANDLERS, *writing.HANDLERS, *file_methods.HANDLERS])
 WRITES = ["write_code", "batch_write_code", "fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"]
 
@@ -40,6 +41,9 @@ class Workspace:
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         self.changed += paths
+
+    async def in_turn(self, work: Callable[[], ResultT], /) -> ResultT:
+        return work()
 
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         lines = files.read(self.editor, b"code.py").text.text.splitlines()
