@@ -12,7 +12,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher places private memory damage inflight",
+    "errors launcher places private memory damage inflight lazy",
     "model params scheduler",
     "config registry pattern",
     "index ingest embed rpc project_settings",

@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from flashgrep.edit.hashing import digest
 from flashgrep.edit.text import Encoding, LineEnding, decode, encoding_of_start, line_ending
 from flashgrep.errors import DeadlineExceeded
+from flashgrep.lazy import lazy
 from flashgrep.scheduler import checkpoint
 
 BLOCK = 1 << 20
@@ -72,14 +72,14 @@ class Whole:
         self._ends = ends_of(data, text.encoding)
         self._data = data
 
-    @cached_property
+    @lazy
     def line_ending(self) -> LineEnding:
         """How the lines end."""
         return line_ending(self.text)
 
-    @cached_property
+    @lazy
     def hash(self) -> str:
-        """The hash of the raw bytes."""
+        """Return the hash of the raw bytes."""
         return digest(self._data)
 
     def start_of(self, line: int) -> int | None:

@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from flashgrep.ingest.parse.model import (
     Ints,
     ParsedFile,
 )
+from flashgrep.lazy import lazy
 
 HEADER_BYTES: Final = 200
 """Most bytes of the signatures that go with a part of a definition."""
@@ -140,7 +140,7 @@ class Outline:
     def _text(self, start: int, end: int) -> str:
         return self._data[start : min(end, start + _NAME_BYTES)].decode("utf-8", "replace")
 
-    @cached_property
+    @lazy
     def _lines(self) -> Lines:
         return Lines(self._data)
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cached_property
 from stat import S_ISDIR
 from typing import Literal
 
@@ -11,6 +10,7 @@ from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.ignore import Rules, Scope, read_rules
 from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
+from flashgrep.lazy import lazy
 from flashgrep.private import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
@@ -104,9 +104,9 @@ class Scopes:
         self.of(b"")
         return tuple((path, *_version(path, by_presence)) for path, by_presence in list(self._outside.items()))
 
-    @cached_property
+    @lazy
     def _excludes(self) -> bytes:
-        """The user's global excludes file; asked for at the first need, for git may take seconds to tell."""
+        """Return the user's global excludes file; asked for at the first need, for git may take seconds to tell."""
         return global_excludes(self._root)
 
     def _child(self, folder: bytes, outer: Scope | None) -> Scope | None:

@@ -7,6 +7,7 @@ from flashgrep.pattern.cursor import Cursor, Flags
 from flashgrep.pattern.edges import beside
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
 from flashgrep.pattern.parse import parse
+from flashgrep.scheduler import checkpoint
 
 _LINE_ANCHORS: dict[LookKind, LookKind] = {"text_start": "line_start", "text_end": "line_end"}
 
@@ -50,6 +51,7 @@ def within_lines(node: Node, *, crlf: bool) -> Node:  # noqa: PLR0911 # one case
     Raises:
         BadPattern: a literal line end, which could never match.
     """
+    checkpoint()
     banned = LINE_ENDS if crlf else NEWLINE
     match node:
         case Chars(found, at) | Octet(found, at):

@@ -11,6 +11,7 @@ from flashgrep.pattern.charset import ANY_BYTE, ANY_CHAR, CharSet
 from flashgrep.pattern.cursor import Cursor, Flags
 from flashgrep.pattern.escapes import HINT, Written, read_escape
 from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
+from flashgrep.scheduler import checkpoint
 
 _FLAG_NAMES = {
     "i": "insensitive",
@@ -65,6 +66,7 @@ def _sequence(cursor: Cursor, depth: int) -> Node:
 
 def _atom(cursor: Cursor, char: str, depth: int) -> Node | None:
     """Read one thing that can be repeated; None for flags, which are no thing."""
+    checkpoint()
     at = cursor.pos
     if char == "(":
         return _group(cursor, depth)

@@ -19,6 +19,9 @@ MAX_STRINGS = 16  # Strings in one set; a class or a product above it breaks the
 MAX_CLASS = 64  # Code points looked at before folding makes them fewer.
 MAX_LENGTH = 4096  # Bytes in one exact set; then its grams are taken and the ends kept.
 MAX_COPIES = 64  # Copies of a counted repetition that are written out.
+MAX_JOINED = (
+    200  # Parts of a sequence that are looked at: what follows them narrows hardly further, and takes 1 ms each.
+)
 _EDGE = GRAM - 1
 _UNKNOWN = frozenset((b"",))
 _FOLDING = ((CharSet.chars("\u017f"), CharSet.chars("sS")), (CharSet.chars("\u212a"), CharSet.chars("kK")))
@@ -96,7 +99,11 @@ def _facts(node: Node) -> _Facts:  # noqa: PLR0911 # one case for each kind of n
         case Look():
             return _EMPTY
         case Concat(parts):
-            return _in_turn([_facts(part) for part in parts])
+            facts = _in_turn([_facts(part) for part in parts[:MAX_JOINED]])
+            if len(parts) <= MAX_JOINED:
+                return facts
+            closed = _closed(facts)
+            return _Facts(None, closed.prefix, _UNKNOWN, closed.need)
         case Either(parts):
             return _either([_facts(part) for part in parts])
         case Repeat():

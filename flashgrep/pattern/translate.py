@@ -71,6 +71,7 @@ def check_weight(node: Node) -> None:
 
 def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
     """Return how many byte classes `node` needs, for ASCII text if `plain`, repetitions multiplied if `unrolled`."""
+    checkpoint()
     match node:
         case Chars(found):
             return 1 if plain or found.inside_ascii() else _octet_count(octets(found))

@@ -3,7 +3,7 @@
 import zlib
 from base64 import b85decode
 from collections.abc import Iterable
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from operator import or_
 
 from flashgrep.pattern.charset import ANY_CHAR, ASCII, CharSet, Range
@@ -21,6 +21,7 @@ _UNIONS = {
 }
 
 
+@lru_cache(maxsize=64)
 def find(name: str, value: str | None = None) -> CharSet | None:
     r"""Return the set of `\p{name}` or `\p{name=value}`, in any case and spacing; None if we know no such property."""
     plain = _plain(name)

@@ -7,7 +7,6 @@ a hit is never stale. What a file is not proposed for, the index has proven abse
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +17,7 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.lazy import lazy
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
@@ -216,9 +216,9 @@ class Search:
         keep, position = self._question.keep, self._question.position
         return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
 
-    @cached_property
+    @lazy
     def _places(self) -> Places:
-        """The places in the table of files that may match by the index."""
+        """Return the places in the table of files that may match by the index."""
         view, question = self._view, self._question
         expression = question.pattern.grams() if question.use_index and self._linear else ANYTHING
         blobs = view.reader.candidates(expression) if view.reader else None

@@ -3,13 +3,13 @@
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.parse.languages import text_of
+from flashgrep.lazy import lazy
 
 SIGNATURE_CHARS: Final = 200
 _NEWLINE: Final = 10
@@ -31,7 +31,7 @@ class Lines:
 
     data: bytes
 
-    @cached_property
+    @lazy
     def starts(self) -> list[int]:
         """Offsets at which lines begin."""
         ends: list[int] = (np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE) + 1).tolist()

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from flashgrep.ingest.parse.model import (
     packed_language,
     unpack,
 )
+from flashgrep.lazy import lazy
 
 Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
 ROLES: Final[tuple[Role, ...]] = ("definition", "declaration", "implementation", "import", "call", "reference")
@@ -77,17 +77,17 @@ class FileSymbols:
         self.data = data
         self.lines = Lines(data)
 
-    @cached_property
+    @lazy
     def parsed(self) -> ParsedFile:
-        """The file's columns."""
+        """Return the file's columns."""
         return unpack(self._given) if isinstance(self._given, bytes) else self._given
 
-    @cached_property
+    @lazy
     def rows(self) -> list[list[int]]:
-        """The definitions' rows as plain integers."""
+        """Return the definitions' rows as plain integers."""
         return self.parsed.definitions.tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
 
-    @cached_property
+    @lazy
     def _by_name_start(self) -> dict[int, int]:
         return {row[NAME]: index for index, row in enumerate(self.rows)}
 

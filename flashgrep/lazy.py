@@ -1,0 +1,33 @@
+"""An attribute that is computed at its first use."""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+ValueT = TypeVar("ValueT")
+
+
+class lazy(Generic[ValueT]):  # noqa: N801 - used as property is
+    """As functools.cached_property, without its lock.
+
+    Before Python 3.12 that lock is one for all instances of a class and is held while the value is computed: one
+    look-up with a large pattern kept all others waiting. Two threads may compute a value twice; the last one stays.
+    """
+
+    def __init__(self, compute: Callable[[Any], ValueT]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "lazy[ValueT]": ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> ValueT: ...
+
+    def __get__(self, instance: object | None, owner: type) -> "lazy[ValueT] | ValueT":
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
