@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar, overload
 ValueT = TypeVar("ValueT")
 
 
-class lazy(Generic[ValueT]):  # noqa: N801 - used as property is
+class LazyAttribute(Generic[ValueT]):
     """As functools.cached_property, without its lock.
 
     Before Python 3.12 that lock is one for all instances of a class and is held while the value is computed: one
@@ -21,12 +21,12 @@ class lazy(Generic[ValueT]):  # noqa: N801 - used as property is
         self._name = name
 
     @overload
-    def __get__(self, instance: None, owner: type) -> "lazy[ValueT]": ...
+    def __get__(self, instance: None, owner: type) -> "LazyAttribute[ValueT]": ...
 
     @overload
     def __get__(self, instance: object, owner: type) -> ValueT: ...
 
-    def __get__(self, instance: object | None, owner: type) -> "lazy[ValueT] | ValueT":
+    def __get__(self, instance: object | None, owner: type) -> "LazyAttribute[ValueT] | ValueT":
         if instance is None:
             return self
         value = instance.__dict__[self._name] = self._compute(instance)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from flashgrep.edit.hashing import digest
 from flashgrep.edit.text import Encoding, LineEnding, decode, encoding_of_start, line_ending
 from flashgrep.errors import DeadlineExceeded
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 from flashgrep.scheduler import checkpoint
 
 BLOCK = 1 << 20
@@ -72,12 +72,12 @@ class Whole:
         self._ends = ends_of(data, text.encoding)
         self._data = data
 
-    @lazy
+    @LazyAttribute
     def line_ending(self) -> LineEnding:
         """How the lines end."""
         return line_ending(self.text)
 
-    @lazy
+    @LazyAttribute
     def hash(self) -> str:
         """Return the hash of the raw bytes."""
         return digest(self._data)

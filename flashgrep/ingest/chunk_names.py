@@ -23,7 +23,7 @@ from flashgrep.ingest.parse.model import (
     Ints,
     ParsedFile,
 )
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 
 HEADER_BYTES: Final = 200
 """Most bytes of the signatures that go with a part of a definition."""
@@ -140,7 +140,7 @@ class Outline:
     def _text(self, start: int, end: int) -> str:
         return self._data[start : min(end, start + _NAME_BYTES)].decode("utf-8", "replace")
 
-    @lazy
+    @LazyAttribute
     def _lines(self) -> Lines:
         return Lines(self._data)
 

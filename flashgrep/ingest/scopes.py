@@ -10,7 +10,7 @@ from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.ignore import Rules, Scope, read_rules
 from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 from flashgrep.private import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
@@ -104,7 +104,7 @@ class Scopes:
         self.of(b"")
         return tuple((path, *_version(path, by_presence)) for path, by_presence in list(self._outside.items()))
 
-    @lazy
+    @LazyAttribute
     def _excludes(self) -> bytes:
         """Return the user's global excludes file; asked for at the first need, for git may take seconds to tell."""
         return global_excludes(self._root)

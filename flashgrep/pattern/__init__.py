@@ -43,7 +43,7 @@ class Pattern:
         Raises:
             BadPattern: what is wrong and where, as a character offset into its text.
         """
-        return (_matcher if self._is_short() else _long_matcher)(self)
+        return (_matcher if self.is_short() else _long_matcher)(self)
 
     def grams(self) -> GramExpr:
         """Return which grams a text must hold for this to match anywhere in it.
@@ -51,14 +51,15 @@ class Pattern:
         Raises:
             BadPattern: as `matcher`.
         """
-        return (_grams if self._is_short() else _long_grams)(self)
+        return (_grams if self.is_short() else _long_grams)(self)
 
-    def _is_short(self) -> bool:
+    def is_short(self) -> bool:
+        """Return whether compiling this takes little enough memory to be kept among many."""
         return sum(map(len, self.texts)) <= SHORT
 
 
 def _tree_of(pattern: Pattern) -> Node:
-    return (_tree if pattern._is_short() else _long_tree)(pattern)  # noqa: SLF001 - of this module
+    return (_tree if pattern.is_short() else _long_tree)(pattern)
 
 
 def _make_matcher(pattern: Pattern) -> Matcher:

@@ -17,7 +17,7 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
@@ -216,7 +216,7 @@ class Search:
         keep, position = self._question.keep, self._question.position
         return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
 
-    @lazy
+    @LazyAttribute
     def _places(self) -> Places:
         """Return the places in the table of files that may match by the index."""
         view, question = self._view, self._question

@@ -13,7 +13,7 @@ from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles
 from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import View
@@ -115,11 +115,11 @@ class ViewSource:
         except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
             return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed"), (size, mtime_ns)
 
-    @lazy
+    @LazyAttribute
     def _has_table(self) -> bool:
         return self._ask(lambda connection: table.packed(connection, 0) is None, missing=False)
 
-    @lazy
+    @LazyAttribute
     def _complete(self) -> bool:
         return self._view.parsed
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.parse.languages import text_of
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 
 SIGNATURE_CHARS: Final = 200
 _NEWLINE: Final = 10
@@ -31,7 +31,7 @@ class Lines:
 
     data: bytes
 
-    @lazy
+    @LazyAttribute
     def starts(self) -> list[int]:
         """Offsets at which lines begin."""
         ends: list[int] = (np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE) + 1).tolist()

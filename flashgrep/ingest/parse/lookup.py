@@ -26,7 +26,7 @@ from flashgrep.ingest.parse.model import (
     packed_language,
     unpack,
 )
-from flashgrep.lazy import lazy
+from flashgrep.lazy import LazyAttribute
 
 Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
 ROLES: Final[tuple[Role, ...]] = ("definition", "declaration", "implementation", "import", "call", "reference")
@@ -77,17 +77,17 @@ class FileSymbols:
         self.data = data
         self.lines = Lines(data)
 
-    @lazy
+    @LazyAttribute
     def parsed(self) -> ParsedFile:
         """Return the file's columns."""
         return unpack(self._given) if isinstance(self._given, bytes) else self._given
 
-    @lazy
+    @LazyAttribute
     def rows(self) -> list[list[int]]:
         """Return the definitions' rows as plain integers."""
         return self.parsed.definitions.tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
 
-    @lazy
+    @LazyAttribute
     def _by_name_start(self) -> dict[int, int]:
         return {row[NAME]: index for index, row in enumerate(self.rows)}
 
