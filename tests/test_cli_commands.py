@@ -175,6 +175,7 @@ def test_a_reader_that_goes_away_is_no_error(daemon: DaemonAtHand, project: Make
 def test_an_interrupted_command_ends_quietly(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.start()
     pid = cold_daemon.status()["pid"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored in what runs in the background
     os.kill(pid, signal.SIGSTOP)
     try:
         command, nothing = [FGREP, "stats"], subprocess.DEVNULL  # so that the only socket it has is its own

@@ -127,7 +127,7 @@ def test_without_a_pipe_or_a_file_a_command_is_a_command(
 
 
 def test_without_any_standard_input_a_command_is_a_command(cold_daemon: DaemonAtHand) -> None:
-    found = run(cold_daemon, "-c", f"exec {FGREP} version <&-", program="/bin/sh")
+    found = run(cold_daemon, "-c", f"exec '{FGREP}' version <&-", program="/bin/sh")
     assert (found.returncode, found.stdout[:10]) == (0, b"flashgrep ")
 
 

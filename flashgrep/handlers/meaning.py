@@ -19,7 +19,7 @@ from flashgrep.handlers.pieces import (
 )
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
-from flashgrep.params import GlobText, Languages, PathText
+from flashgrep.params import GlobText, Languages, NameText, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, Piece
 from flashgrep.workspace import Workspace
@@ -145,7 +145,7 @@ class SemanticSearchParams(Params):
         le=1,
         description="Minimum similarity score; 0.7: what one in a hundred unrelated pieces of code reaches.",
     )
-    repository: PathText | None = Field(None, min_length=1, description="Filter results to a specific repository name.")
+    repository: NameText | None = Field(None, min_length=1, description="Filter results to a specific repository name.")
 
 
 class RepositoryCode(CodeFound):
