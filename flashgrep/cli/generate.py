@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from flashgrep import config
+from flashgrep import __version__, config
 from flashgrep.cli.methods import command_name
 from flashgrep.handlers import REGISTRY
 from flashgrep.places import bundled_ripgrep
@@ -43,6 +43,10 @@ def generated() -> dict[Path, str]:
         root / "skills" / "reference.md": reference,
         root / ".flashgrep.example": config.example(),
         root / "flashgrep" / "cli" / "rg" / "flags.tsv": _ripgrep_flags(),
+        **{
+            path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))
+            for path in (root / "server.json", root / "skills" / "SKILL.md")
+        },
     }
 
 

@@ -1,0 +1,190 @@
+"""Measures of how readable a package is: sizes, one-use helpers, comments, names.
+
+``--check`` compares them with ``LIMITS``, which only ever go down: it fails when a measure got worse, and asks for the
+limit to be lowered when a measure got better.
+"""
+
+import argparse
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parent.parent / "flashgrep"
+
+GENERATED = {"unicode_data.py"}
+"""Data written as code: no part of what is read."""
+
+LIMITS = {
+    "lines": 36_700,
+    "modules": 253,
+    "private functions used once": 810,
+    "functions named by a participle": 246,
+}
+"""The most each measure may be. Lower them whenever a change makes that possible."""
+
+SMALL = 60
+"""Lines of a module that may be too small to stand alone."""
+
+SLACK = {"lines": 500, "modules": 3, "private functions used once": 10, "functions named by a participle": 5}
+"""How far a measure may be below its limit before the limit has to follow."""
+
+PARTICIPLE = re.compile(r"_?(?:\w+_)?(?:\w{2,}ed|shown|told|said|sent|left|kept|given|taken|made|held|read_out|found)")
+NOT_PARTICIPLES = {"need", "feed", "embed", "seed", "shed", "exceed", "proceed", "speed"}
+
+
+class Function(NamedTuple):
+    """A function of the package: where it is, how many lines it has, whether something other than its name calls it."""
+
+    path: Path
+    name: str
+    line: int
+    length: int
+    decorated: bool
+
+
+class House(NamedTuple):
+    """What is measured: lines of modules, functions, how often a module uses a name, lines of comment and of code."""
+
+    lines: dict[Path, int]
+    functions: list[Function]
+    uses: Counter[tuple[Path, str]]
+    comments: int
+    code: int
+
+
+def read_house(folder: Path) -> House:
+    """Read all Python modules below a folder."""
+    lines: dict[Path, int] = {}
+    functions: list[Function] = []
+    uses: Counter[tuple[Path, str]] = Counter()
+    comments = code = 0
+    for path in sorted(folder.rglob("*.py")):
+        if path.name in GENERATED:
+            continue
+        source = path.read_text(encoding="utf-8")
+        tree = ast.parse(source)
+        lines[path] = source.count("\n")
+        functions += find_functions(path, tree)
+        uses.update((path, name) for name in find_uses(tree))
+        comments += sum(
+            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        )
+        code += sum(bool(line.strip()) for line in source.splitlines())
+    return House(lines, functions, uses, comments, code)
+
+
+def find_functions(path: Path, tree: ast.Module) -> Iterator[Function]:
+    """Yield the functions of a module, methods and nested ones too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            yield Function(path, node.name, node.lineno, length, bool(node.decorator_list))
+
+
+def find_uses(tree: ast.Module) -> Iterator[str]:
+    """Yield each name that is read, as often as it is."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def is_private(name: str) -> bool:
+    """Return whether a function is its module's or class's own."""
+    return name.startswith("_") and not name.endswith("__")
+
+
+def find_once_used(house: House) -> list[Function]:
+    """Return the private functions that their module uses in one place; several of one name share their uses."""
+    private = [function for function in house.functions if is_private(function.name) and not function.decorated]
+    defined = Counter(function[:2] for function in private)
+    return [function for function in private if house.uses[function[:2]] <= defined[function[:2]]]
+
+
+def find_participles(house: House) -> list[Function]:
+    """Return the functions whose name is a state (``_told``, ``_shown``), not a verb; properties may be states."""
+    return [
+        function
+        for function in house.functions
+        if not function.decorated
+        and not function.name.startswith(("test_", "is_", "has_", "__"))
+        and PARTICIPLE.fullmatch(function.name)
+        and function.name.rsplit("_", 1)[-1] not in NOT_PARTICIPLES
+    ]
+
+
+def find_recurring_names(house: House) -> dict[str, int]:
+    """Return the module names that stand in several folders."""
+    names = Counter(path.name for path in house.lines if not path.name.startswith("__"))
+    return {name: count for name, count in names.items() if count > 1}
+
+
+def measure(house: House) -> dict[str, float]:
+    """Return each measure by its name."""
+    lengths = [function.length for function in house.functions]
+    sizes = list(house.lines.values())
+    private = [function for function in house.functions if is_private(function.name)]
+    return {
+        "lines": sum(sizes),
+        "modules": len([path for path in house.lines if path.name != "__init__.py"]),
+        "lines of a module, median": median(sizes),
+        f"modules of at most {SMALL} lines": sum(
+            size <= SMALL for path, size in house.lines.items() if path.name != "__init__.py"
+        ),
+        "functions": len(lengths),
+        "lines of a function, median": median(lengths),
+        "lines of a function, 90th percentile": quantiles(lengths, n=10)[-1],
+        "lines of a function, most": max(lengths),
+        "private functions": len(private),
+        "private functions used once": len(find_once_used(house)),
+        "comment lines, %": round(100 * house.comments / house.code, 1),
+        "functions named by a participle": len(find_participles(house)),
+        "module names in several folders": len(find_recurring_names(house)),
+    }
+
+
+def check(measures: dict[str, float]) -> list[str]:
+    """Return what is over its limit, or so far below that the limit has to follow."""
+    faults = []
+    for name, limit in LIMITS.items():
+        found = measures[name]
+        if found > limit:
+            faults.append(f"{name}: {found:g}, at most {limit} allowed (scripts/metrics --list names them)")
+        elif found < limit - SLACK[name]:
+            faults.append(f"{name}: {found:g}; lower the limit of {limit} in scripts/house_metrics.py")
+    return faults
+
+
+def main() -> int:
+    """Print the measures, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=PACKAGE)
+    parser.add_argument("--check", action="store_true", help="compare with the limits; status 1 if one is broken")
+    parser.add_argument("--list", action="store_true", help="name one-use private functions and participles")
+    given = parser.parse_args()
+    house = read_house(given.folder)
+    measures = measure(house)
+    if given.check:
+        faults = check(measures)
+        print("\n".join(faults) or "metrics: all within their limits")
+        return bool(faults)
+    for name, value in measures.items():
+        print(f"{name:40} {value:>8g}")
+    if given.list:
+        for title, functions in (("used once", find_once_used(house)), ("participle", find_participles(house))):
+            for function in functions:
+                place = f"{function.path.relative_to(given.folder)}:{function.line}"
+                print(f"{title}  {place:48} {function.name} ({function.length} lines)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

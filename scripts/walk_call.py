@@ -1,0 +1,125 @@
+"""Trace one real call through a daemon: which of the package's files it enters, in which order.
+
+The daemon runs in this process over a copy of the package as its project, with all stages of the index ready, and
+every thread of it is traced while the call is answered. The call is made twice; the second is traced, so that what
+is imported or opened at first use does not count.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+import flashgrep
+from flashgrep.cli.run_daemon import run
+from flashgrep.places import Places, cache_folder, state_folder
+from flashgrep.reach import as_latin1, ask
+
+PACKAGE = str(Path(flashgrep.__file__).parent) + "/"
+
+READY_SECONDS = 120
+"""The package is indexed in about 10 s."""
+
+EXAMPLES = {
+    "query": {"text": "def connect", "limit": 5},
+    "search_code": {"query": "where are stale sockets removed"},
+    "write_code": {"file_path": "errors.py", "start_line": 1, "end_line": 1, "replacement": '"""Errors."""'},
+    "get_symbol": {"symbol_name": "Registry"},
+    "read_code": {"file_path": "errors.py"},
+    "get_slice": {"file_path": "errors.py", "start_line": 1, "end_line": 5},
+    "list_files": {"filter": "reader"},
+    "glob": {"pattern": "**/*.py"},
+}
+"""What is asked where no parameters are given."""
+
+
+class Trace:
+    """The files and functions of the package that any thread entered while ``active``."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.files: dict[str, None] = {}
+        self.functions: dict[tuple[str, str], None] = {}
+
+    def enter(self, frame: FrameType, event: str, _given: object) -> None:
+        """Note a call (``sys.setprofile``)."""
+        name = frame.f_code.co_filename
+        if self.active and event == "call" and name.startswith(PACKAGE):
+            self.files.setdefault(name[len(PACKAGE) :])
+            self.functions.setdefault((name[len(PACKAGE) :], frame.f_code.co_qualname))
+
+
+def wait_ready(connection: socket.socket, project: str) -> None:
+    """Return once every stage of the index is there."""
+    until = time.monotonic() + READY_SECONDS
+    while True:
+        state = ask(connection, "$/indexing", {"root": project})["result"]
+        if state["done"]:
+            return
+        if time.monotonic() > until:
+            raise TimeoutError(state)
+        time.sleep(0.1)
+
+
+def call_twice(trace: Trace, places: Places, project: str, method: str, params: dict[str, object]) -> None:
+    """Ask, then ask again with the trace on, and end the daemon."""
+    sys.setprofile(None)  # this is the client
+    try:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(READY_SECONDS)
+        connection.connect(places.socket)
+        params = {**params, "project": project}
+        ask(connection, "$/open", {"folder": as_latin1(project), "adopt": True})
+        wait_ready(connection, project)
+        ask(connection, method, params)
+        trace.active = True
+        answer = ask(connection, method, params)
+        trace.active = False
+        if "error" in answer:
+            print(answer["error"]["message"])
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> int:
+    """Run the daemon, make the call, print its walk."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("method")
+    parser.add_argument("params", nargs="?", type=json.loads, help="a JSON object; `project` is added")
+    parser.add_argument("--functions", action="store_true", help="name each function, in the order of first entry")
+    given = parser.parse_args()
+    params = given.params or EXAMPLES.get(given.method, {})
+    trace = Trace()
+    with tempfile.TemporaryDirectory(prefix="walk-") as folder:
+        environ = {**os.environ, "FLASHGREP_STATE_DIR": f"{folder}/state", "FLASHGREP_CACHE_DIR": f"{folder}/cache"}
+        project = f"{folder}/project"
+        shutil.copytree(PACKAGE, project, ignore=shutil.ignore_patterns("__pycache__", "data"))
+        places = Places(state_folder(environ), cache_folder(environ))
+        threading.setprofile(trace.enter)
+        sys.setprofile(trace.enter)
+
+        def start_call(_: str) -> None:
+            arguments = (trace, places, project, given.method, params)
+            threading.Thread(target=call_twice, args=arguments, daemon=True).start()
+
+        run(environ, {"tcp": {"enabled": False}}, start_call)
+        sys.setprofile(None)
+    for file in trace.files:
+        print(file)
+        if given.functions:
+            print(*(f"    {name}" for where, name in trace.functions if where == file), sep="\n")
+    packages = {file.partition("/")[0] for file in trace.files}
+    print(f"{len(trace.files)} files, {len(packages)} packages, {len(trace.functions)} functions")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
