@@ -7,14 +7,16 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.globs import Overrides, PathFilter
-from flashgrep.ingest.languages import language_of, matches, types, verdict_of
+from flashgrep.ingest.languages import TypeFilter, language_of, types, verdict_of
 from flashgrep.ingest.walk import Walker, WalkOptions
+from flashgrep.path_text import PathText
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 PATHS = [
@@ -151,29 +153,44 @@ def test_case_is_ignored_on_request_and_only_that_of_ascii_letters() -> None:
 
 def test_an_empty_filter_keeps_everything() -> None:
     keep = PathFilter([], [])
-    assert keep.is_empty
     assert keep(b"any/thing")
-    assert not keep.prunes(b"any")
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    include=st.lists(st.sampled_from(GLOBS), max_size=2),
-    exclude=st.lists(st.sampled_from(GLOBS), max_size=2),
-    path=st.lists(st.sampled_from([b"src", b"lib", b"deep", b"out", b".h", b"a.py", b"b.c"]), min_size=2, max_size=5),
+STEPS = [b"src", b"lib", b"deep", b"out", b".h", b"a.py", b"b.c", b"ab", b"a", b"A.PY", b"x.h", b"\xc3\xa9.c"]
+GLOB_PARTS = [
+    "*", "**", "/", "**/", "?", "a", "b", ".py", ".c", "src", "lib/", "{a,b}", "{,a}", "{a*,/b}", "[ab]", "[!a]",
+    "[a-c]", "[[]", "[*]", "[\u00e9a]", "\u00e9", "{.py,.c}", ",",
+]  # fmt: skip
+paths = st.lists(st.lists(st.sampled_from(STEPS), min_size=1, max_size=4).map(b"/".join), max_size=15, unique=True)
+globs = st.lists(
+    st.lists(st.sampled_from(GLOB_PARTS), min_size=1, max_size=5).map("".join) | st.sampled_from(GLOBS), max_size=2
 )
-def test_no_folder_is_pruned_that_holds_a_wanted_file(
-    include: list[str], exclude: list[str], path: list[bytes]
+
+
+@settings(max_examples=400, deadline=None)
+@given(include=globs, exclude=globs, languages=kinds, paths=paths)
+def test_many_paths_at_once_are_filtered_as_one_by_one(
+    include: list[str], exclude: list[str], languages: list[str], paths: list[bytes]
 ) -> None:
-    keep = PathFilter(include, exclude)
-    pruned = any(keep.prunes(b"/".join(path[:depth])) for depth in range(1, len(path)))
-    assert not (pruned and keep(b"/".join(path)))
+    try:
+        keep = PathFilter(include, exclude, languages=languages)
+    except InvalidParams:
+        assume(False)
+    text = PathText(sorted(paths))
+    assert [text[at] for at in np.flatnonzero(keep.mask(text)).tolist()] == [
+        path for path in sorted(paths) if keep(path)
+    ]
 
 
-def test_folders_that_cannot_hold_a_wanted_file_are_pruned() -> None:
-    keep = PathFilter(["src/lib/**/*.py", "docs/*.md"], ["node_modules"])
-    assert [keep.prunes(folder) for folder in (b"", b"src", b"src/lib", b"src/lib/x", b"docs")] == [False] * 5
-    assert [keep.prunes(folder) for folder in (b"test", b"src/other", b"src/lib/node_modules")] == [True] * 3
+@given(
+    paths=paths,
+    part=st.sampled_from([b"a", b"A", b"/", b"src/", b".py", b"", b"\0", b"a\0b", b"h"]),
+    fold=st.booleans(),
+)
+def test_paths_that_contain_a_part_are_found(paths: list[bytes], part: bytes, fold: bool) -> None:  # noqa: FBT001
+    text = PathText(sorted(paths))
+    truth = [path for path in sorted(paths) if (part.lower() in path.lower() if fold else part in path)]
+    assert [text[at] for at in text.containing(part, fold=fold)] == truth
 
 
 @pytest.mark.parametrize(
@@ -200,18 +217,17 @@ def test_hostile_globs_are_matched_in_linear_time() -> None:
 
 
 def test_languages_filter_by_the_type_table_and_its_aliases() -> None:
-    assert matches(["python"])(b"src/a.pyi")
-    assert not matches(["python"])(b"src/a.rs")
-    assert matches(["C++"])(b"a.hpp")
-    assert matches(["javascript", "typescript"])(b"a.tsx")
+    assert TypeFilter(["python"]).matches(b"src/a.pyi")
+    assert not TypeFilter(["python"]).matches(b"src/a.rs")
+    assert TypeFilter(["C++"]).matches(b"a.hpp")
+    assert TypeFilter(["javascript", "typescript"]).matches(b"a.tsx")
     assert PathFilter([], [], languages=["rust"])(b"a.rs")
     assert not PathFilter(["*.py"], [], languages=["rust"])(b"a.py")
-    assert not matches([], ["py"])(b"a.py")
 
 
 def test_an_unknown_language_names_those_near_it() -> None:
     with pytest.raises(InvalidParams) as caught:
-        matches(["pyton"])
+        TypeFilter(["pyton"])
     assert caught.value.data["field"] == "language"
     assert "python" in caught.value.data["suggestions"]
 

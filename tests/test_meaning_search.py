@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep.index.vectors import vector_files
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.workspace import Workspace
 from tests.meaning_harness import CART, FILES, GUIDE, MAIL, PASSWORDS, ROUTER, TESTS, asked, best, meant, settled
 from tests.workspace_harness import index_of, opened, put, run
@@ -46,9 +47,9 @@ def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thre
             await by_weights(workspace)
 
     async def by_filters(workspace: Workspace) -> None:
-        only = await best(workspace, "hash a password", keep=lambda path: path.endswith(b".ts"))
+        only = await best(workspace, "hash a password", keep=PathFilter(["*.ts"], []))
         assert only == [ROUTER]
-        assert await best(workspace, "hash a password", keep=lambda _: False) == []
+        assert await best(workspace, "hash a password", keep=PathFilter(["nowhere/*"], [])) == []
         classes = await asked(workspace, "hash a password", wanted=lambda piece: piece.chunk.kind == "class")
         assert [piece.chunk.name for piece in classes.results] == ["Cart"]
         assert len((await asked(workspace, "customer", limit=2)).results) == 2
@@ -144,7 +145,7 @@ def test_a_text_of_two_files_is_shown_once_from_the_file_that_counts_and_nearest
     async def body(root: Path) -> None:
         async with meant(root, FILES | files) as workspace:
             assert await copies(workspace) == [b"shop/cart.py"]
-            assert await copies(workspace, keep=lambda path: path.startswith(b"vendor/")) == [b"vendor/cart.py"]
+            assert await copies(workspace, keep=PathFilter(["/vendor/**"], [])) == [b"vendor/cart.py"]
             (root / "shop/cart.py").unlink()
             assert await copies(workspace) == [b"tests/fixtures/cart.py"]
             (root / "tests/fixtures/cart.py").write_bytes(b"x = 1\n")

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.handlers.covering import UNLISTED, Coverage, coverage_of
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
@@ -48,6 +49,23 @@ async def at_each_wait(workspace: Workspace, root: Path, body: Callable[[], Coro
         if not reached:
             return
     raise AssertionError("it waits too often")
+
+
+def test_files_are_filtered_as_one_by_one_while_they_change() -> None:
+    async def body(root: Path) -> None:
+        some_files(root)
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            put(root, {"d0/new.txt": b"", "D1/F1.md": b"", "d1/f1.txt": b"changed"})
+            (root / "d2/f2.txt").unlink()
+            await workspace.refresh()
+            assert len(workspace.paths()) == 21
+            for keep in (None, PathFilter(["d1/*", "*.md"], ["f4.txt"]), PathFilter(["new.*"], [])):
+                for part in ("", "f1", "D1/F", "none"):
+                    wanted = [path for path in workspace.paths() if part.lower().encode() in path.lower()]
+                    assert workspace.paths(keep, part) == [path for path in wanted if keep is None or keep(path)]
+
+    run(body)
 
 
 def test_a_rebuild_cancelled_at_any_wait_leaves_every_file() -> None:

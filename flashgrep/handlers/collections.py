@@ -182,7 +182,8 @@ async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) ->
     workspaces = await _collections(call, params.payload)
     gathering = _Gathering()
     gathering.ranked_by = "text"
-    keep, wanted = payload_path_filter(params.payload), payload_filter(params.payload)
+    keep = await anyio.to_thread.run_sync(payload_path_filter, params.payload)
+    wanted = payload_filter(params.payload)
     for workspace in workspaces:
         exact = await workspace.in_thread(lambda view: containing(view, params.textQuery, params.top_k, keep, wanted))
         partial: list[Piece] = []
@@ -201,7 +202,8 @@ async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -
     workspaces = await _collections(call, params.payload)
     gathering = _Gathering()
     gathering.ranked_by = "path"
-    keep, wanted = payload_path_filter(params.payload), payload_filter(params.payload)
+    keep = await anyio.to_thread.run_sync(payload_path_filter, params.payload)
+    wanted = payload_filter(params.payload)
     for workspace in workspaces:
         gathering.take(workspace, await workspace.in_thread(lambda view: listed(view, params.top_k, keep, wanted)))
     return gathering.result(call, params.top_k)

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import NotFound, Unavailable
 from flashgrep.handlers.covering import Coverage
+from flashgrep.handlers.filtering import path_filter
 from flashgrep.handlers.pieces import (
     covering,
     fitting,
@@ -17,7 +18,6 @@ from flashgrep.handlers.pieces import (
     refuse_unindexed,
     reranker_of,
 )
-from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
 from flashgrep.params import GlobText, Languages, NameText, PathText
 from flashgrep.registry import Call, Handler, Params, handler
@@ -88,7 +88,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
     await refuse_unindexed(workspace)
-    keep = _keep(params)
+    keep = await path_filter(workspace, [params.file_filter] if params.file_filter else [], [], params.language)
     question = MeaningQuestion(
         text=params.query,
         limit=params.limit,
@@ -106,12 +106,6 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
         "chunks_searched": answer.chunks,
         "coverage": covering(workspace, answer, fresh=fresh, started=started),
     }
-
-
-def _keep(params: SearchCodeParams) -> PathFilter | None:
-    if params.file_filter is None and not params.language:
-        return None
-    return PathFilter([params.file_filter] if params.file_filter else [], [], languages=params.language)
 
 
 def _shown(piece: Piece) -> CodeFound:

@@ -91,16 +91,12 @@ def _start(cursor: str | None) -> int:
 
 
 def _listed(workspace: Workspace, params: ListFilesParams) -> tuple[list[bytes], bool]:
-    paths = workspace.paths()
-    if params.include or params.exclude or params.language:
-        keep = PathFilter(params.include, params.exclude, languages=params.language)
-        paths = [path for path in paths if keep(path)]
-    if params.filter is None:
-        return paths, False
-    wanted = params.filter.encode()
-    folded = wanted.lower()
-    found = [path for path in paths if folded in path.lower()]
-    return (found, False) if found else (near_paths(params.filter, paths), True)
+    filtered = params.include or params.exclude or params.language
+    keep = PathFilter(params.include, params.exclude, languages=params.language) if filtered else None
+    found = workspace.paths(keep, params.filter or "")
+    if found or params.filter is None:
+        return found, False
+    return near_paths(params.filter, workspace.paths(keep)), True
 
 
 class StatsParams(Params):

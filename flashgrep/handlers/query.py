@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams
 from flashgrep.handlers.covering import Coverage, coverage_of
+from flashgrep.handlers.filtering import path_filter
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
 from flashgrep.params import ByteCount, CursorText, Globs, Languages, PathText, PatternText
@@ -131,13 +132,14 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
+    keep = await path_filter(workspace, params.include, params.exclude, params.language)
     cursor_mode, position = _position(params)
     answer, pattern, mode = Answer(), None, ""
     for mode in await _modes(workspace, params, cursor_mode):
         if mode == "words":
-            answer = await workspace.words(params.text, _limit(call, params), _keep(params))
+            answer = await workspace.words(params.text, _limit(call, params), keep)
         else:
-            question = _question(call, params, mode, position)
+            question = _question(call, params, mode, position, keep)
             pattern = question.pattern
             answer = await _ask(workspace, question, params)
         if answer.results or not answer.complete:
@@ -147,7 +149,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
         "total": answer.total,
         "next": _cursor(params, mode, answer.next),
         "mode": mode,
-        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=_keep(params)),
+        "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
     }
     if not answer.results and params.mode == "smart" and position is None:
         near = await workspace.in_turn(lambda: near_paths(params.text, workspace.paths(), SUGGESTIONS))
@@ -179,19 +181,15 @@ def _limit(call: Call[Catalogue], params: QueryParams) -> int:
     return params.limit or call.host.settings.query.default_limit
 
 
-def _keep(params: QueryParams) -> PathFilter | None:
-    if not (params.include or params.exclude or params.language):
-        return None
-    return PathFilter(params.include, params.exclude, languages=params.language)
-
-
-def _question(call: Call[Catalogue], params: QueryParams, mode: str, position: Position | None) -> Question:
+def _question(
+    call: Call[Catalogue], params: QueryParams, mode: str, position: Position | None, keep: PathFilter | None
+) -> Question:
     settings = call.host.settings.query
     chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
     order = params.order or ("relevance" if params.mode == "smart" else "path")
     return Question(
         pattern=_pattern(params, "regex" if mode == "regex" else "literal"),
-        keep=_keep(params),
+        keep=keep,
         output=params.output,
         order=order if params.output == "lines" else "path",
         limit=_limit(call, params),

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.handlers.covering import Coverage, coverage_of
+from flashgrep.handlers.filtering import path_filter
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import show_path
@@ -22,7 +23,6 @@ from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import Found, Match, SymbolAnswer, SymbolQuestion, SymbolSearch
-from flashgrep.workspace import Workspace
 
 CHARS_PER_TOKEN = 4
 RESULT_OVERHEAD = 260
@@ -96,7 +96,8 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
-    question = _question(params)
+    keep = await path_filter(workspace, params.include, params.exclude, params.language)
+    question = _question(params, keep)
     answer = await workspace.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
     hits = _within_budget(answer, params.max_tokens)
     reached = question.after + len(hits)
@@ -105,22 +106,27 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
         "results": hits,
         "total": answer.total,
         "next": _cursor(params, reached) if hits and reached < answer.total else None,
-        "coverage": _coverage(workspace, answer, fresh=fresh, started=started, question=question),
+        "coverage": coverage_of(
+            workspace,
+            Answer(complete=answer.complete, files_read=answer.files_read, skipped=answer.skipped),
+            fresh=fresh,
+            started=started,
+            keep=keep,
+        ),
     }
     if answer.suggestions:
         result["suggestions"] = answer.suggestions
     return result
 
 
-def _question(params: GetSymbolParams) -> SymbolQuestion:
-    filtered = params.include or params.exclude or params.language
+def _question(params: GetSymbolParams, keep: PathFilter | None) -> SymbolQuestion:
     return SymbolQuestion(
         name=params.symbol_name,
         match=params.match,
         fold=params.case == "insensitive",
         kinds=frozenset(params.kind),
         roles=frozenset(params.role),
-        keep=PathFilter(params.include, params.exclude, languages=params.language) if filtered else None,
+        keep=keep,
         limit=params.limit,
         after=_position(params),
         deadline=time.monotonic() + params.deadline_ms / 1000,
@@ -162,13 +168,6 @@ def _hit(found: Found) -> SymbolHit:
     if found.doc:
         hit["doc"] = found.doc
     return hit
-
-
-def _coverage(
-    workspace: Workspace, answer: SymbolAnswer, *, fresh: bool, started: float, question: SymbolQuestion
-) -> Coverage:
-    covered = Answer(complete=answer.complete, files_read=answer.files_read, skipped=answer.skipped)
-    return coverage_of(workspace, covered, fresh=fresh, started=started, keep=question.keep)
 
 
 def _digest(params: GetSymbolParams) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from flashgrep.index.reader import Blobs
 from flashgrep.index.rows import FileRow
 from flashgrep.index.tiers import tier_of
+from flashgrep.path_text import PathText
 
 Columns = npt.NDArray[np.int64]
 _WIDTH = 6  # blob, size, mtime_ns, ctime_ns, inode, tier
@@ -28,6 +29,7 @@ class FileTable:
     columns: Columns = field(default_factory=lambda: np.empty((0, _WIDTH), np.int64))
     skipped: dict[bytes, str] = field(default_factory=dict)
     _by_blob: tuple[Columns, Columns] | None = None
+    _text: PathText | None = None
 
     @classmethod
     def of(cls, rows: Sequence[FileRow]) -> "FileTable":
@@ -48,6 +50,17 @@ class FileTable:
         if not folder:
             return self.paths
         return self.paths[bisect_left(self.paths, folder + b"/") : bisect_left(self.paths, folder + b"0")]
+
+    def text(self) -> PathText:
+        """Return the paths as one text, made when first asked for (5 ms for 80,000 files)."""
+        text = self._text
+        if text is None:
+            text = self._text = PathText(self.paths)
+        return text
+
+    def rest(self) -> None:
+        """Let go of what is made when asked for."""
+        self._text = self._by_blob = None
 
     def same_inode(self, inode: int) -> list[bytes]:
         """Return the files with an inode."""
@@ -74,10 +87,11 @@ class FileTable:
             marked = np.zeros(int(max(blobs[-1], self.columns[:, 0].max(initial=0))) + 1, bool)
             marked[blobs] = True
             return np.flatnonzero(marked[self.columns[:, 0]])
-        if self._by_blob is None:
+        by_blob = self._by_blob
+        if by_blob is None:
             order = np.argsort(self.columns[:, 0], kind="stable")
-            self._by_blob = (order, self.columns[order, 0])
-        order, numbers = self._by_blob
+            by_blob = self._by_blob = (order, self.columns[order, 0])
+        order, numbers = by_blob
         low = np.searchsorted(numbers, blobs, "left")
         counts = np.searchsorted(numbers, blobs, "right") - low
         total = int(counts.sum())

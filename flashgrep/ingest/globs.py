@@ -14,10 +14,13 @@ Wildcards are those of ``wildcard``, braces included. Of ``include`` one has to 
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.ignore import Rule, RuleSet
-from flashgrep.ingest.languages import matches
-from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, plain, translate
+from flashgrep.ingest.languages import TypeFilter
+from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, plain, translate
+from flashgrep.path_text import Literals, Mask, PathText
 
 MAX_GLOBS = 1000
 MAX_GLOB = 4096
@@ -30,7 +33,7 @@ _BELOW = rb"(?:/[^\x00]*)?"
 
 
 class PathFilter:
-    """A predicate on paths relative to the root, and on folders: whether to look inside."""
+    """A predicate on paths relative to the root; ``mask`` answers for many paths at once."""
 
     def __init__(
         self,
@@ -43,56 +46,58 @@ class PathFilter:
         dialect = Dialect(braces=True, fold=not case_sensitive)
         wanted = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
-        self.is_empty = not (include or exclude or languages)
-        self._includes = matcher(_sources("include", wanted, dialect)) if wanted else None
-        self._excludes = matcher(_sources("exclude", unwanted, dialect)) if unwanted else None
-        self._languages = matches(languages) if languages else None
-        self._tops = _tops(wanted) if case_sensitive else None
+        self._includes = _Globs("include", wanted, dialect) if wanted else None
+        self._excludes = _Globs("exclude", unwanted, dialect) if unwanted else None
+        self._languages = TypeFilter(languages) if languages else None
 
     def __call__(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is wanted."""
-        if self._languages is not None and not self._languages(path):
+        if self._languages is not None and not self._languages.matches(path):
             return False
-        if self._includes is not None and not self._includes(path):
+        if self._includes is not None and not self._includes.matches(path):
             return False
-        return self._excludes is None or not self._excludes(path)
+        return self._excludes is None or not self._excludes.matches(path)
 
-    def prunes(self, folder: bytes) -> bool:
-        """Return whether nothing below ``folder`` can be wanted; False promises nothing."""
-        if self._excludes is not None and self._excludes(folder):
-            return True
-        if not self._tops or not folder:
-            return False
-        return not any(
-            folder == top or folder.startswith(top + b"/") or top.startswith(folder + b"/") for top in self._tops
-        )
-
-
-def _sources(field: str, globs: Sequence[str], dialect: Dialect) -> list[bytes]:
-    if len(globs) > MAX_GLOBS:
-        raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
-    size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
-    if size > MAX_BYTES or sets > MAX_SETS:
-        message = f"{field}: globs of {size} characters and {sets} sets; at most {MAX_BYTES} and {MAX_SETS} together"
-        raise InvalidParams(message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS)
-    return [_source(field, glob, dialect) for glob in globs]
+    def mask(self, paths: PathText) -> Mask:
+        """Return which of the paths are wanted."""
+        wanted = np.ones(len(paths), bool)
+        for globs in (self._languages, self._includes):
+            if globs is not None:
+                wanted &= paths.matching(globs.literals, globs.matches)
+        if self._excludes is not None:
+            wanted &= ~paths.matching(self._excludes.literals, self._excludes.matches)
+        return wanted
 
 
-def _source(field: str, glob: str, dialect: Dialect) -> bytes:
-    raw = _slashed(glob)
-    if not raw.strip(b"/") or b"\0" in raw or len(raw) > MAX_GLOB:
-        raise _bad(field, glob, "empty" if not raw.strip(b"/") else "too long, or with a NUL in it")
-    try:
-        source = translate(raw.strip(b"/"), dialect)
-    except BadGlob as error:
-        raise _bad(field, glob, str(error)) from None
-    lead = b"" if _is_path(raw) else rb"(?:[^\x00]*/)?"
-    takes_below = field == "exclude" or raw.endswith(b"/") or not _wild(raw.rpartition(b"/")[2])
-    return lead + b"(?:" + source + b")" + (_BELOW if takes_below else b"")
+class _Globs:
+    """Globs of one field: as a predicate, and by the literal parts that matching paths have."""
 
+    def __init__(self, field: str, globs: Sequence[str], dialect: Dialect) -> None:
+        if len(globs) > MAX_GLOBS:
+            raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
+        size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
+        if size > MAX_BYTES or sets > MAX_SETS:
+            message = (
+                f"{field}: globs of {size} characters and {sets} sets; at most {MAX_BYTES} and {MAX_SETS} together"
+            )
+            raise InvalidParams(message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS)
+        self.literals: list[Literals] = []
+        self.matches = matcher([self._add(field, glob, dialect) for glob in globs])
 
-def _is_path(raw: bytes) -> bool:
-    return b"/" in raw.rstrip(b"/")
+    def _add(self, field: str, glob: str, dialect: Dialect) -> bytes:
+        """Note a glob's literal parts, and return its regular expression."""
+        raw = _slashed(glob)
+        if not raw.strip(b"/") or b"\0" in raw or len(raw) > MAX_GLOB:
+            raise _bad(field, glob, "empty" if not raw.strip(b"/") else "too long, or with a NUL in it")
+        try:
+            source = translate(raw.strip(b"/"), dialect)
+        except BadGlob as error:
+            raise _bad(field, glob, str(error)) from None
+        any_depth = b"/" not in raw.rstrip(b"/")
+        below = field == "exclude" or raw.endswith(b"/") or not _wild(raw.rpartition(b"/")[2])
+        self.literals += literals(raw.strip(b"/"), dialect, any_depth=any_depth, below=below)
+        lead = rb"(?:[^\x00]*/)?" if any_depth else b""
+        return lead + b"(?:" + source + b")" + (_BELOW if below else b"")
 
 
 def _slashed(glob: str) -> bytes:
@@ -103,19 +108,6 @@ def _slashed(glob: str) -> bytes:
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:
     shown = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
     return InvalidParams(f"{field}: bad glob {shown!r}: {problem}", field=field, glob=shown, problem=problem)
-
-
-def _tops(include: Sequence[str]) -> list[bytes] | None:
-    """Return the folders that all wanted paths lie in, when every glob is anchored at the root, else None."""
-    tops = []
-    for glob in include:
-        raw = _slashed(glob)
-        steps = raw.strip(b"/").split(b"/")
-        fixed = steps[: next((at for at, step in enumerate(steps) if _wild(step)), len(steps))]
-        if not _is_path(raw) or not fixed:
-            return None
-        tops.append(b"/".join(fixed))
-    return tops
 
 
 def _wild(step: bytes) -> bool:

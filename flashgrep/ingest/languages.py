@@ -1,15 +1,14 @@
 """File types by name: ripgrep's table (``types.txt``, as ``rg --type-list`` prints it) and one language per file."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import product
 from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
 from flashgrep.errors import InvalidParams
-from flashgrep.ingest.wildcard import RIPGREP, matcher, plain, translate
+from flashgrep.ingest.wildcard import RIPGREP, alternatives, literals, matcher, plain, translate
 
 Predicate = Callable[[bytes], bool]
 
@@ -62,8 +61,7 @@ def verdict_of(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[byte
         InvalidParams: a type nobody knows.
 
     """
-    keeps = _named(wanted)
-    drops = _named(unwanted)
+    keeps, drops = TypeFilter(wanted).has_name, TypeFilter(unwanted).has_name
 
     def verdict(path: bytes) -> bool | None:
         name = path.rpartition(b"/")[2]
@@ -74,19 +72,22 @@ def verdict_of(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[byte
     return verdict
 
 
-def matches(wanted: Sequence[str], unwanted: Sequence[str] = ()) -> Predicate:
-    """Return the predicate that a path is of one of the types ``wanted`` (of any, if none) and of none ``unwanted``.
+class TypeFilter:
+    """Files of some types by name: as a predicate, and by the literal parts that their paths have.
 
     Raises:
         InvalidParams: a type nobody knows; ``suggestions`` has the names near it.
 
     """
-    verdict = verdict_of(wanted, unwanted)
-    return lambda path: verdict(path) is not False
 
+    def __init__(self, names: Sequence[str]) -> None:
+        globs = [glob for name in names for glob in _globs_of(name)]
+        self.has_name = _any_of(globs)
+        self.literals = [one for glob in globs for one in literals(glob.encode(), RIPGREP, any_depth=True)]
 
-def _named(names: Iterable[str]) -> Predicate:
-    return _any_of([glob for name in names for glob in _globs_of(name)])
+    def matches(self, path: bytes) -> bool:
+        """Return whether the file at ``path`` is of one of the types."""
+        return self.has_name(path.rpartition(b"/")[2])
 
 
 def _globs_of(name: str) -> tuple[str, ...]:
@@ -127,7 +128,7 @@ class _Sorted(NamedTuple):
 
 def _sorted(globs: Iterable[str]) -> _Sorted:
     names, endings, others = set(), set(), []
-    for glob in (simple.encode() for given in globs for simple in _without_sets(given)):
+    for glob in (simple for given in globs for simple in alternatives(given.encode())):
         if plain(glob, RIPGREP) is not None:
             names.add(glob)
         elif glob.startswith(b"*") and plain(glob[1:], RIPGREP) is not None:
@@ -144,17 +145,6 @@ def _any_of(globs: Iterable[str]) -> Predicate:
         return lambda name: name.endswith(endings) or name in names
     other = matcher(others)
     return lambda name: name.endswith(endings) or name in names or other(name)
-
-
-def _without_sets(glob: str) -> Iterator[str]:
-    """Yield the globs that ``glob`` stands for once each set without ranges, as in "*.[ch]", is written out."""
-    head, opened, tail = glob.partition("[")
-    members, closed, rest = tail.partition("]")
-    if not (opened and closed) or members[0] in "!^" or "-" in members:
-        yield glob
-        return
-    for member, end in product(members, _without_sets(rest)):
-        yield head + member + end
 
 
 class _Languages:

@@ -9,12 +9,16 @@ r"""Wildcard patterns as gitignore and ripgrep know them, translated to RE2: eve
 The rules are those of git's wildmatch.c with WM_PATHNAME; braces are those of ripgrep's globset.
 """
 
+import re
 import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import re2
+
+from flashgrep.path_text import Literals
 
 SET = frozenset(range(256)) - {0, ord("/")}
 """What "*" and "?" may match: a path is separated by "/", a list of paths by NUL."""
@@ -27,6 +31,11 @@ _WIDE = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff]"
 _CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
 _MEMORY = 32 << 20
 _REMEMBERED = 4096
+MOST_ALTERNATIVES = 64
+"""A glob that stands for more is not written out."""
+_CHOICE = re.compile(rb"\[([^][{},*?!^/\x80-\xff-][^][{},*?/\x80-\xff-]*)\]|(?<!\*)\{([^][{}*]*)\}(?!\*)")
+"""A set that lists ASCII bytes, or a brace of texts; beside a "*" an empty text would make one wildcard of two."""
+_SPECIAL = re.compile(rb"[*?\[\]{},]")
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
     b"alpha": string.ascii_letters,
@@ -79,6 +88,57 @@ def plain(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
     if dialect.fold or any(mark in glob for mark in (b"*", b"?", b"[", b"\\")):
         return None
     return None if dialect.braces and (b"{" in glob or b"}" in glob) else glob
+
+
+def alternatives(glob: bytes) -> list[bytes]:
+    """Return globs (of ripgrep's dialect) that together match what ``glob`` does, its simple choices written out."""
+    pieces = _CHOICE.split(glob)  # text, set, brace, text, set, brace, ..., text
+    if any(b"[" in text for text in pieces[::3]):
+        return [glob]  # what looks like a set may lie in another one
+    choices: list[list[bytes]] = [[pieces[0]]]
+    count = 1
+    for members, listed, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        each = [members[at : at + 1] for at in range(len(members))] if members is not None else listed.split(b",")
+        choices.append([one + text for one in each])
+        count *= len(each)
+    return [b"".join(one) for one in product(*choices)] if count <= MOST_ALTERNATIVES else [glob]
+
+
+def literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: bool = False) -> list[Literals]:
+    """Return literal parts of which a path needs one set to match ``glob``, which is held against the whole path.
+
+    ``any_depth``: it is a name, held against the path's last step. ``below``: what lies below a match matches too.
+    """
+    if dialect.fold:
+        return [Literals()]
+    return [found for one in alternatives(glob) for found in _literals(one, dialect, any_depth=any_depth, below=below)]
+
+
+def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) -> Iterator[Literals]:
+    special = [found.start() for found in _SPECIAL.finditer(glob)]
+    first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
+    start, wild, end = glob[:first], glob[first:last], glob[last:]
+    if wild.endswith(b"**"):
+        end = end.removeprefix(b"/")  # "**/" may stand for nothing
+    simple = not any(mark in wild for mark in (b"[", b"{", b","))
+    parts = [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)] if simple else []
+    inside = max(parts, key=len, default=b"")
+    if any_depth:
+        inside = max(inside, start, key=len)
+        exact = wild == b"*" and not start
+        start = b""
+    else:
+        bounded = not start or start.endswith(b"/")
+        anything = {b"*", b"**"} if dialect.free_star else {b"**"} if bounded and not end else set[bytes]()
+        if bounded and (dialect.free_star or b"/" not in end):
+            anything.add(b"**/*")
+        exact = wild in anything and not (wild.endswith(b"**") and glob[last : last + 1] == b"/")
+    if below:
+        if exact:
+            yield Literals(start, b"", end, exact=True)
+        yield Literals(start, max(inside, end, key=len))
+    else:
+        yield Literals(start, b"" if exact else inside, end, exact)
 
 
 def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:

@@ -17,6 +17,7 @@ from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import words_of
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
 from flashgrep.search.exact import View
@@ -61,7 +62,7 @@ class MeaningQuestion:
     limit: int
     semantic_weight: float | None = None
     """Share of similarity in the mix, 0 to 1; None: by what the question looks like."""
-    keep: Callable[[bytes], bool] | None = None
+    keep: PathFilter | None = None
     """Which paths count."""
     wanted: Callable[[Piece], bool] | None = None
     """Which pieces count."""

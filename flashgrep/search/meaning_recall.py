@@ -2,7 +2,7 @@
 
 import math
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.index import chunks as table
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.exact import View
 from flashgrep.search.fusion import Candidate
 from flashgrep.search.meaning_index import Known
@@ -142,10 +143,11 @@ def _keys(blobs: Ints, places: Ints) -> list[Key]:
     return list(zip(blobs.tolist(), places.tolist(), strict=True))
 
 
-def allowed_texts(view: View, keep: Callable[[bytes], bool]) -> Ints:
+def allowed_texts(view: View, keep: PathFilter) -> Ints:
     """Return the texts of unchanged files that count, ascending."""
-    places = [at for at, path in enumerate(view.table.paths) if path not in view.pending and keep(path)]
-    return np.unique(view.table.columns[places, 0])
+    counts = keep.mask(view.table.text())
+    counts[[at for at in map(view.table.find, view.pending) if at is not None]] = False
+    return np.unique(view.table.columns[counts, 0])
 
 
 def covered(words: Mapping[str, float], text: set[str]) -> float:

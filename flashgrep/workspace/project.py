@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+import numpy as np
 from anyio.abc import TaskGroup
 
 from flashgrep.damage import Damaged
@@ -25,6 +26,7 @@ from flashgrep.index.rows import IndexSize
 from flashgrep.index.stages import are_current, drop_outdated
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
@@ -332,11 +334,19 @@ class Workspace:
             parsed_to=self.keeper.parsed_to,
         )
 
-    def paths(self) -> list[bytes]:
-        """Return all files as known now, by path."""
-        pending = self.tree.pending
-        settled = [path for path in self.tree.table.paths if path not in pending] if pending else self.tree.table.paths
-        return sorted([*settled, *(path for path, mark in pending.items() if mark.ours)]) if pending else settled
+    def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
+        """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
+        table, pending = self.tree.table, dict(self.tree.pending)
+        settled, folded = table.paths, part.encode().lower()
+        if folded:
+            settled = [settled[at] for at in table.text().containing(folded, fold=True).tolist()]
+            settled = list(filter(keep, settled))
+        elif keep is not None:
+            settled = [settled[at] for at in np.flatnonzero(keep.mask(table.text())).tolist()]
+        if not pending:
+            return settled
+        changed = [path for path, mark in pending.items() if mark.ours and folded in path.lower()]
+        return sorted([*filter(keep, changed), *(path for path in settled if path not in pending)])
 
     async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
         """Answer an exact question about the project as known now (``refresh`` first, unless stale will do).
@@ -359,7 +369,7 @@ class Workspace:
         found = answer.results[0]
         return found.path, found.occurrence.start_line, found.occurrence.end_line
 
-    async def words(self, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
+    async def words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words: of the best pieces of code once all are stored in pieces."""
         if "chunks" not in self.keeper.done:
             return await self.in_thread(lambda view: search_words(view, text, limit, keep))
@@ -375,6 +385,7 @@ class Workspace:
 
     def rest(self, seconds: float) -> bool:
         """Let go of memory that no question has needed for so long; return whether there was any."""
+        self.tree.table.rest()  # made again within 10 ms
         return self._meaning.rest(seconds)
 
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:

@@ -1,0 +1,90 @@
+"""Many paths as one text: which of them begin, end or contain, found without looking at each in Python."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flashgrep.scheduler import checkpoint
+
+Places = np.ndarray[Any, np.dtype[np.int64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+MOST_GLOBS = 100
+"""More globs (0.2 ms each) take as long as looking at each of 80,000 paths."""
+
+
+class Literals(NamedTuple):
+    """Literal parts that a path needs to match a glob: how it starts and ends, and what it contains."""
+
+    start: bytes = b""
+    inside: bytes = b""
+    end: bytes = b""
+    exact: bool = False
+    """Whether every path with start and end, apart from each other, matches."""
+
+
+class PathText:
+    """Sorted paths between NULs: 80,000 paths take 3.5 MB, and are searched in about 1 ms."""
+
+    def __init__(self, paths: Sequence[bytes]) -> None:
+        self.text = b"\0".join([b"", *paths, b""])
+        sizes = np.fromiter(map(len, paths), np.int32, len(paths))
+        self._ends = np.cumsum(sizes + 1, dtype=np.int32)
+        self._sizes = sizes
+        self._bytes = np.frombuffer(self.text, np.uint8)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, place: int) -> bytes:
+        if not 0 <= place < len(self._ends):
+            raise IndexError(place)
+        end = int(self._ends[place])
+        return self.text[end - int(self._sizes[place]) : end]
+
+    def containing(self, part: bytes, *, fold: bool = False) -> Places:
+        """Return the places of the paths that contain ``part``, ascending; ``fold``: in any case of ASCII."""
+        if b"\0" in part:
+            return np.empty(0, np.int64)
+        text, part = (self.text.lower(), part.lower()) if fold else (self.text, part)
+        found = []
+        at = text.find(part, 1)
+        while 0 <= at < len(text) - 1:
+            found.append(at)
+            at = text.find(part, text.find(b"\0", at) + 1)
+        return np.searchsorted(self._ends, np.array(found, np.int32))
+
+    def with_literals(self, wanted: Literals) -> Places:
+        """Return the places of the paths that have these parts, ascending; of the start, the end may be a part."""
+        low, high = 0, len(self._ends)
+        if wanted.start:
+            size = len(wanted.start)
+            low = bisect_left(self, wanted.start, key=lambda path: path[:size])
+            high = bisect_right(self, wanted.start, lo=low, key=lambda path: path[:size])
+        if wanted.inside:
+            places = self.containing(wanted.inside)
+            places = places[np.searchsorted(places, low) : np.searchsorted(places, high)]
+        else:
+            places = np.arange(low, high)
+        for back, byte in enumerate(reversed(wanted.end), 1):
+            places = places[self._bytes[self._ends[places] - back] == byte]  # a NUL stands before each path
+        if wanted.exact and wanted.start:
+            places = places[self._sizes[places] >= len(wanted.start) + len(wanted.end)]
+        return places
+
+    def matching(self, globs: Sequence[Literals], matches: Callable[[bytes], bool]) -> Mask:
+        """Return which paths match: those that have the literal parts of one of the globs, and ``matches`` accepts."""
+        found = np.zeros(len(self._ends), bool)
+        for glob in globs if len(globs) <= MOST_GLOBS else [Literals()]:
+            places = self.with_literals(glob)
+            if glob.exact:
+                found[places] = True
+                continue
+            for place in places[~found[places]].tolist():
+                checkpoint()
+                if matches(self[place]):
+                    found[place] = True
+        return found
