@@ -29,7 +29,7 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 def add_text(writer: Writer, blob: int, *paths: str, size: int = 100, parsed: bool = True) -> None:
     """Store a text's row, its files, and that it has been parsed."""
     with writer.transaction() as connection:
-        connection.execute("INSERT INTO blob VALUES (?, ?, ?, 1, 1)", [blob, b"%d" % blob, size])
+        connection.execute("INSERT INTO blob VALUES (?, ?, ?, 1)", [blob, b"%d" % blob, size])
         for path in paths:
             connection.execute("INSERT INTO path VALUES (?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), blob, size])
         if parsed:

@@ -5,14 +5,12 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
 
     {"op": "update", "batch": 7, "files": [[path, size], …],   read these again; those not there are forgotten
      "forget": [path, …]}                                      forget these: they are not ours any more
-    {"op": "words"}                                            store the words of some texts that have none yet
     {"op": "symbols"}                                          store the symbols of some texts that have none yet
     {"op": "chunks"}                                           store the chunks of some parsed texts that have none yet
     {"op": "vectors", "embedding": "{…}"}                      store the vectors of some texts that have none yet
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
     → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
-    → {"event": "worded", "left": 9}
     → {"event": "parsed", "left": 9}
     → {"event": "chunked", "left": 9}
     → {"event": "embedded", "left": 9, "problem": ""}          problem: why the embedder does not answer
@@ -33,7 +31,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import orjson
 
 from flashgrep.daemon.parsing import Parsers
-from flashgrep.daemon.prepare import Prepared, prepare, words
+from flashgrep.daemon.prepare import Prepared, prepare
 from flashgrep.daemon.workers import Workers
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, ProviderUnavailable
@@ -46,13 +44,6 @@ BATCH_BYTES = 32 << 20
 """Text in one batch: a worker needs about four times as much memory for it, and each batch becomes a segment."""
 
 BATCH_FILES = 8192
-WORD_BATCH = 256
-WORD_BYTES = 8 << 20
-"""Text in one batch of words: generated headers have megabytes each."""
-
-WORD_ROUND = 16
-"""So many batches of words are stored before the next command is looked at: about two seconds."""
-
 PARSE_BATCH = 32
 PARSE_ROUND = 512
 """So many texts are parsed before the next command is looked at: about two seconds."""
@@ -67,9 +58,6 @@ _NICE = 10
 
 if TYPE_CHECKING:
     from flashgrep.daemon.meaning import Meaning
-
-Texts = list[tuple[int, bytes, bytes]]
-"""Texts by number, content hash and one path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +94,6 @@ class Indexer:
         if command["op"] == "update":
             files = [(path.encode("latin-1"), size) for path, size in command["files"]]
             self._update(command["batch"], files, [path.encode("latin-1") for path in command["forget"]])
-        elif command["op"] == "words":
-            self._words()
         elif command["op"] == "symbols":
             self._symbols()
         elif command["op"] == "chunks":
@@ -181,21 +167,6 @@ class Indexer:
         if len(segments) > MOST_SEGMENTS:
             self._writer.merge(segments)
         self._tell("merged", segments=len(self._writer.segments()))
-
-    def _words(self) -> None:
-        spread = self._workers.running or self._writer.wordless_count() > WORD_BATCH
-        for rows in self._workers.each(words, self._wordless(), spread=spread):
-            self._writer.put_words(rows)
-        self._tell("worded", left=self._writer.wordless_count())
-
-    def _wordless(self) -> Iterator[tuple[RootFolder, Texts, int]]:
-        after = 0
-        for _ in range(WORD_ROUND):
-            texts = self._writer.wordless(WORD_BATCH, WORD_BYTES, after)
-            if not texts:
-                return
-            after = texts[-1][0]
-            yield self._job.root, texts, self._job.max_size
 
     def _vectors(self, embedding: str) -> None:
         try:

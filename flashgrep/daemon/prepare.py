@@ -1,4 +1,4 @@
-"""What the indexer's worker processes do: read files, and make postings and words of them."""
+"""What the indexer's worker processes do: read files, and make postings of them."""
 
 import hashlib
 import sqlite3
@@ -12,7 +12,6 @@ from flashgrep.index import schema
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.postings import Block, encode, pairs_of
 from flashgrep.index.rows import FileRow
-from flashgrep.index.words import words_of
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
@@ -111,18 +110,3 @@ class _Known:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-
-
-def words(root: RootFolder, texts: Sequence[tuple[int, bytes, bytes]], max_size: int) -> list[tuple[int, str, str]]:
-    """Read texts, given as (number, content hash, path); return (number, words of the path, of the text).
-
-    One whose file has changed meanwhile is left out: it may come back, and be without words then.
-    """
-    give_back()
-    rows: list[tuple[int, str, str]] = []
-    files = RootFiles(root)
-    for blob, text_hash, path in texts:
-        data = read_text(files, path, text_hash, max_size)
-        if data is not None:
-            rows.append((blob, words_of(path), words_of(data)))
-    return rows

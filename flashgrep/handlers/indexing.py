@@ -26,7 +26,7 @@ LOOK_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 """So long before the call's own deadline the answer is given, complete or not."""
 NAME: Final = "index_codebase"
-STAGES: Final = ("words", "symbols", "chunks", "vectors")
+STAGES: Final = ("symbols", "chunks", "vectors")
 """What follows once a file's text is indexed; each counts as much as that."""
 
 

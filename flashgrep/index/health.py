@@ -10,7 +10,7 @@ from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.vectors import vector_files
 
-KINDS = {"path": "files", "gram_block": "grams", "word": "words", "symbol": "symbols"} | {
+KINDS = {"path": "files", "gram_block": "grams", "symbol": "symbols"} | {
     "chunk": "chunks",
     "chunked": "chunks",
     "embedded": "vectors",

@@ -1,4 +1,4 @@
-"""Reading the index: which documents may match, by postings and by words; never waiting for the writer."""
+"""Reading the index: which documents may match, by postings; never waiting for the writer."""
 
 import contextlib
 import sqlite3
@@ -139,15 +139,6 @@ class Reader:
             self._known.clear()
         self._known[expression] = known
 
-    def ranked(self, match: str, limit: int) -> list[tuple[int, float]]:
-        """Return (blob, BM25) of the documents whose words match, best first; ``match`` is quoted FTS5 syntax."""
-        with self.snapshot() as connection:
-            return connection.execute(
-                "SELECT rowid, -rank FROM word "
-                "WHERE word MATCH ? AND rank MATCH 'bm25(4.0, 1.0)' ORDER BY rank LIMIT ?",
-                [match, limit],
-            ).fetchall()
-
     def done(self, embedding: str) -> set[Literal["symbols", "chunks", "vectors"]]:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
         with self.snapshot() as connection:
@@ -169,14 +160,13 @@ class Reader:
             one = connection.execute
             files, blobs = one("SELECT count(*), count(DISTINCT blob) FROM path WHERE skip = ''").fetchone()
             lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]
-            words = one("SELECT count(*) FROM blob WHERE stage >= 1").fetchone()[0]
             pieces = chunks.total(connection)
             vectors = sum(one.rows * row_type(one.dims).itemsize for one in chunks.vector_sets(connection))
             segments, gram_bytes = one("SELECT count(*), total(bytes) FROM segment").fetchone()
             generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
         return IndexSize(
-            files, blobs, int(lines), words, segments, generation, int(gram_bytes), pages * page_size, pieces, vectors
+            files, blobs, int(lines), segments, generation, int(gram_bytes), pages * page_size, pieces, vectors
         )
 
 

@@ -29,7 +29,6 @@ class IndexSize(NamedTuple):
     files: int
     blobs: int
     lines: int
-    words: int
     segments: int
     generation: int
     gram_bytes: int

@@ -11,7 +11,8 @@ from flashgrep.damage import Damaged
 from flashgrep.index import chunks, symbols
 from flashgrep.index.rows import SegmentRow
 
-FORMAT = 3  # 3: chunks, segments without a count of pairs; 2: a gram for letters that fold to ASCII; 1: first
+FORMAT = 4
+"""Changed where the same tables mean something else; other tables are told by themselves."""
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
 
@@ -33,10 +34,8 @@ CREATE TABLE blob (
     id INTEGER PRIMARY KEY,
     hash BLOB NOT NULL UNIQUE,
     size INTEGER NOT NULL,
-    lines INTEGER NOT NULL,
-    stage INTEGER NOT NULL DEFAULT 0
+    lines INTEGER NOT NULL
 );
-CREATE INDEX blob_stage ON blob (stage, id) WHERE stage < 1;
 CREATE TABLE path (
     path BLOB PRIMARY KEY,
     blob INTEGER NOT NULL,
@@ -55,13 +54,10 @@ CREATE TABLE segment (
     bytes INTEGER NOT NULL
 );
 CREATE TABLE gram_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE VIRTUAL TABLE word USING fts5(path, body, content='', tokenize='ascii');
 """
-# blob: one row for each distinct text; stage 1: its words are in the word table.
+# blob: one row for each distinct text.
 # path: one row a file; blob 0 and a reason in skip: declined.
 # segment: documents first..last; its blocks have the numbers (segment << 32) | first gram covered.
-# word: rowid = blob.id; contentless rows cannot be deleted by SQLite 3.40, but a blob never changes, so rows of
-# vanished blobs are passed over, and the table is made anew when they are many.
 
 
 MISREAD = (ValueError, TypeError, IndexError, OverflowError)

@@ -15,7 +15,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS symbol_name USING fts5(
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS symbol_term USING fts5vocab('symbol_name', 'row');
 """
-# symbol_name: rowid = blob; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over, as for words.
+# symbol_name: rowid = blob; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
 
 LONGEST_NAME: Final = 200
 """Bytes; headings and generated names beyond it are found by their text alone."""

@@ -10,7 +10,6 @@ MOST_REPEATS = 3
 LONGEST_WORD = 64
 """Bytes; longer runs are data, not names."""
 
-_IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{1,63}")
 _PART = re.compile(rb"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _IN_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _SPACED = bytes(code if code in _IN_WORD else 32 for code in range(256))
@@ -41,11 +40,3 @@ def parts(identifier: bytes) -> list[bytes]:
     """Return ``getHTTPResponse_v2`` as itself in lower case, get, http, response, v, 2; a plain word only as itself."""
     found = [part.lower() for part in _PART.findall(identifier)]
     return [identifier.lower(), *found] if len(found) > 1 else [identifier.lower()]
-
-
-def match_any(question: str) -> str:
-    """Return an FTS5 expression for texts that have any word of the question; empty where it has none."""
-    found = dict.fromkeys(
-        part.decode("ascii") for word in _IDENTIFIER.findall(question.encode()) for part in parts(word)
-    )
-    return " OR ".join(f'"{word}"' for word in found)

@@ -131,38 +131,6 @@ class Writer:
         self.connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
         return stored
 
-    def wordless_count(self) -> int:
-        """Return how many texts have no words stored yet; those no file has any more get none."""
-        return int(
-            self.connection.execute(
-                "SELECT count(*) FROM blob WHERE stage < 1 AND EXISTS (SELECT 1 FROM path WHERE path.blob = blob.id)"
-            ).fetchone()[0]
-        )
-
-    def wordless(self, limit: int, most_bytes: int, after: int) -> list[tuple[int, bytes, bytes]]:
-        """Return (blob, hash, one path) of texts without words numbered past ``after``, ascending.
-
-        At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
-        """
-        rows = self.connection.execute(
-            "SELECT blob.id, blob.hash, min(path.path), blob.size FROM blob JOIN path ON path.blob = blob.id "
-            "WHERE stage < 1 AND blob.id > ? GROUP BY blob.id ORDER BY blob.id LIMIT ?",
-            [after, limit],
-        ).fetchall()
-        taken: list[tuple[int, bytes, bytes]] = []
-        for blob, text_hash, path, size in rows:
-            most_bytes -= size
-            if most_bytes < 0 and taken:
-                break
-            taken.append((blob, text_hash, path))
-        return taken
-
-    def put_words(self, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Store the words of texts as (blob, words of its path, words of its body)."""
-        with self.transaction() as connection:
-            connection.executemany("INSERT INTO word (rowid, path, body) VALUES (?, ?, ?)", rows)
-            connection.executemany("UPDATE blob SET stage = 1 WHERE id = ?", [[row[0]] for row in rows])
-
     def unparsed(self, limit: int) -> list[tuple[int, bytes, bytes]]:
         """Return (blob, hash, one path) of texts whose symbols are not stored yet, oldest first."""
         return symbols.unparsed(self.connection, limit)

@@ -72,8 +72,6 @@ class View:
     max_size: int
 
     sieve: Sieve | None = None
-    worded: bool = False
-    """Whether every text of the table has its words in the index."""
     parsed: bool = False
     """Whether every text of the table has its symbols in the index."""
     parsed_to: int = 0

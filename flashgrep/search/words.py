@@ -1,39 +1,43 @@
-"""Ranked search by words, for questions that no line answers to the letter."""
+"""Ranked search by words, for questions that no line answers to the letter, until all texts are cut into chunks."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flashgrep.index.words import match_any
+import numpy as np
+
 from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document
-from flashgrep.pattern import LineMatch
+from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import Answer, View
+from flashgrep.search.fusion import words_of_question
+from flashgrep.search.meaning_recall import idf
 from flashgrep.search.text import hit_of
 
 MOST_TEXTS = 60
 """Texts looked at for their best lines: about 3 ms of reading."""
 
 MOST_SCANNED = 3_000
-"""Files read because their words are not stored yet: about 0.1 s."""
+"""Files read because they are not in the index as they are: about 0.1 s."""
 
 ENOUGH_WORDS = 0.5
 SCANNED_WEIGHT = 0.8
 """A file known by its words alone, not by how telling they are, stands behind the best that are ranked."""
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
+K1, B = 1.2, 0.75
+"""BM25's usual constants."""
 
 
 def search_words(view: View, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
     """Return, for the texts with most of the words, their line with most of them; ``score`` 0 to 1, best first.
 
-    Files whose words are not in the index yet are read, up to MOST_SCANNED, and scored by the share of words they have.
+    Files that are not in the index as they are now are read, up to MOST_SCANNED; their score is their share of words.
     """
     answer = Answer()
-    words = list(dict.fromkeys(word.lower().encode() for word in _WORD.findall(text)))
+    words = [word.encode() for word in words_of_question(text)]
     if not words:
         return answer
-    scored = [*_ranked(view, text), *_scanned(view, words, answer)]
+    scored = [*_ranked(view, words), *_scanned(view, words, answer)]
     for score, path in sorted(scored, key=lambda item: (-item[0], item[1])):
         if len(answer.results) == limit:
             break
@@ -44,21 +48,37 @@ def search_words(view: View, text: str, limit: int, keep: Callable[[bytes], bool
     return answer
 
 
-def _ranked(view: View, text: str) -> Iterator[tuple[float, bytes]]:
-    """Yield unchanged files with their BM25, as a share of the best."""
-    match = match_any(text)
-    ranked = view.reader.ranked(match, MOST_TEXTS) if match and view.reader else []
-    paths = view.paths_of([blob for blob, _ in ranked])
-    for blob, score in ranked:
-        yield from ((score / ranked[0][1], path) for path in paths[blob])
+def _ranked(view: View, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
+    """Yield unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
+    blobs, sizes = view.table.columns[:, 0], view.table.columns[:, 1].astype(np.float32)
+    texts = np.unique(blobs[blobs > 0])
+    if view.reader is None or not len(texts):
+        return
+    scores = np.zeros(int(texts[-1]) + 1, np.float32)
+    for word in words:
+        checkpoint()
+        found = view.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
+        if found is not None:
+            found = found[found < len(scores)]
+            scores[found] += idf(len(texts), len(found))
+    length = np.ones(len(scores), np.float32)
+    length[blobs] = sizes / max(1.0, float(sizes.mean()))
+    scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
+    best = texts[np.argsort(-scores[texts], kind="stable")[: 4 * MOST_TEXTS]]
+    paths = view.paths_of(best[scores[best] > 0].tolist())
+    ranked = [
+        (float(scores[blob]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
+        for blob, those in paths.items()
+        for path in those
+    ]
+    ranked.sort(reverse=True)
+    yield from ((score / ranked[0][0], path) for score, path in ranked[:MOST_TEXTS])
 
 
 def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[float, bytes]]:
-    """Yield files the word table does not know as they are, with the share of the words they have."""
-    unknown = [path for path, mark in view.pending.items() if mark.ours]
-    if not view.worded:
-        unknown += [path for path in view.table.paths if path not in view.pending]
-    for path in unknown[:MOST_SCANNED]:
+    """Yield files the index does not know as they are, with the share of the words they have."""
+    for path in [path for path, mark in view.pending.items() if mark.ours][:MOST_SCANNED]:
+        checkpoint()
         document = _document(view, path)
         if document is None:
             continue

@@ -114,7 +114,7 @@ class IndexerChild:
             last = event["last"]
             yield Stored(event["generation"], rows, gone, event["bytes"], last)
 
-    async def step(self, stage: Literal["words", "symbols", "chunks"]) -> int:
+    async def step(self, stage: Literal["symbols", "chunks"]) -> int:
         """Have a stage reach some more texts; return how many are left."""
         await self._send({"op": stage})
         return int((await self._event())["left"])

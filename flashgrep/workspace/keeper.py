@@ -1,4 +1,4 @@
-"""Keeping one project's index up to date in the background: grams, words, symbols, chunks, vectors, in this order."""
+"""Keeping one project's index up to date in the background: grams, symbols, chunks, vectors, in this order."""
 
 import sqlite3
 import time
@@ -197,23 +197,14 @@ class Keeper:
                 finished = finished and await self._finish(stage)
 
     async def _index_texts(self) -> None:
-        """Have grams and words stored until nothing is pending."""
-        left, before = -1, 0
+        """Have grams stored until nothing is pending."""
         if self._host.replaced():
             await self._host.start_anew("the database was deleted or replaced")
-        while self._tree.pending or (left and left != before):  # texts gone from the disk meanwhile get no words
-            child = await self._indexer()
-            if self._tree.pending:
-                self.done.clear()
-                if not self._host.opened():
-                    self.parsed_to = 0
-                await self._update(child)
-                left = -1
-            else:
-                before, left = left, await child.step("words")
-                self._progress.left["words"] = left
-                if left:
-                    self._progress.enter("words")
+        while self._tree.pending:
+            self.done.clear()
+            if not self._host.opened():
+                self.parsed_to = 0
+            await self._update(await self._indexer())
         await (await self._indexer()).merge()
         await self._host.open_reader()
 

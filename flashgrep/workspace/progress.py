@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
-Stage = Literal["listing", "indexing", "words", "merging", "symbols", "chunks", "vectors", "ready", "failed"]
+Stage = Literal["listing", "indexing", "merging", "symbols", "chunks", "vectors", "ready", "failed"]
 
 
 @dataclass(slots=True)

@@ -63,8 +63,8 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
 
-WORDED: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
-"""Stages in which every text has its words."""
+INDEXED: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
+"""Stages in which every text has its grams."""
 
 ResultT = TypeVar("ResultT")
 
@@ -329,7 +329,6 @@ class Workspace:
             dict(tree.pending),
             self.options.max_file_size,
             self.sieve,
-            worded=self.progress.stage in WORDED,
             parsed="symbols" in self.keeper.done,
             parsed_to=self.keeper.parsed_to,
         )
@@ -444,9 +443,9 @@ class Workspace:
     # Indexing
 
     async def wait_indexed(self) -> None:
-        """Wait until the index has every text and its words (symbols may still be parsed), or indexing has failed."""
+        """Wait until the index has every text (symbols may still be parsed), or indexing has failed."""
         await self.refresh()
-        while self.progress.stage != "failed" and (self.tree.pending or self.progress.stage not in WORDED):
+        while self.progress.stage != "failed" and (self.tree.pending or self.progress.stage not in INDEXED):
             await self.keeper.pause()
 
     async def wait_parsed(self) -> None:

@@ -14,7 +14,8 @@ from benchmarks.search.functions import Function, functions
 from benchmarks.search.metrics import Figures, figures, mean
 from benchmarks.search.packages import Package
 from flashgrep.embed import Embedder
-from flashgrep.index.words import match_any, words_of
+from flashgrep.index.words import words_of
+from flashgrep.search.fusion import words_of_question
 from flashgrep.search.rules import RULES
 
 MOST_FUNCTIONS: Final = 3_000
@@ -95,6 +96,6 @@ class _Words:
 
     def scores(self, sentence: str) -> dict[str, float]:
         query = "SELECT rowid, -rank FROM word WHERE word MATCH ? ORDER BY rank LIMIT ?"
-        match = match_any(sentence)
+        match = " OR ".join(f'"{word}"' for word in words_of_question(sentence))
         found = self._index.execute(query, [match, CANDIDATES]).fetchall() if match else []
         return {self._paths[at]: score for at, score in found}
