@@ -28,8 +28,8 @@ from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import forget_parsed
+from flashgrep.stores import store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
-from flashgrep.workspace.store import store_folder
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0

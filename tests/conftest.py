@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from flashgrep.daemon import lifecycle
 from flashgrep.places import Places
-from flashgrep.workspace.store import INDEX, store_folder
+from flashgrep.stores import INDEX, store_folder
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.cli.daemon_commands import _status_rows
+from flashgrep.cli.status import status_rows
 from flashgrep.errors import InvalidParams
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 
@@ -119,7 +119,7 @@ def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
 )
 def test_status_says_where_tcp_is(tcp: dict[str, Any] | None, shown: str) -> None:
     status = {"pid": 1, "version": "1", "uptime_seconds": 2.4, "memory_bytes": 3 << 20, "clients": 2, "socket": "/s"}
-    rows = _status_rows({**status, "tcp": tcp, "projects": [], "problems": {}})
+    rows = status_rows({**status, "tcp": tcp, "projects": [], "problems": {}})
     assert rows == [
         ("running", "process 1, flashgrep 1, up 2 s"),
         ("memory", "3 MiB, 2 clients"),

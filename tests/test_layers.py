@@ -1,6 +1,7 @@
 """The import ladder: a module imports from lower floors only, and neighbours on a floor are strangers."""
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import flashgrep
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
     "errors launcher places private memory damage inflight lazy",
-    "model params scheduler",
+    "model params scheduler stores",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",
     "search edit reach relay specs",
@@ -128,3 +129,33 @@ def test_what_stands_between_a_shell_and_grep_imports_nothing() -> None:
     program = "import sys; before = set(sys.modules); import flashgrep.launcher; print(*(set(sys.modules) - before))"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(said.stdout.split()) <= {"flashgrep", "flashgrep.launcher"}
+
+
+SHORT = HEAVY - {"typing", "dataclasses", "pathlib"} | {"sqlite3", "sqlite_utils", "re2", "tree_sitter"}
+
+
+@pytest.mark.parametrize(
+    ("command", "says", "forbidden"),
+    [
+        ("--version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.ask"}),
+        ("version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.ask"}),
+        ("daemon status", "not running", SHORT | {"flashgrep.cli.commands"}),
+        ("daemon status --json", "not running", SHORT | {"flashgrep.cli.commands"}),
+        ("--help", "search-code", SHORT - {"typer"} | {"flashgrep.registry", "flashgrep.config", "flashgrep.daemon"}),
+        (
+            "projects --help",
+            "remove",
+            {"numpy", "sqlite3", "sqlite_utils", "flashgrep.registry", "flashgrep.workspace"},
+        ),
+    ],
+)
+def test_what_is_asked_often_imports_nothing_heavy(
+    command: str, says: str, forbidden: set[str], tmp_path: Path
+) -> None:
+    program = "from flashgrep.cli.app import main; import sys; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    environ = {**os.environ, "FLASHGREP_STATE_DIR": str(tmp_path)}
+    said = subprocess.run(
+        [sys.executable, "-c", program, *command.split()], capture_output=True, text=True, env=environ, check=True
+    )
+    assert says in said.stdout
+    assert not set(said.stderr.split()) & forbidden

@@ -13,7 +13,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.errors import NotFound
 from flashgrep.index.schema import row_checksum
-from flashgrep.workspace.store import INDEX, check_store, former_files, make_store, project_id, store_folder, stores
+from flashgrep.stores import INDEX, check_store, former_files, make_store, project_id, store_folder, stores
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.workspace_harness import BOUND, files_with, index_of, opened, put, run, user_folder
 

@@ -15,8 +15,8 @@ import anyio
 from flashgrep.model import given_path
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
+from flashgrep.stores import INDEX, store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
-from flashgrep.workspace.store import INDEX, store_folder
 from tests.truth import Found
 
 BOUND = 30.0

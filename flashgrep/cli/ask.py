@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
-import typer
-
 from flashgrep.places import Places, cache_folder, state_folder
 from flashgrep.reach import ask, connect, try_connect
 
@@ -40,7 +38,7 @@ def ask_running(method: str, **params: object) -> Any | None:
 def fail(message: str) -> NoReturn:
     """End the command with a message on stderr and status 2."""
     sys.stderr.write(f"fgrep: {message}\n")
-    raise typer.Exit(ERROR)
+    raise SystemExit(ERROR)
 
 
 @contextmanager

@@ -1,24 +1,21 @@
 """``fgrep daemon``: start, stop, restart, status, logs, run."""
 
-import json
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly, places
+from flashgrep.cli.status import print_status, show_status
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import FlashgrepError
 from flashgrep.reach import start as start_daemon
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
-NOT_RUNNING = 1
-MIB = 1024 * 1024
 
 
 @app.command()
@@ -26,7 +23,7 @@ def start() -> None:
     """Start the daemon unless it runs; every other command does so by itself."""
     with failing_cleanly():
         start_daemon(places(), os.environ)
-        _print_status(ask_daemon("$/status"))
+        print_status(ask_daemon("$/status"))
 
 
 @app.command()
@@ -46,15 +43,7 @@ def restart() -> None:
 @app.command()
 def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the raw status as JSON.")] = False) -> None:
     """Show whether the daemon runs, where it listens and what it serves; exit status 1 when it does not run."""
-    with failing_cleanly():
-        found = ask_running("$/status")
-    if found is None:
-        typer.echo("not running")
-        raise typer.Exit(NOT_RUNNING)
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-    else:
-        _print_status(found)
+    raise typer.Exit(show_status(as_json=as_json))
 
 
 @app.command()
@@ -94,29 +83,3 @@ def stop_daemon() -> bool:
         if not lifecycle.wait_until_free(here, lifecycle.STOP_SECONDS) and not lifecycle.terminate(here):
             fail(f"the daemon (process {lifecycle.holder(here)}) cannot be stopped")
     return True
-
-
-def _print_status(found: Mapping[str, Any]) -> None:
-    for name, text in _status_rows(found):
-        typer.echo(f"{name:<10} {text}")
-
-
-def _status_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rows = [
-        ("running", f"process {found['pid']}, flashgrep {found['version']}, up {found['uptime_seconds']:.0f} s"),
-        ("memory", f"{found['memory_bytes'] / MIB:.0f} MiB, {found['clients']} clients"),
-        ("socket", found["socket"]),
-        ("tcp", _tcp(found["tcp"])),
-    ]
-    rows += [("project", f"{project['name']}  {project['root']}") for project in found["projects"]]
-    rows += [("warning", warning) for project in found["projects"] for warning in project.get("warnings", ())]
-    return rows + [("problem", f"{root}: {problem}") for root, problem in found["problems"].items()]
-
-
-def _tcp(tcp: Mapping[str, Any] | None) -> str:
-    if tcp is None:
-        return "off"
-    if tcp["port"] is None:
-        return f"none: {tcp['problem']}"
-    moved = tcp["wanted"] not in (0, tcp["port"])
-    return f"127.0.0.1:{tcp['port']}" + (f" (port {tcp['wanted']} was taken)" if moved else "")

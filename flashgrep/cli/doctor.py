@@ -19,7 +19,7 @@ from flashgrep.cli.ask import ask_running, places
 from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
 from flashgrep.places import PROJECT_FOLDER, config_file, find_ripgrep, make_private
-from flashgrep.workspace.store import INDEX, former_files, store_folder, stores
+from flashgrep.stores import INDEX, former_files, store_folder, stores
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000

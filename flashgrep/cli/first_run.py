@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import typer
-
 from flashgrep.cli.ask import ask_daemon
 from flashgrep.cli.daemon_commands import start
 from flashgrep.cli.index_command import add_project, show_progress
@@ -27,8 +25,8 @@ def main(arguments: list[str]) -> int:
         _say(f"The index of {folder}")
         opened = add_project(folder)
         show_progress(opened["root"])
-    except typer.Exit as ended:
-        return ended.exit_code
+    except SystemExit as ended:
+        return int(ended.code or 0)
     status = _first_query(folder, query)
     _say("Where to go on")
     sys.stdout.write(_next_steps(folder))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep import __version__, config
+from flashgrep.cli.commands import LOCAL_COMMANDS, SUMMARIES, load_command
 from flashgrep.cli.methods import command_name
 from flashgrep.handlers import REGISTRY
 from flashgrep.places import bundled_ripgrep
@@ -47,6 +48,7 @@ def generated() -> dict[Path, str]:
             path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
+        root / "flashgrep" / "cli" / SUMMARIES: _summaries(),
     }
 
 
@@ -66,6 +68,13 @@ def _ripgrep_flags() -> str:
         if flag and rows[flag[2]] == "\t":  # its heading comes before all lines that just mention it
             rows[flag[2]] = f"{flag[1] or ''}\t{'value' if flag[3] else ''}"
     return "".join(f"{name}\t{row}\n" for name, row in sorted(rows.items()))
+
+
+def _summaries() -> str:
+    """Return every command with the first line of its help, a line each, a tab between."""
+    rows = {command_name(handler): handler.summary for handler in REGISTRY}
+    rows |= {name: load_command(name).help.partition("\n")[0] for name in LOCAL_COMMANDS}
+    return "".join(f"{name}\t{summary}\n" for name, summary in rows.items())
 
 
 def _section(handler: Handler) -> str:

@@ -82,18 +82,13 @@ def command_name(handler: Handler) -> str:
     return SHORT_NAMES.get(handler.name, handler.name.replace("_", "-"))
 
 
-def add_methods(app: typer.Typer, handlers: Iterable[Handler]) -> None:
-    """Add one command for each method."""
+def method_app(handlers: Iterable[Handler]) -> TyperGroup:
+    """Return a command group with one command for each method."""
+    app = typer.Typer(name="fgrep", add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+    app.callback()(_group)
     for handler in handlers:
         declare = app.command(command_name(handler), cls=StrictCommand, help=handler.doc, short_help=handler.summary)
         declare(_command(handler))
-
-
-def method_app(handlers: Iterable[Handler]) -> TyperGroup:
-    """Return a command group of methods alone, as the daemon parses with."""
-    app = typer.Typer(name="fgrep", add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-    app.callback()(_group)
-    add_methods(app, handlers)
     return get_group(app)
 
 

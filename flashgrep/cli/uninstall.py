@@ -17,7 +17,7 @@ from flashgrep.cli.uninstall_hosts import installed, take_out
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
 from flashgrep.places import CACHE_FOLDER, PROJECT_FOLDER, config_file, project_socket
-from flashgrep.workspace.store import PROJECTS, former_files
+from flashgrep.stores import PROJECTS, former_files
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
 PROJECTS_FILE = "projects.json"

@@ -16,7 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from flashgrep.index.rows import FileRow
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.search.exact import Mark
-from flashgrep.workspace.store import make_store
+from flashgrep.stores import make_store
 
 EVENT_BYTES = 256 << 20
 """The longest event: a batch of some thousand rows; a million files make about 100 MB."""

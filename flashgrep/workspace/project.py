@@ -42,11 +42,11 @@ from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.vectors import SpecVectors
+from flashgrep.stores import INDEX, check_store, store_folder
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
 from flashgrep.workspace.stages import stage_versions
-from flashgrep.workspace.store import INDEX, check_store, store_folder
 from flashgrep.workspace.tree import Tree
 from flashgrep.workspace.watching import Switch
 

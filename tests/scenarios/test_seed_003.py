@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.workspace.store import make_store
+from flashgrep.stores import make_store
 from tests.conftest import DaemonAtHand, MakeProject, daemon_in, short_folder
 from tests.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 from tests.scenarios.ways import Way, ways
