@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from flashgrep.ingest.chunk import Chunk, chunks_of
-from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.languages import language_of
 
 SAMPLES = Path(__file__).parent / "parse_samples"
 LONG = SAMPLES / "chunks"
@@ -17,8 +18,7 @@ FILES = [*sorted(SAMPLES.glob("sample.*")), *sorted(LONG.glob("sample.*"))]
 
 def cut(path: Path) -> list[Chunk]:
     data = path.read_bytes()
-    language = language_of(path.name, data)
-    assert language is not None
+    language = language_of(path.name.encode(), data).name
     parsed = parse_symbols(language, data)
     assert isinstance(parsed, ParsedFile)
     return chunks_of(data, language, parsed)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from flashgrep.ingest.chunk import HEAD, MAX_CHUNKS, Chunk, chunks_of, considered
 from flashgrep.ingest.chunk_names import HEADER_BYTES, Outline
 from flashgrep.ingest.chunk_split import FULL, HARD
-from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import COLUMNS, KINDS
+from flashgrep.languages import language_of
 
 SAMPLES = sorted((Path(__file__).parent / "parse_samples").glob("sample.*"))
 LANGUAGES = [None, "", "python", "c", "markdown", "ruby", "rust", "json", "csharp", "no such language"]
@@ -94,8 +95,7 @@ def test_a_text_in_utf_8_is_cut_between_characters(text: str, language: str | No
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
 def test_every_language_is_cut_along_what_its_grammar_knows(path: Path, ending: bytes) -> None:
     data = path.read_bytes().replace(b"\n", ending) * 8
-    language = language_of(path.name, data)
-    assert language is not None
+    language = language_of(path.name.encode(), data).name
     parsed = parse_symbols(language, data)
     assert isinstance(parsed, ParsedFile)
     chunks = check(data, language, parsed)
@@ -106,8 +106,7 @@ def test_every_language_is_cut_along_what_its_grammar_knows(path: Path, ending: 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_names_are_those_of_the_symbols(path: Path) -> None:
     data = path.read_bytes()
-    language = language_of(path.name, data)
-    assert language is not None
+    language = language_of(path.name.encode(), data).name
     parsed = parse_symbols(language, data)
     assert isinstance(parsed, ParsedFile)
     symbols = FileSymbols(parsed, data)

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidParams
+from flashgrep.ingest.file_types import TypeFilter, types, verdict_of
 from flashgrep.ingest.globs import Overrides, PathFilter
-from flashgrep.ingest.languages import TypeFilter, language_of, types, verdict_of
 from flashgrep.ingest.walk import Walker, WalkOptions
+from flashgrep.languages import language_of
 from flashgrep.path_text import PathText
 
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
@@ -241,7 +242,7 @@ def test_an_unknown_language_names_those_near_it() -> None:
         (b"a.cc", "cpp"),
         (b"a.hpp", "cpp"),
         (b"x.ts", "typescript"),
-        (b"x.tsx", "typescript"),
+        (b"x.tsx", "tsx"),
         (b"x.jsx", "javascript"),
         (b"x.vue", "vue"),
         (b"x.rs", "rust"),
@@ -265,4 +266,4 @@ def test_an_unknown_language_names_those_near_it() -> None:
     ],
 )
 def test_a_file_has_one_language(path: bytes, language: str) -> None:
-    assert language_of(path) == language
+    assert language_of(path).name == language

@@ -14,7 +14,7 @@ import flashgrep
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
     "errors launcher places private memory damage inflight lazy",
-    "model params scheduler stores",
+    "model params scheduler stores languages",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",
     "search edit reach relay specs",

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.parse import ParsedFile, language_of, pack, parse_symbols, unpack
-from flashgrep.ingest.parse.grammar import _QUERIES
+from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
 from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.languages import LANGUAGES, WORDS, language_of
 from flashgrep.model import Skipped
 
 SAMPLES = sorted((Path(__file__).parent / "parse_samples").glob("sample.*"))
-LANGUAGES = [*sorted(Path(entry.name).stem for entry in _QUERIES.iterdir() if entry.name.endswith(".scm")), "dart", "r"]
+PARSED = [*sorted({row.symbols for row in LANGUAGES.values() if row.symbols} - {WORDS}), "dart", "r"]
 FRAGMENTS = [b"class A", b"def f", b"(", b")", b"{", b"}", b"\n", b'"', b"'", b"#", b"\xff", b"fn ", b"::", b".", b"\0"]
 
 
-@given(st.sampled_from(LANGUAGES), st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.binary(max_size=8)), max_size=30))
+@given(st.sampled_from(PARSED), st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.binary(max_size=8)), max_size=30))
 @settings(max_examples=80, deadline=None)
 def test_any_bytes_parse_to_spans_inside_the_text(language: str, pieces: list[bytes]) -> None:
     data = b" ".join(pieces)
@@ -79,7 +79,7 @@ def test_deep_nesting_ends_within_the_bounds(language: str, depth: int) -> None:
 
 
 def test_the_isolated_parser_answers_as_the_parser_does() -> None:
-    files = [(language_of(path.name) or "", path.read_bytes()) for path in SAMPLES]
+    files = [(language_of(path.name.encode()).name, path.read_bytes()) for path in SAMPLES]
     with IsolatedParser() as parser:
         answers = list(parser.parse(files))
     for (language, data), answered in zip(files, answers, strict=True):
@@ -135,11 +135,12 @@ def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: li
         ("run", b"#!/bin/sh\n", "bash"),
         ("x.h", b"int f(void);\n", "c"),
         ("x.h", b"namespace a { class B; }\n", "cpp"),
-        ("X.C", b"", "c"),
-        ("README", b"words", None),
-        (".gitignore", b"", None),
-        ("photo.png", b"", None),
+        ("X.C", b"", "cpp"),
+        ("X.PY", b"", "python"),
+        ("README", b"words", "readme"),
+        (".gitignore", b"", ""),
+        ("photo.png", b"", ""),
     ],
 )
-def test_the_language_is_told_by_name_then_by_first_line(path: str, data: bytes, language: str | None) -> None:
-    assert language_of(path, data) == language
+def test_the_language_is_told_by_name_then_by_first_line(path: str, data: bytes, language: str) -> None:
+    assert language_of(path.encode(), data).name == language

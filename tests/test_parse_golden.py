@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashgrep.ingest.parse import ParsedFile, language_of, pack, parse_symbols, unpack
-from flashgrep.ingest.parse.grammar import _QUERIES
+from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
+from flashgrep.ingest.parse.grammar import _INHERITS, _QUERIES
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import MARKS
+from flashgrep.languages import LANGUAGES, WORDS, language_of
 
 SAMPLES = Path(__file__).parent / "parse_samples"
 FILES = sorted(path.name for path in SAMPLES.glob("sample.*"))
@@ -19,8 +20,7 @@ FILES = sorted(path.name for path in SAMPLES.glob("sample.*"))
 
 def parsed(name: str) -> FileSymbols:
     data = (SAMPLES / name).read_bytes()
-    language = language_of(name, data)
-    assert language is not None
+    language = language_of(name.encode(), data).name
     found = parse_symbols(language, data)
     assert isinstance(found, ParsedFile)
     return FileSymbols(found, data)
@@ -60,10 +60,12 @@ def test_packing_loses_nothing(name: str) -> None:
         assert np.array_equal(left, right)
 
 
-def test_every_query_has_a_sample() -> None:
-    covered = {language_of(name, (SAMPLES / name).read_bytes()) for name in FILES}
-    queries = {Path(entry.name).stem for entry in _QUERIES.iterdir() if entry.name.endswith(".scm")}
-    assert queries <= covered
+def test_every_language_with_a_query_has_a_sample_and_no_query_is_left_over() -> None:
+    covered = {language_of(name.encode(), (SAMPLES / name).read_bytes()).symbols for name in FILES}
+    used = {row.symbols for row in LANGUAGES.values() if row.symbols} - {WORDS}
+    assert used <= covered
+    queries = {Path(entry.name).stem: entry.read_text("utf-8") for entry in _QUERIES.iterdir()}
+    assert set(queries) == used | {base for text in queries.values() for base in _INHERITS.findall(text)}
 
 
 def write_golden() -> None:

@@ -14,7 +14,8 @@ from flashgrep.handlers import symbols as symbol_methods
 from flashgrep.index import schema
 from flashgrep.index import symbols as table
 from flashgrep.index.symbols import StoredSymbols
-from flashgrep.ingest.parse import ParsedFile, language_of, pack, parse_symbols
+from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
+from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
@@ -61,8 +62,8 @@ def store_symbols(root: Path) -> None:
         table.create(connection)
         for blob, _, path in table.unparsed(connection, 1000):
             data = (root / path.decode()).read_bytes()
-            language = language_of(path.decode(), data)
-            parsed = parse_symbols(language, data) if language else None
+            language = language_of(path, data)
+            parsed = parse_symbols(language.name, data) if language.symbols else None
             if isinstance(parsed, ParsedFile):
                 table.put(connection, [StoredSymbols(blob, pack(parsed), parsed.names(data))])
             else:

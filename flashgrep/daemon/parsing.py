@@ -9,7 +9,7 @@ from flashgrep.daemon.workers import held_back
 from flashgrep.index.symbols import StoredSymbols
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.isolate import BATCH_BYTES, IsolatedParser, Parsed
-from flashgrep.ingest.parse.languages import language_of
+from flashgrep.languages import language_of
 
 Texts = Sequence[tuple[int, bytes, bytes]]
 """Texts by number, content hash and one path."""
@@ -73,11 +73,11 @@ class Parsers:
             data = read_text(files, path, text_hash, self._max_size)
             if data is None:
                 continue  # a row without symbols would still be there when the text comes back
-            language = language_of(path.decode("utf-8", "replace"), data)
-            if language is None:
+            language = language_of(path, data)
+            if not language.symbols:
                 done.declined.append((blob, ""))
                 continue
-            sources.append((blob, language, data))
+            sources.append((blob, language.name, data))
             if sum(len(data) for _, _, data in sources) > BATCH_BYTES:
                 yield sources
                 sources = []

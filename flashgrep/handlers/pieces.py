@@ -10,7 +10,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.embed.rerank import Reranker
 from flashgrep.errors import Unavailable
 from flashgrep.handlers.covering import Coverage, coverage_of
-from flashgrep.ingest.languages import language_of
+from flashgrep.languages import language_of
 from flashgrep.registry import Call
 from flashgrep.search.exact import Answer
 from flashgrep.search.meaning import MeaningAnswer, Piece
@@ -52,7 +52,7 @@ def covering(workspace: Workspace, answer: MeaningAnswer, *, fresh: bool, starte
 
 def language_of_piece(piece: Piece) -> str:
     """Return the language of a piece's file by its name, or ``text``."""
-    return language_of(piece.path) or "text"
+    return language_of(piece.path).name or "text"
 
 
 def fitting(pieces: list[Any], max_tokens: int, size: Callable[[Any], int]) -> list[Any]:

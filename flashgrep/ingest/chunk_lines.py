@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from flashgrep.ingest.parse.languages import text_of
+from flashgrep.languages import LANGUAGES, UNKNOWN
 
 Ints = NDArray[np.int64]
 
@@ -164,7 +164,7 @@ def _hanging(units: Units, language: str | None, gaps: NDArray[np.bool_]) -> NDA
 def _introduces(words: NDArray[np.uint32], language: str | None) -> NDArray[np.bool_]:
     """Return whether each line is a comment or a decorator."""
     found: NDArray[np.bool_] = (words & 0xFF) == ord("@")
-    markers = text_of(language).comments if language else (b"//", b"/*", b"#", b"--", b";")
+    markers = LANGUAGES.get(language or "", UNKNOWN).comments
     for marker in (*markers, *filter(None, (_DECORATOR.get(language or ""),))):
         mask = (1 << 8 * len(marker)) - 1
         found = found | ((words & mask) == int.from_bytes(marker, "little"))

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from flashgrep.errors import InvalidParams
+from flashgrep.ingest.file_types import TypeFilter
 from flashgrep.ingest.ignore import Rule, RuleSet
-from flashgrep.ingest.languages import TypeFilter
 from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, plain, translate
 from flashgrep.path_text import Literals, Mask, PathText
 

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from flashgrep.index.tiers import SOURCE, TEST, VENDORED, tier_of
 from flashgrep.index.words import parts
+from flashgrep.languages import language_of
 from flashgrep.search.cover import Cover
 from flashgrep.search.rules import Rules
 
@@ -29,13 +30,6 @@ _VENDORED: Final = re.compile(rb"(?:^|/)(?:deps|extern|thirdparty)/", re.IGNOREC
 _SHOWN: Final = re.compile(rb"(?:^|/)_?(?:examples?|samples?|demos?|bench(?:es)?)/", re.IGNORECASE)
 _STUB: Final = re.compile(rb"\.pyi$|\.d\.[cm]?ts$")
 _HEADER: Final = re.compile(rb"\.(?:h|hh|hpp|hxx)$")
-_PROSE: Final = re.compile(rb"\.(?:mdx?|markdown|rst|adoc|rdoc|txt|html?)$", re.IGNORECASE)
-_CODE: Final = re.compile(
-    rb"\.(?:pyi?|pyx|[cm]?[jt]sx?|go|rs|java|kts?|[ch]|cc|cxx|hh|hxx|[ch]pp|cs|rb|php|swift|scala|lua|sh|bash|ps1|sql|exs?"
-    rb"|erl|hs|ml|clj|dart|mm?|zig|vue|svelte|proto|pl|pm|r|jl|nim|groovy|gradle|cmake|asm|s|css|scss|less|erb|jinja2?)$"
-    rb"|(?:^|/)(?:Makefile|Dockerfile|Rakefile|CMakeLists\.txt)$",
-    re.IGNORECASE,
-)
 _EXTENSION: Final = re.compile(r"\.[^./]*$")
 _RE_EXPORT: Final = re.compile(rb"(?:^|/)(?:__init__\.py|index\.[cm]?[jt]sx?|mod\.rs|package-info\.java)$")
 _ABOUT_TESTS: Final = re.compile(r"\b(?:tests?|testing|fixtures?|mocks?|benchmarks?|examples?|spec)\b", re.IGNORECASE)
@@ -193,7 +187,7 @@ def _nature(path: bytes) -> _Nature:
         _STUB.search(path) is not None,
         _HEADER.search(path) is not None,
         _RE_EXPORT.search(path) is not None,
-        "code" if _CODE.search(path) else "prose" if _PROSE.search(path) else "data",
+        language_of(path).nature,
     )
 
 

@@ -6,8 +6,8 @@ from typing import Final
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.words import words_of
 from flashgrep.ingest.chunk import chunks_of
-from flashgrep.ingest.languages import language_of
 from flashgrep.ingest.parse.model import NAME, NAME_END, ParsedFile
+from flashgrep.languages import language_of
 
 MOST_DEFINES: Final = 12
 """Names kept for a chunk; one that defines more is a table, and found by its words."""
@@ -15,7 +15,7 @@ MOST_DEFINES: Final = 12
 
 def chunked_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
     """Return a text's chunks with their words; ``parsed``: its symbols where its language has any."""
-    language = parsed.language if parsed else language_of(path) or None
+    language = parsed.language if parsed else language_of(path).name or None
     names = _Names(data, parsed)
     path_words = words_of(path)
     stored: list[StoredChunk] = []

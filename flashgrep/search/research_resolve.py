@@ -12,7 +12,7 @@ from flashgrep.search.research_graph import Definition, Resolution
 
 _FAMILIES: Final = (
     {"javascript", "typescript", "tsx", "vue", "svelte"},
-    {"c", "cpp", "objc"},
+    {"c", "cpp", "cuda", "objc", "objcpp"},
     {"java", "kotlin", "scala", "groovy"},
     {"ocaml", "ocaml_interface"},
 )

@@ -11,8 +11,9 @@ from flashgrep.index import symbols as table
 from flashgrep.index.reader import Reader
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles
-from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.languages import language_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
@@ -151,10 +152,10 @@ def _packed(reader: Reader, blob: int) -> bytes | None:
 
 def parsed_file(path: bytes, data: bytes) -> ReadResult:
     """Parse a file now; one seen lately with the same text is remembered."""
-    language = language_of(path.decode("utf-8", "replace"), data)
-    if language is None:
+    language = language_of(path, data)
+    if not language.symbols:
         return None
-    parsed = _parsed(language, data) if len(data) <= _KEPT_BYTES else parse_symbols(language, data)
+    parsed = (_parsed if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
     return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
 
 

@@ -14,7 +14,7 @@ def stage_versions() -> Mapping[str, str]:
     """Return the version of each late stage; reads about 10 MB, once in a process."""
     parse, ingest, search = _PACKAGE / "ingest" / "parse", _PACKAGE / "ingest", _PACKAGE / "search"
     made_by = {
-        "symbols": [*parse.glob("*.py"), *(parse / "queries").glob("*.scm")],
+        "symbols": [_PACKAGE / "languages.py", *parse.glob("*.py"), *(parse / "queries").glob("*.scm")],
         "chunks": [*ingest.glob("chunk*.py"), search / "pieces.py", _PACKAGE / "index" / "words.py"],
         "vectors": [_PACKAGE / "embed" / "data" / "static.npz"],
     }

@@ -16,8 +16,8 @@ from typing import Any
 
 from flashgrep.cli.rg.arguments import Arguments, Flag, parse
 from flashgrep.errors import FlashgrepError
+from flashgrep.ingest.file_types import types, verdict_of
 from flashgrep.ingest.globs import Overrides
-from flashgrep.ingest.languages import types, verdict_of
 from flashgrep.ingest.walk import Walker
 from flashgrep.pattern import Pattern
 from flashgrep.places import bundled_ripgrep

@@ -4,13 +4,13 @@
 """
 
 from flashgrep.ingest.parse.generic import generic_tags
-from flashgrep.ingest.parse.grammar import ParseTimeout, grammar_of, has_grammar
-from flashgrep.ingest.parse.languages import language_of
+from flashgrep.ingest.parse.grammar import ParseTimeout, grammar_of
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.tags import tags
+from flashgrep.languages import LANGUAGES, WORDS
 from flashgrep.model import Skipped
 
-__all__ = ["ParsedFile", "language_of", "pack", "parse_symbols", "unpack"]
+__all__ = ["ParsedFile", "pack", "parse_symbols", "unpack"]
 
 MAX_BYTES = 4_000_000
 """Larger files are data or bundles; a tree takes about 15 times its text."""
@@ -23,14 +23,15 @@ MAX_LINE = 20_000
 def parse_symbols(
     language: str, data: bytes, *, max_bytes: int = MAX_BYTES, seconds: float = MAX_SECONDS
 ) -> ParsedFile | Skipped:
-    """Return a file's symbols, or why it has none."""
+    """Return the symbols of a file in a language that has some, or why this one has none."""
     if len(data) > max_bytes:
         return Skipped("too_large", f"symbols: over {max_bytes} bytes")
     if len(data) > MAX_LINE * (1 + data.count(b"\n")):
         return Skipped("too_large", "symbols: minified")
-    if not has_grammar(language):
+    source = LANGUAGES[language].symbols
+    if source == WORDS:
         return generic_tags(language, data)
     try:
-        return tags(language, grammar_of(language), data, seconds)
+        return tags(language, grammar_of(source), data, seconds)
     except ParseTimeout:
         return Skipped("too_large", f"symbols: over {seconds:g} s to parse")

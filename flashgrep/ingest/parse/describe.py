@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from flashgrep.ingest.decoding import SHOWN
-from flashgrep.ingest.parse.languages import text_of
+from flashgrep.languages import LANGUAGES
 from flashgrep.lazy import LazyAttribute
 
 SIGNATURE_CHARS: Final = 200
@@ -124,7 +124,7 @@ def _elixir(lines: Lines, start: int) -> str:
 
 def _comment_above(lines: Lines, language: str, line: int) -> str:
     """Return the first line that says something in the comment right above."""
-    markers = text_of(language).comments
+    markers = LANGUAGES[language].comments
     above: list[str] = []
     for number in range(line - 1, max(0, line - 1 - _COMMENT_LINES), -1):
         text = lines.text(number).strip()

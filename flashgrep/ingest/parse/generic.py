@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from flashgrep.ingest.parse.languages import text_of
 from flashgrep.ingest.parse.model import COLUMNS, KIND_ID, Ints, ParsedFile
+from flashgrep.languages import LANGUAGES
 
 _WORDS: Final = {
     "function": "fn|func|fun|function|def|defn|defun|sub|proc|procedure|subroutine|method|define|let",
@@ -38,7 +38,7 @@ _NOT_CALLED: Final = frozenset(b"if for while switch return catch function sizeo
 
 def generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
-    skip = _SKIP_HASH if b"#" in text_of(language).comments else _SKIP
+    skip = _SKIP_HASH if b"#" in LANGUAGES[language].comments else _SKIP
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
     table = _outside(_table(language, data), skips)
     calls = [found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED]
@@ -56,7 +56,7 @@ def _table(language: str, data: bytes) -> Ints:
         found.start(2): (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, 0)
         for found in _DEFINITION.finditer(data)
     }
-    if text_of(language).comments[:1] == (b"//",):
+    if LANGUAGES[language].comments[:1] == (b"//",):
         for found in _TYPED_FUNCTION.finditer(data):
             if found[1] not in _NOT_CALLED:
                 row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)

@@ -1,5 +1,6 @@
 """Grammars and our tags queries, one ``.scm`` file a language; loaded once, when first needed."""
 
+import re
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ from flashgrep.scheduler import Abandoned, Expired, checkpoint
 
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
+_INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
 
 
 class ParseTimeout(Exception):
@@ -31,18 +33,22 @@ class Grammar:
 
 
 @cache
-def has_grammar(language: str) -> bool:
-    """Whether there is a tags query, and so a grammar, for a language."""
-    return (_QUERIES / f"{language}.scm").is_file()
+def grammar_of(name: str) -> Grammar:
+    """Return a grammar with its query, as ``Language.symbols`` names it."""
+    loaded = get_language(cast("SupportedLanguage", name))
+    definitions, references = _read_query(name)
+    reads_text = "(#" in definitions + references
+    return Grammar(loaded, Query(loaded, definitions), Query(loaded, references), reads_text)
 
 
-@cache
-def grammar_of(language: str) -> Grammar:
-    """Return a language's grammar; call it only where ``has_grammar`` says so."""
-    loaded = get_language(cast("SupportedLanguage", language))
-    text = (_QUERIES / f"{language}.scm").read_text("utf-8")
+def _read_query(name: str) -> tuple[str, str]:
+    """Return a query's definitions and references, each followed by those of the query it inherits from, if any."""
+    text = (_QUERIES / f"{name}.scm").read_text("utf-8")
     definitions, _, references = text.partition(_REFERENCES)
-    return Grammar(loaded, Query(loaded, definitions), Query(loaded, references), reads_text="(#" in text)
+    if (base := _INHERITS.search(text)) is None:
+        return definitions, references
+    more_definitions, more_references = _read_query(base[1])
+    return definitions + more_definitions, references + more_references
 
 
 def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:

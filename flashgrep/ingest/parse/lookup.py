@@ -8,7 +8,6 @@ from typing import Final, Literal
 import numpy as np
 
 from flashgrep.ingest.parse.describe import Lines, documentation, receiver, signature
-from flashgrep.ingest.parse.languages import text_of
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     DECLARES,
@@ -26,6 +25,7 @@ from flashgrep.ingest.parse.model import (
     packed_language,
     unpack,
 )
+from flashgrep.languages import LANGUAGES
 from flashgrep.lazy import LazyAttribute
 
 Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
@@ -196,7 +196,7 @@ class FileSymbols:
     def words(self, wanted: bytes, *, fold: bool) -> Iterator[int]:
         """Yield the offsets at which the bytes stand as a whole word."""
         data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
-        extra = text_of(self.language).word
+        extra = LANGUAGES[self.language].word
         at = data.find(wanted) if wanted else -1
         while at >= 0:
             if _bounded(data, at, at + len(wanted), extra):
@@ -212,7 +212,7 @@ class FileSymbols:
 
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""
-        extra = text_of(self.language).word
+        extra = LANGUAGES[self.language].word
         end = offset
         while end < len(self.data) and (self.data[end] in _WORD or self.data[end] in extra):
             end += 1

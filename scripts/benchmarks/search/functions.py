@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from flashgrep.ingest.parse import ParsedFile, language_of, parse_symbols
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, DECLARES, END, START
+from flashgrep.languages import language_of
 
 FEWEST_LINES: Final = 3
 MOST_LINES: Final = 80
@@ -41,8 +42,9 @@ def functions(root: Path, language: str) -> Iterator[Function]:
     """Yield the functions of a tree's sources, tests and examples left out."""
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        if path.is_file() and language_of(path.name) in _alike(language) and not _ASIDE.search(name.lower()):
-            yield from _of_file(name, path.read_bytes(), language_of(path.name) or language)
+        found = language_of(path.name.encode()).name
+        if found in _alike(language) and path.is_file() and not _ASIDE.search(name.lower()):
+            yield from _of_file(name, path.read_bytes(), found)
 
 
 def _alike(language: str) -> set[str]:

@@ -1,39 +1,11 @@
 ; JavaScript and JSX: definitions.
+; inherits: ecma
 (class_declaration name: (identifier) @name) @class
 (field_definition property: [(property_identifier) (private_property_identifier)] @name
   value: [(arrow_function) (function_expression)]) @method
 (field_definition property: [(property_identifier) (private_property_identifier)] @name) @field
-(function_declaration name: (identifier) @name) @function
-(generator_function_declaration name: (identifier) @name) @function
-(method_definition name: [(property_identifier) (private_property_identifier)] @name) @method
-(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @function
-(variable_declarator name: (identifier) @name value: (class)) @class
-(pair key: (property_identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @method
-(assignment_expression
-  left: (member_expression property: (property_identifier) @name)
-  right: [(arrow_function) (function_expression) (generator_function) (class)]) @function
-(assignment_expression
-  left: (identifier) @name
-  right: [(arrow_function) (function_expression) (generator_function) (class)]) @function
-(lexical_declaration kind: "const" (variable_declarator name: (identifier) @name) @constant)
-(variable_declarator name: (identifier) @name) @variable
-[(arrow_function) (function_expression) (generator_function)] @anonymous
 
 ; references
-(comment) @skip
-(string_fragment) @skip
-(regex_pattern) @skip
-(escape_sequence) @skip
-(call_expression function: (identifier) @call)
-(call_expression function: (member_expression property: [(property_identifier) (private_property_identifier)] @call))
-(new_expression constructor: (identifier) @call)
-(new_expression constructor: (member_expression property: (property_identifier) @call))
-(import_clause (identifier) @import)
-(import_specifier (identifier) @import)
-(namespace_import (identifier) @import)
-(export_specifier (identifier) @import)
-(import_statement) @statement
-(export_statement source: (string)) @statement
 (jsx_opening_element name: (identifier) @call)
 (jsx_self_closing_element name: (identifier) @call)
 (jsx_opening_element name: (member_expression property: (property_identifier) @call))

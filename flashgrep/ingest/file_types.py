@@ -1,7 +1,7 @@
-"""File types by name: ripgrep's table (``types.txt``, as ``rg --type-list`` prints it) and one language per file."""
+"""File types by name: ripgrep's table (``types.txt``, as ``rg --type-list`` prints it), and our languages it lacks."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -9,49 +9,21 @@ from rapidfuzz import fuzz, process
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.wildcard import RIPGREP, alternatives, literals, matcher, plain, translate
+from flashgrep.languages import LANGUAGES
 
 Predicate = Callable[[bytes], bool]
 
 _ALIASES = {
-    "assembly": "asm",
-    "bash": "sh",
-    "c#": "csharp",
-    "c++": "cpp",
-    "dockerfile": "docker",
-    "golang": "go",
-    "javascript": "js",
-    "kt": "kotlin",
-    "makefile": "make",
-    "objective-c": "objc",
-    "powershell": "ps",
-    "rb": "ruby",
-    "rs": "rust",
-    "shell": "sh",
-    "terraform": "tf",
-    "yml": "yaml",
+    **{row.name: row.type for row in LANGUAGES.values() if row.type},
+    **{alias: row.type or row.name for row in LANGUAGES.values() for alias in row.aliases.split()},
 }
-"""Names people use for a type of the table; the table's own twins (py and python) need none."""
-_LANGUAGES = (
-    "python c cpp go rust java svelte vue js=javascript typescript csharp ruby php swift kotlin scala lua sh=bash "
-    "zsh=bash perl elixir haskell ocaml zig solidity sql dart erlang fsharp groovy julia nim objc objcpp pascal "
-    "ps=powershell r asm=assembly clojure fortran elisp lisp lean verilog sv=systemverilog vhdl vim tcl fish nix "
-    "awk cmake make bazel gradle meson docker kconfig devicetree cython cuda d elm crystal gleam hare mojo "
-    "purs=purescript racket raku reasonml rescript sml v vala vb webidl wgsl graphql proto thrift flatbuffers "
-    "tf=terraform jinja erb haml html sass less css svg xml json jsonl yaml toml jupyter markdown rst asciidoc "
-    "org tex texinfo typst man m4 yacc llvm swig diff csv po systemd config lock log license readme txt"
-)
-"""One language a file, in order of precedence: the table's type, and after "=" the name we call it by."""
+"""What people call a type of the table; the table's own twins (py and python) need none."""
 _NEAR = 60  # per cent of likeness from which a name is worth suggesting
 
 
 def types() -> dict[str, tuple[str, ...]]:
     """Return ripgrep's table: the globs of each type's file names."""
     return dict(_table())
-
-
-def language_of(path: bytes) -> str:
-    """Return the language of a file by its name, or "" when the name says nothing."""
-    return _language_of_name(path.rpartition(b"/")[2])
 
 
 def verdict_of(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[bytes], bool | None]:
@@ -96,13 +68,15 @@ def _globs_of(name: str) -> tuple[str, ...]:
     if key == "all":
         return tuple(glob for globs in table.values() for glob in globs)
     found = table.get(_ALIASES.get(key, key))
+    if found is None and key in LANGUAGES:
+        return LANGUAGES[key].globs()
     if found is None:
         raise _unknown(name)
     return found
 
 
 def _unknown(name: str) -> InvalidParams:
-    known = sorted({*_table(), *_ALIASES})
+    known = sorted({*_table(), *_ALIASES, *LANGUAGES})
     near = [
         found for found, _, _ in process.extract(name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5)
     ]
@@ -145,45 +119,3 @@ def _any_of(globs: Iterable[str]) -> Predicate:
         return lambda name: name.endswith(endings) or name in names
     other = matcher(others)
     return lambda name: name.endswith(endings) or name in names or other(name)
-
-
-class _Languages:
-    """The rank of a name's language: tables for names and endings, one expression that rules the rest out."""
-
-    def __init__(self) -> None:
-        named = [entry.partition("=") for entry in _LANGUAGES.split()]
-        self.names = [name or kind for kind, _, name in named]
-        self._ranks: dict[bytes, int] = {}
-        self._others: list[tuple[int, Predicate]] = []
-        sources: list[bytes] = []
-        for rank, (kind, _, _) in enumerate(named):
-            found = _sorted(_table()[kind])
-            for name in (b"/" + name for name in found.names):  # no ending has a "/": names and endings share the table
-                self._ranks.setdefault(name, rank)
-            for ending in found.endings:
-                self._ranks.setdefault(ending, rank)
-            if found.others:
-                self._others.append((rank, matcher(found.others)))
-                sources += found.others
-        self._may_be_other = matcher(sources)
-
-    def of(self, name: bytes) -> str:
-        ends = [b"/" + name, name]
-        at = name.find(b".", 1)
-        while at > 0:
-            ends.append(name[at:])
-            at = name.find(b".", at + 1)
-        ranks = [self._ranks[end] for end in ends if end in self._ranks]
-        if self._may_be_other(name):
-            ranks += [rank for rank, holds in self._others if holds(name)]
-        return self.names[min(ranks)] if ranks else ""
-
-
-@cache
-def _languages() -> _Languages:
-    return _Languages()
-
-
-@lru_cache(maxsize=1 << 14)
-def _language_of_name(name: bytes) -> str:
-    return _languages().of(name)

@@ -1,0 +1,246 @@
+"""Languages: one table of what is known about each. What is not here is known nowhere else.
+
+Filters by type (``-t py``) follow ripgrep's own table instead, which gives a file several types
+(``ingest/file_types.py``).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final, Literal
+
+WORDS: Final = "words"
+"""Symbols by words that introduce a name (``ingest/parse/generic.py``), for languages without a grammar of ours."""
+
+_SLASHES: Final = (b"//", b"/*", b"*")
+_HASH: Final = (b"#",)
+_DASHES: Final = (b"--", b"{-", b"/*", b"*")
+_LISP: Final = (b";",)
+_ML: Final = (b"(*", b"*")
+_XML: Final = (b"<!--",)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language; a file has at most one."""
+
+    name: str
+    files: str
+    """Endings without the first dot, whole names after "=", globs with a "*"; by spaces. No two languages share one."""
+    symbols: str = ""
+    """Where its symbols come from: a grammar with a query in ``ingest/parse/queries``, ``WORDS``, or "" for none."""
+    type: str = ""
+    """ripgrep's type for it, where that has another name."""
+    aliases: str = ""
+    """Other names people give it."""
+    commands: str = ""
+    """Interpreters in a first line that begins with "#!"."""
+    nature: Literal["code", "prose", "data"] = "code"
+    comments: tuple[bytes, ...] = _SLASHES
+    """How a comment line begins once its blanks are taken off."""
+    word: bytes = b""
+    """Bytes besides letters, digits, underscore and non-ASCII that a name may hold."""
+    exported: str = ""
+    """A pattern that a definition visible to other files has."""
+    hidden: str = ""
+    """A pattern that a definition invisible to other files has."""
+
+    def globs(self) -> tuple[str, ...]:
+        """Return globs of its files' names."""
+        entries = self.files.split()
+        return tuple(entry.removeprefix("=") if "=" in entry or "*" in entry else f"*.{entry}" for entry in entries)
+
+
+_EXPORT: Final = r"^\s*export\b|\bmodule\.exports\b|^\s*exports\."
+
+_ROWS: Final = (
+    Language("python", "py pyi pyw", "python", commands="python", comments=_HASH),
+    Language("c", "c h cats c.in h.in", "c", hidden=r"^\s*static\b"),
+    Language("cpp", "cc cpp cxx c++ hh hpp hxx h++ inl ipp C H cc.in cpp.in cxx.in hh.in hpp.in hxx.in C.in H.in",
+             "cpp", aliases="c++", hidden=r"^\s*static\b"),
+    Language("cuda", "cu cuh", "cpp", hidden=r"^\s*static\b"),
+    Language("go", "go", "go", aliases="golang"),
+    Language("rust", "rs", "rust", aliases="rs", exported=r"^\s*pub\b"),
+    Language("java", "java jsp jspx", "java", word=b"$", exported=r"^\s*(?:@\w+\s+)*(?:public|protected)\b"),
+    Language("javascript", "js mjs cjs jsx", "javascript", type="js", commands="node", word=b"$", exported=_EXPORT),
+    Language("typescript", "ts mts cts", "typescript", word=b"$", exported=_EXPORT),
+    Language("tsx", "tsx", "tsx", word=b"$", exported=_EXPORT),
+    Language("csharp", "cs", "csharp", aliases="c#", exported=r"^\s*(?:public|protected|internal)\b"),
+    Language("ruby", "rb rake gemspec rbw ru =Rakefile =Gemfile =.irbrc", "ruby", aliases="rb", commands="ruby",
+             comments=_HASH, word=b"?!"),
+    Language("php", "php php3 php4 php5 php7 php8 pht phtml", "php", commands="php", comments=(*_SLASHES, b"#"),
+             hidden=r"^\s*(?:private|protected)\b"),
+    Language("swift", "swift", "swift", exported=r"^\s*(?:public|open)\b"),
+    Language("kotlin", "kt kts", "kotlin", aliases="kt", hidden=r"^\s*(?:private|internal)\b"),
+    Language("scala", "scala sc sbt", "scala", hidden=r"^\s*private\b"),
+    Language("lua", "lua", "lua", commands="lua", comments=_DASHES),
+    Language("bash", "sh bash zsh ksh bats bashrc csh cshrc env kshrc tcsh =.bash_login =.bash_logout =.bash_profile "
+             "=.bashrc =.cshrc =.env =.kshrc =.login =.logout =.profile =.tcshrc =.zlogin =.zlogout =.zprofile "
+             "=.zshenv =.zshrc =bash_login =bash_logout =bash_profile =bashrc =profile =zlogin =zlogout =zprofile "
+             "=zshenv =zshrc =PKGBUILD", "bash", type="sh", aliases="shell", commands="sh bash dash zsh ksh",
+             comments=_HASH),
+    Language("elixir", "ex exs eex heex leex livemd", "elixir", comments=_HASH, word=b"?!"),
+    Language("haskell", "hs hsc lhs c2hs cpphs", "haskell", comments=_DASHES, word=b"'"),
+    Language("ocaml", "ml mll mly", "ocaml", comments=_ML, word=b"'"),
+    Language("ocaml_interface", "mli", "ocaml_interface", comments=_ML, word=b"'"),
+    Language("zig", "zig", "zig"),
+    Language("solidity", "sol", "solidity"),
+    Language("sql", "sql psql", "sql", comments=_DASHES),
+    Language("markdown", "md markdown mdown mdwn mdx mkd mkdn", "markdown", nature="prose", comments=()),
+    # Symbols by words.
+    Language("assembly", "s S asm", WORDS, type="asm"),
+    Language("clojure", "clj cljs cljc cljx", WORDS, comments=_LISP, word=b"-?!*"),
+    Language("dart", "dart", WORDS),
+    Language("elisp", "el", WORDS, comments=_LISP, word=b"-?!*"),
+    Language("erlang", "erl hrl", WORDS, comments=(b"%",)),
+    Language("fortran", "f F f77 F77 f90 F90 f95 F95 pfo", WORDS),
+    Language("fsharp", "fs fsi fsx", WORDS),
+    Language("groovy", "groovy gradle", WORDS),
+    Language("julia", "jl", WORDS, comments=_HASH),
+    Language("lisp", "lisp lsp scm", WORDS, comments=_LISP, word=b"-?!*"),
+    Language("nim", "nim nimble nimf nims", WORDS, comments=_HASH),
+    Language("objc", "m", WORDS, aliases="objective-c"),
+    Language("objcpp", "mm", WORDS, aliases="objective-c++"),
+    Language("pascal", "pas pp dpr inc lpr", WORDS),
+    Language("perl", "pl pm perl plh plx PL t", WORDS, commands="perl", comments=_HASH),
+    Language("powershell", "ps1 psm1 psd1 ps1xml cdxml", WORDS, type="ps", comments=_HASH),
+    Language("proto", "proto", WORDS),
+    Language("r", "r R Rmd rmd Rnw rnw", WORDS, comments=_HASH),
+    Language("svelte", "svelte svelte.ts", WORDS),
+    Language("vb", "vb", WORDS),
+    Language("vue", "vue", WORDS),
+    # Code without symbols.
+    Language("awk", "awk", comments=_HASH),
+    Language("bazel", "BUILD bazel bazelrc bzl =BUILD =MODULE.bazel =WORKSPACE =WORKSPACE.bazel =WORKSPACE.bzlmod",
+             comments=_HASH),
+    Language("cmake", "cmake =CMakeLists.txt", comments=_HASH),
+    Language("crystal", "cr ecr =Projectfile =shard.yml", comments=_HASH),
+    Language("css", "css"),
+    Language("cython", "pxd pxi pyx", comments=_HASH),
+    Language("d", "d"),
+    Language("devicetree", "dts dtsi dtso"),
+    Language("docker", "*Dockerfile*", aliases="dockerfile", comments=_HASH),
+    Language("elm", "elm", comments=_DASHES),
+    Language("erb", "erb", comments=_XML),
+    Language("fish", "fish", comments=_HASH),
+    Language("flatbuffers", "fbs"),
+    Language("gleam", "gleam"),
+    Language("gradle", "gradle-wrapper.* =gradle.properties =gradlew =gradlew.bat"),
+    Language("graphql", "graphql graphqls", comments=_HASH),
+    Language("haml", "haml", comments=(b"-#", b"/")),
+    Language("hare", "ha"),
+    Language("jinja", "j2 jinja jinja2", comments=(b"{#",)),
+    Language("kconfig", "=Kconfig Kconfig.*", comments=_HASH),
+    Language("lean", "lean", comments=(b"--", b"/-")),
+    Language("less", "less"),
+    Language("llvm", "ll", comments=_LISP),
+    Language("m4", "ac m4", comments=(b"dnl", b"#")),
+    Language("make", "mak mk Makefile.* =Makefile =makefile =GNUmakefile =GNUMakefile =makefile.am =makefile.in "
+             "=GNUmakefile.am =GNUmakefile.in", aliases="makefile", comments=_HASH),
+    Language("meson", "=meson.build =meson.options =meson_options.txt", comments=_HASH),
+    Language("mojo", "mojo", comments=_HASH),
+    Language("nix", "nix", comments=(b"#", b"/*")),
+    Language("purescript", "purs", type="purs", comments=_DASHES),
+    Language("racket", "rkt", comments=_LISP),
+    Language("raku", "p6 pl6 pm6 raku rakudoc rakumod rakutest", comments=_HASH),
+    Language("reasonml", "re rei"),
+    Language("rescript", "res resi"),
+    Language("sass", "sass scss"),
+    Language("sml", "sig sml", comments=_ML),
+    Language("swig", "def i"),
+    Language("systemverilog", "sv svh vg", type="sv"),
+    Language("tcl", "tcl", comments=_HASH),
+    Language("terraform", "terraform.lock.hcl terraformrc tf tf.json tfrc tfvars tfvars.json =terraform.rc", type="tf",
+             comments=(b"#", b"//", b"/*")),
+    Language("thrift", "thrift", comments=(*_SLASHES, b"#")),
+    Language("v", "vsh"),
+    Language("vala", "vala"),
+    Language("verilog", "v vh"),
+    Language("vhdl", "vhd vhdl", comments=_DASHES),
+    Language("vim", "vim =.gvimrc =.vimrc =_gvimrc =_vimrc =gvimrc =vimrc", comments=(b'"',)),
+    Language("webidl", "idl webidl widl"),
+    Language("wgsl", "wgsl"),
+    Language("yacc", "y"),
+    # Prose.
+    Language("asciidoc", "adoc asc asciidoc", nature="prose"),
+    Language("html", "html htm ejs", nature="prose", comments=_XML),
+    Language("man", "*.[0-9][cEFMmpSx] *.[0-9lnpx]", nature="prose", comments=(b'.\\"',)),
+    Language("org", "org org_archive", nature="prose", comments=_HASH),
+    Language("readme", "*README README*", nature="prose", comments=()),
+    Language("rst", "rst", nature="prose", comments=(b"..",)),
+    Language("tex", "bib cls dtx ins ltx sty tex", nature="prose", comments=(b"%",)),
+    Language("texinfo", "texi", nature="prose", comments=(b"@c",)),
+    Language("txt", "txt", nature="prose", comments=()),
+    Language("typst", "typ", nature="prose"),
+    # Data.
+    Language("config", "cfg config ini", nature="data", comments=(b"#", b";")),
+    Language("csv", "csv", nature="data", comments=()),
+    Language("diff", "diff patch", nature="data", comments=()),
+    Language("json", "json sarif =composer.lock", nature="data"),
+    Language("jsonl", "jsonl", nature="data", comments=()),
+    Language("jupyter", "ipynb jpynb", nature="data", comments=()),
+    Language("license", "*[.-]LICEN[CS]E* AGPL-*[0-9]* APACHE-*[0-9]* BSD-*[0-9]* CC-BY-* =COPYING COPYING[.-]* "
+             "=COPYRIGHT COPYRIGHT[.-]* =EULA EULA[.-]* GFDL-*[0-9]* GNU-*[0-9]* GPL-*[0-9]* LGPL-*[0-9]* =LICENSE "
+             "=LICENCE LICEN[CS]E[.-]* MIT-*[0-9]* MPL-*[0-9]* =NOTICE NOTICE[.-]* OFL-*[0-9]* =PATENTS PATENTS[.-]* "
+             "=UNLICENSE UNLICEN[CS]E[.-]* =license =licence licen[cs]e.*", nature="data", comments=()),
+    Language("lock", "lock =package-lock.json", nature="data", comments=_HASH),
+    Language("log", "log", nature="data", comments=()),
+    Language("po", "po", nature="data", comments=_HASH),
+    Language("properties", "properties", type="java", nature="data", comments=_HASH),
+    Language("svg", "svg", nature="data", comments=_XML),
+    Language("systemd", "automount conf device link mount path scope service slice socket swap target timer",
+             nature="data", comments=(b"#", b";")),
+    Language("toml", "toml =Cargo.lock", nature="data", comments=_HASH),
+    Language("xml", "dtd rng sch xhtml xjb xml xml.dist xsd xsl xslt", nature="data", comments=_XML),
+    Language("yaml", "yaml yml", nature="data", aliases="yml", comments=_HASH),
+)  # fmt: skip
+
+LANGUAGES: Final[Mapping[str, Language]] = {row.name: row for row in _ROWS}
+"""Every language by its name."""
+
+UNKNOWN: Final = Language("", "", nature="data", comments=(b"//", b"/*", b"#", b"--", b";"))
+"""What is assumed of a file in no language we know."""
+
+_BY_FILE: Final = {
+    entry if "=" in entry else "." + entry: row for row in _ROWS for entry in row.files.split() if "*" not in entry
+}
+_GLOBS: Final = [(re.compile(translate(entry)), row) for row in _ROWS for entry in row.files.split() if "*" in entry]
+_BY_COMMAND: Final = {command: row for row in _ROWS for command in row.commands.split()}
+_INTERPRETER: Final = re.compile(
+    rf"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?({'|'.join(sorted(_BY_COMMAND, key=len, reverse=True))})[\d.]*\b".encode()
+)
+_HEADER_BYTES: Final = 1 << 18
+"""So much of a header is looked at for what only C++ has: generated ones are megabytes of C."""
+_CPP_IN_HEADER: Final = re.compile(
+    rb"^\s*(?:class\s+\w|namespace\s+\w|template\s*<|public:|private:|using\s+\w)", re.MULTILINE
+)
+
+
+def language_of(path: bytes, data: bytes = b"") -> Language:
+    """Return a file's language by its name, else by its first line; ``UNKNOWN`` where neither tells.
+
+    ``data``, as much of it as is at hand, also tells C++ headers from those of C.
+    """
+    name = path.rpartition(b"/")[2]
+    found = _language_of_name(name.decode("utf-8", "replace"))
+    if found.name == "c" and name.endswith(b".h") and _CPP_IN_HEADER.search(data, 0, _HEADER_BYTES):
+        return LANGUAGES["cpp"]
+    if found is UNKNOWN and b"." not in name[1:] and (interpreter := _INTERPRETER.match(data)):
+        return _BY_COMMAND[interpreter[1].decode()]
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _language_of_name(name: str) -> Language:
+    """Look up the whole name, then its endings, the longest first and as written before in lower case, then globs."""
+    endings = ["=" + name]
+    at = name.find(".", 1)
+    while at > 0:
+        endings += [name[at:], name[at:].lower()]
+        at = name.find(".", at + 1)
+    for ending in endings:
+        if ending in _BY_FILE:
+            return _BY_FILE[ending]
+    return next((row for glob, row in _GLOBS if glob.match(name)), UNKNOWN)
