@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.scenarios_ledger import Scenario, outcomes, problems, read_tests, wanted
+from scripts.tools.scenarios import Scenario, outcomes, problems, read_tests, wanted
 
 SEEDS = {"000": 19, "001": 21, "002": 48, "003": 15, "004": 23}
 """Scenarios (in 002: boxes) of each document."""

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
-import bench_mcp
 
-from benchmarks import changes, editing, meaning, peers, queries, report, symbols
+from benchmarks import changes, editing, mcp, meaning, peers, queries, report, symbols
 from benchmarks.machine import described, machine, tree_facts
 from benchmarks.private import Private, private_daemon
 from benchmarks.rows import Row
@@ -93,10 +92,10 @@ def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Pa
 
 
 def _mcp(root: Path) -> Iterator[Row]:
-    """Yield what bench_mcp measures on a small part of the tree: a daemon of its own indexes it first."""
+    """Yield what is measured of MCP on a small part of the tree: a daemon of its own indexes it first."""
     small = next((folder for folder in (root / "kernel", root / "flashgrep", root) if folder.is_dir()), root)
-    for name, value in bench_mcp.measure(small).items():
-        yield Row(f"MCP {name}", value=value)
+    for name, value in mcp.measure(small).items():
+        yield Row(f"MCP {name}", value=value, bars=[mcp.BARS[name]] if name in mcp.BARS else [])
 
 
 def _peers(base: Path, root: Path, targets: Targets) -> Iterator[str]:

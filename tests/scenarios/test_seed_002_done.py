@@ -11,8 +11,8 @@ import anyio
 import jsonschema
 import pytest
 
-from scripts import coverage_run
-from scripts.scenarios_ledger import Scenario, read_tests, wanted
+from scripts.tools import coverage
+from scripts.tools.scenarios import Scenario, read_tests, wanted
 from tests.conftest import DaemonAtHand
 from tests.mcp_clients import INITIALIZE, McpClient, shim_wire, transport
 from tests.scenarios.hosts import Host, host, own_daemon
@@ -40,7 +40,7 @@ def test_unit_tests() -> None:
     """Each of the five has its test; the share is of the whole package, and `scripts/coverage` fails below it."""
     assert boxes_shown("Unit tests") == boxes_wanted("Unit tests")
     assert len(boxes_wanted("Unit tests")) == 5
-    assert coverage_run.LEAST_PERCENT >= 95
+    assert coverage.LEAST_PERCENT >= 95
 
 
 @pytest.mark.scenario("002", "Testing Requirements", "Unit tests: Tool definition correctness")
@@ -206,8 +206,8 @@ def test_unit_tests_passing() -> None:
     """The check that everything has to pass runs the whole suite; the measured one runs it in every process."""
     scripts = PACKAGE.parent / "scripts"
     assert "exec scripts/test" in (scripts / "check").read_text()
-    assert 'exec "$PYTHON" "$ROOT/scripts/coverage_run.py"' in (scripts / "coverage").read_text()
-    assert coverage_run.LEAST_PERCENT >= 95
+    assert '-m scripts.tools.coverage "$@"' in (scripts / "coverage").read_text()
+    assert coverage.LEAST_PERCENT >= 95
     assert boxes_without_test(TESTING) == []
 
 

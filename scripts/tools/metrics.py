@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
-PACKAGE = Path(__file__).parent.parent / "flashgrep"
+PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 GENERATED = {"unicode_data.py"}
 """Data written as code: no part of what is read."""
@@ -159,13 +159,13 @@ def check(measures: dict[str, float]) -> list[str]:
         if found > limit:
             faults.append(f"{name}: {found:g}, at most {limit} allowed (scripts/metrics --list names them)")
         elif found < limit - SLACK[name]:
-            faults.append(f"{name}: {found:g}; lower the limit of {limit} in scripts/house_metrics.py")
+            faults.append(f"{name}: {found:g}; lower the limit of {limit} in scripts/tools/metrics.py")
     return faults
 
 
 def main() -> int:
     """Print the measures, or check them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="scripts/metrics", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?", default=PACKAGE)
     parser.add_argument("--check", action="store_true", help="compare with the limits; status 1 if one is broken")
     parser.add_argument("--list", action="store_true", help="name one-use private functions and participles")

@@ -91,7 +91,7 @@ def call_twice(trace: Trace, places: Places, project: str, method: str, params: 
 
 def main() -> int:
     """Run the daemon, make the call, print its walk."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="scripts/walk", description=__doc__.partition("\n")[0])
     parser.add_argument("method")
     parser.add_argument("params", nargs="?", type=json.loads, help="a JSON object; `project` is added")
     parser.add_argument("--functions", action="store_true", help="name each function, in the order of first entry")

@@ -29,7 +29,7 @@ from typing import Final, Literal
 import libcst
 from mutmut.mutation.file_mutation import Mutation, create_mutations
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 MOST_SURVIVORS: Final = 0.15
 SLOWER: Final = 5
 """A fault that makes the tests this many times slower than they are alone is a fault they notice."""
