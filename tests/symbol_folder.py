@@ -1,5 +1,6 @@
 """A plain folder as a source of symbols: no index, everything parsed; what the index must agree with."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from flashgrep.search.symbol_source import ReadResult, parsed_file
@@ -25,6 +26,6 @@ class FolderSource:
     def names(self, start: str, limit: int) -> list[str]:  # noqa: ARG002 - a source's signature
         return []
 
-    def open(self, path: bytes) -> ReadResult:
+    def open(self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         file = self.root / path.decode()
         return parsed_file(path, file.read_bytes()) if file.is_file() else None

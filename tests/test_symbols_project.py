@@ -17,7 +17,7 @@ from flashgrep.index.symbols import StoredSymbols
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
-from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbol_source import ViewSource, _parsed, forget_parsed
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.test_research_engine import PYTHON, SWIFT
@@ -107,6 +107,22 @@ def test_answers_are_the_same_before_the_index_with_it_and_from_the_tables() -> 
         assert await answers(workspace) == first
 
     in_project(body)
+
+
+def test_before_there_is_an_index_only_files_with_the_name_are_parsed() -> None:
+    async def body(root: Path) -> None:
+        put(root, FILES)
+        async with opened(root, indexes=False) as workspace:
+            await workspace.refresh()
+            forget_parsed()
+            question = SymbolQuestion(name="AUTHENTICATE", match="exact", fold=True)
+            answer = await workspace.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
+            assert answer.complete
+            assert answer.total == TOTALS[3]
+            with_name = {text for text in FILES.values() if b"authenticate" in text.lower()}
+            assert _parsed.cache_info().misses == len(with_name) < len(FILES) / 2
+
+    run(body)
 
 
 def test_a_file_changed_after_its_symbols_were_stored_is_parsed_anew() -> None:

@@ -42,8 +42,11 @@ class SymbolSource(Protocol):
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names that begin so, folded, as far as they are known without parsing."""
 
-    def open(self, path: bytes) -> ReadResult:
-        """Return a file's text and symbols, why it has none, or None where it is gone or in no language."""
+    def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
+        """Return a file's text and symbols, why it has none, or None where it is gone or in no language.
+
+        ``holds``: a text that it says no of need not be parsed, and may come without its symbols.
+        """
 
 
 class ViewSource:
@@ -82,7 +85,7 @@ class ViewSource:
         with self._view.reader.snapshot() as connection:
             return [name for name, _ in table.defined_names(connection, start, limit)]
 
-    def open(self, path: bytes) -> ReadResult:
+    def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
         stored, as_indexed = self._stored(path)
         if isinstance(stored, Skipped) and _stat_of(self._view.files, path) == as_indexed:
@@ -95,6 +98,9 @@ class ViewSource:
             return document
         if isinstance(stored, bytes) and stat is not None and (stat.size, stat.mtime_ns) == as_indexed:
             return FileSymbols(stored, document.data)
+        if holds is not None and not holds(document.data):  # parsing takes 100 times as long as looking
+            language = language_of(path, document.data)
+            return FileSymbols(ParsedFile(language.name), document.data) if language.symbols else None
         return parsed_file(path, document.data)
 
     def _of_places(self, places: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[bytes]:

@@ -141,7 +141,7 @@ class SymbolSearch:
     def _named(self, name: str, unlike: float) -> Iterator[_Place]:
         fold = self._question.fold or self._question.match == "fuzzy"
         size = len(name.encode())
-        for path, symbols in self._files(self._paths(name, fold=fold)):
+        for path, symbols in self._files(self._paths(name, fold=fold), name, fold=fold):
             for offset, role in symbols.places(name, fold=fold):
                 checkpoint()
                 if self._wanted(symbols, offset, role, size):
@@ -152,7 +152,9 @@ class SymbolSearch:
         fold = self._question.fold
         wanted = self._name.lower() if fold else self._name
         paths = self._source.defining(self._name, prefix=True)
-        for path, symbols in self._files(self._source.candidates(self._name, fold=fold) if paths is None else paths):
+        if paths is None:
+            paths = self._source.candidates(self._name, fold=fold)
+        for path, symbols in self._files(paths, self._name, fold=fold):
             for index, row in enumerate(symbols.rows):
                 checkpoint()
                 name = symbols.name(index)
@@ -188,16 +190,26 @@ class SymbolSearch:
                 return defining
         return self._source.candidates(name, fold=fold)
 
-    def _files(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+    def _files(
+        self, paths: Iterable[bytes], name: str = "", *, fold: bool = False
+    ) -> Iterator[tuple[bytes, FileSymbols]]:
+        """Yield the files asked about that have the name's letters."""
         question = self._question
+        wanted = name.encode().lower() if fold else name.encode()
+
+        def holds(data: bytes) -> bool:
+            return wanted in (data.lower() if fold else data)
+
         for path in paths:
             if question.keep is not None and not question.keep(path):
                 continue
-            opened = self._source.open(path)
+            opened = self._source.open(path, holds)
             if isinstance(opened, Skipped):
                 self.answer.skipped[opened.reason] = self.answer.skipped.get(opened.reason, 0) + 1
             elif opened is not None:
                 self.answer.files_read += 1
+                if not holds(opened.data):
+                    continue
                 if len(self._held) < HELD:
                     self._held[path] = opened
                 yield path, opened
