@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.damage import Damaged
 from flashgrep.index.grams import grams_of, number
-from flashgrep.index.postings import DamagedBlock, decode, decode_pairs, encode, open_block, pairs_of
+from flashgrep.index.postings import decode, decode_pairs, encode, open_block, pairs_of
 
 texts = st.lists(st.text(alphabet="abAB \t\n\r\u00e9x\u017f\u212a", max_size=40).map(str.encode), max_size=12)
 numbers = st.lists(st.integers(0, 2**32 - 1), max_size=60, unique=True).map(sorted)
@@ -79,11 +80,11 @@ def test_any_flipped_bit_is_noticed(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(block.data) * 8 - 1))
     broken = bytearray(block.data)
     broken[at // 8] ^= 1 << at % 8
-    with pytest.raises(DamagedBlock):
+    with pytest.raises(Damaged):
         open_block(bytes(broken), 3)
 
 
 def test_a_block_of_another_segment_is_damage() -> None:
     (block,) = encode(pairs_of([grams_of(b"some text to index")]), 3)
-    with pytest.raises(DamagedBlock):
+    with pytest.raises(Damaged):
         open_block(block.data, 4)

@@ -15,6 +15,7 @@ from flashgrep.index import schema
 from flashgrep.index.health import health
 from flashgrep.index.reader import Reader
 from flashgrep.index.rows import FileRow
+from flashgrep.index.segments import Kind, segments
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFolder
@@ -96,8 +97,8 @@ def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tr
     questions = ["spam", "eggs bacon", "herring", "tomato spam", "f3.txt", "f33.t"]
     before = {text: found(reader, text) for text in questions}
     assert any(before.values())
-    writer.merge(writer.segments())
-    assert len(writer.segments()) == 1
+    writer.merge()
+    assert len(segments(writer.connection, Kind.GRAMS)) == 1
     assert {text: found(reader, text) for text in questions} == before
     assert reader.size().blobs == 20
     assert writer.connection.execute("SELECT count(*) FROM blob").fetchone() == (20,)
@@ -192,9 +193,9 @@ def test_a_flipped_bit_in_postings_is_found_when_they_are_read(tree: Path, tmp_p
     file = tmp_path / "index.db"
     writer = Writer(file)
     store(writer, tree, NAMES)
-    data = bytearray(writer.connection.execute("SELECT data FROM gram_block").fetchone()[0])
+    data = bytearray(writer.connection.execute("SELECT data FROM posting_block").fetchone()[0])
     data[-1] ^= 4
-    writer.connection.execute("UPDATE gram_block SET data = ?", [bytes(data)])
+    writer.connection.execute("UPDATE posting_block SET data = ?", [bytes(data)])
     writer.close()
     with pytest.raises(Damaged):
         _read_all(file)

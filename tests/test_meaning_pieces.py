@@ -6,6 +6,7 @@ import pytest
 
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.index.tiers import SOURCE, TEST, tier_of
+from flashgrep.index.words import Fields
 from flashgrep.search.exported import is_exported
 from flashgrep.search.meaning import MeaningAnswer, Piece, chunked_now
 from flashgrep.search.meaning_lines import lines_of
@@ -71,10 +72,7 @@ def test_a_file_that_is_not_stored_is_cut_as_it_would_be_stored() -> None:
     text = chunked_now(b"pkg/store.py", data)
     (chunk,) = text.chunks
     assert (chunk.start_line, chunk.end_line, list(chunk.defines)) == (1, 6, ["Store", "put", "get"])
-    ((path, names, body),) = text.words
-    assert {"pkg", "store"} <= set(path.split())
-    assert {"store", "put", "get"} <= set(names.split())
-    assert {"rows", "key", "self"} <= set(body.split())
+    assert text.fields == [Fields(b"pkg/store.py", b"Store Store put get", data.rstrip())]
     code = data.decode().rstrip()
     assert embedding_text(b"pkg/store.py", data, chunk) == f"pkg/store.py\nStore\n{code}"
     assert embedding_text(b"a.py", data, chunk._replace(name="", header="module x")) == f"a.py\nmodule x\n{code}"
@@ -84,7 +82,7 @@ def test_of_a_table_of_names_only_the_first_are_kept() -> None:
     data = "".join(f"def f{at}(): pass\n" for at in range(40)).encode()
     text = chunked_now(b"many.py", data)
     assert all(len(chunk.defines) <= MOST_DEFINES for chunk in text.chunks)
-    assert {f"f{at}" for at in range(40)} <= {word for words in text.words for word in words[1].split()}
+    assert {f"f{at}" for at in range(40)} <= {name for fields in text.fields for name in fields.names.decode().split()}
 
 
 def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() -> None:

@@ -13,7 +13,9 @@ from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.rows import FileRow
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantised
+from flashgrep.index.words import Fields
 from flashgrep.index.writer import Writer
+from flashgrep.search.fusion import Candidate
 from flashgrep.search.meaning_index import Known, MeaningIndex, Texts
 from flashgrep.search.meaning_recall import Recall, telling
 from flashgrep.search.rules import RULES
@@ -40,7 +42,7 @@ class Shelf:
         chunk = StoredChunk(0, 9, 1, 1, "function", f"name{blob}", "")
         append(self._file, self.set.rows, quantised(vector[None, :]))
         with self.writer.transaction() as connection:
-            table.put(connection, [ChunkedText(blob, [chunk], [("", "", words)])])
+            table.put(connection, [table.pack([ChunkedText(blob, [chunk], [Fields(b"", b"", words.encode())])])])
             table.put_embedded(connection, self.set, [(blob, 1)])
         self.set = self.set._replace(rows=self.set.rows + 1)
         if file:
@@ -71,10 +73,12 @@ def unit(seed: int) -> Floats:
     return unit_row
 
 
-def recall(shelf: Shelf, allowed: list[int] | None) -> Recall:
-    """Return who asks the shelf, for texts that count."""
+def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
+    """Ask the shelf, for texts that count."""
     _, known = shelf.known()
-    return Recall(shelf.writer.connection, known, FEW, None if allowed is None else np.array(allowed, np.int64))
+    found = telling(shelf.writer.connection, words, known, FEW)
+    counting = None if allowed is None else np.array(allowed, np.int64)
+    return Recall(shelf.writer.connection, known, FEW, counting).candidates(found, question)
 
 
 def texts_of(shelf: Shelf) -> Texts:
@@ -90,7 +94,7 @@ def test_old_versions_of_one_file_do_not_crowd_out_the_rest(shelf: Shelf) -> Non
     shelf.add(201, unit(2), "another needle in a long text of other words")
     texts = texts_of(shelf)
     assert (texts.there.tolist(), texts.some_dead) == ([200, 201], True)
-    found = recall(shelf, texts.there.tolist()).candidates(["needle"], question)
+    found = candidates(shelf, texts.there.tolist(), ["needle"], question)
     assert sorted(one.key for one in found) == [(200, 0), (201, 0)]
     assert all(one.lexical > 0 for one in found)
     assert {one.key[0]: one.similarity for one in found} == pytest.approx(
@@ -102,10 +106,10 @@ def test_a_filter_finds_what_it_lets_in_however_far_behind_it_is(shelf: Shelf) -
     for blob in range(1, 201):
         shelf.add(blob, unit(0), "needle needle needle")
     shelf.add(300, -unit(0), "a needle in a long text of other words and more of them")
-    (one,) = recall(shelf, [300]).candidates(["needle"], unit(0))
+    (one,) = candidates(shelf, [300], ["needle"], unit(0))
     assert (one.key, one.lexical > 0) == ((300, 0), True)
     assert one.similarity == pytest.approx(-1, abs=0.02)
-    assert recall(shelf, []).candidates(["needle"], unit(0)) == []
+    assert candidates(shelf, [], ["needle"], unit(0)) == []
 
 
 def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question(shelf: Shelf) -> None:
@@ -116,9 +120,9 @@ def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question
         connection.execute("DELETE FROM path WHERE blob = 3")
         connection.execute("DELETE FROM blob WHERE id = 3")
         table.drop_dead(connection)
-    found = recall(shelf, [1]).candidates([], unit(1))
+    found = candidates(shelf, [1], [], unit(1))
     assert [one.key for one in found] == [(1, 0)]
-    unfiltered = recall(shelf, None).candidates(["needle"], unit(3))
+    unfiltered = candidates(shelf, None, ["needle"], unit(3))
     assert sorted(one.key for one in unfiltered) == [(1, 0), (2, 0)]
 
 
@@ -126,14 +130,14 @@ def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:
     question = unit(0)
     for blob in range(1, 31):
         shelf.add(blob, unit(blob), "needle" if blob % 2 else "hay")
-    found = recall(shelf, None).candidates(["needle"], question)
+    found = candidates(shelf, None, ["needle"], question)
     assert len({one.key for one in found}) == len(found) >= FEW.candidates
     for one in found:
         assert one.similarity == pytest.approx(float(unit(one.key[0]) @ question), abs=0.03)
-    words = recall(shelf, None).candidates(["needle"], None)
+    words = candidates(shelf, None, ["needle"], None)
     assert len(words) == FEW.candidates
     assert {one.similarity for one in words} == {0.0}
-    assert recall(shelf, None).candidates([], None) == []
+    assert candidates(shelf, None, [], None) == []
 
 
 def test_what_is_not_cut_or_has_no_vectors_is_told(shelf: Shelf) -> None:
@@ -144,7 +148,9 @@ def test_what_is_not_cut_or_has_no_vectors_is_told(shelf: Shelf) -> None:
     shelf.files |= {"f2": 2, "f3": 3, "f4": 4}
     with shelf.writer.transaction() as connection:
         chunk = StoredChunk(0, 9, 1, 1, "function", "name", "")
-        table.put(connection, [ChunkedText(3, [chunk], [("", "", "hay")]), ChunkedText(4, [], [])])
+        table.put(
+            connection, [table.pack([ChunkedText(3, [chunk], [Fields(b"", b"", b"hay")]), ChunkedText(4, [], [])])]
+        )
     texts = texts_of(shelf)
     assert (texts.there.tolist(), texts.some_dead) == ([1, 2, 3, 4], False)
     assert (texts.unchunked.tolist(), texts.unembedded.tolist()) == ([2], [3])
@@ -198,7 +204,7 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
     asked = ["common", "usual", "rare", "nowhere"]
 
     def used(room: int) -> list[str]:
-        return telling(shelf.writer.connection, asked, known, replace(RULES, common_words=room)).used
+        return list(telling(shelf.writer.connection, asked, known, replace(RULES, common_words=room)).used)
 
     assert used(100) == ["rare", "usual", "common"]
     assert used(40) == ["rare", "usual"]

@@ -1,6 +1,7 @@
 """The tables of chunks against a plain account of them, whatever is stored, forgotten and made anew in between."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,14 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flashgrep.index import chunks as table
 from flashgrep.index import symbols
+from flashgrep.index.chunk_words import find_words, score
 from flashgrep.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
+from flashgrep.index.counters import take
+from flashgrep.index.postings import encode
 from flashgrep.index.reader import Reader
+from flashgrep.index.rows import SegmentRow
+from flashgrep.index.segments import MOST_SEGMENTS, Kind, segments
+from flashgrep.index.segments import put as put_segment
+from flashgrep.index.words import LEVELS, USUAL_WORDS, Fields, impacts_of, parts, scores_of
 from flashgrep.index.writer import Writer
 
-WEIGHTS = (2.0, 3.0, 1.0)
 SETTINGS = '{"provider": "static"}'
 
 
@@ -41,12 +50,22 @@ def text_of(blob: int, count: int) -> ChunkedText:
     chunks = [
         StoredChunk(at, at + 1, at + 1, at + 1, "function", f"f{at}", "class A:", [f"f{at}"]) for at in range(count)
     ]
-    return ChunkedText(blob, chunks, [(f"file{blob}", f"f{at}", f"text{blob} shared") for at in range(count)])
+    return ChunkedText(
+        blob, chunks, [Fields(b"file%d" % blob, b"f%d" % at, b"text%d shared" % blob) for at in range(count)]
+    )
 
 
 def put(writer: Writer, *texts: ChunkedText) -> None:
     with writer.transaction() as connection:
-        table.put(connection, texts)
+        table.put(connection, [table.pack([text]) for text in texts])
+
+
+def numbers_with(writer: Writer, word: str) -> list[int]:
+    """Return the chunks that have a word, dead ones included, the best first."""
+    found = find_words(writer.connection, [word])
+    scores = score([(lists, 1.0) for lists in found.values()], 1 << 16)
+    numbers = np.flatnonzero(scores)
+    return [int(number) for number in numbers[np.argsort(-scores[numbers], kind="stable")]]
 
 
 def embed(writer: Writer, of: VectorSet, *blobs: tuple[int, int]) -> VectorSet:
@@ -155,15 +174,14 @@ class Turns:
         """Every chunk's number leads to its text and place, whether asked one by one or found by its words."""
         connection = self.writer.connection
         chunk_map = table.chunk_map(connection)
-        found = table.ranked(connection, '"shared"', WEIGHTS, -1)
-        blobs, places = chunk_map.locate(np.array([number for number, _ in found], np.int64))
+        blobs, places = chunk_map.locate(np.array(numbers_with(self.writer, "shared"), np.int64))
         living = {(blob, place) for blob, place in zip(blobs.tolist(), places.tolist(), strict=True) if blob}
         assert living == {(blob, place) for blob, count in self.account.chunked.items() for place in range(count)}
         assert len(living) == int((blobs > 0).sum())
         for blob, count in self.account.chunked.items():
             assert table.chunks_of_text(connection, blob) == tuple(text_of(blob, count).chunks)
-            own = table.ranked(connection, f'"text{blob}"', WEIGHTS, -1)
-            assert chunk_map.locate(np.array([number for number, _ in own], np.int64))[0].tolist() == [blob] * count
+            own = np.array(numbers_with(self.writer, f"text{blob}"), np.int64)
+            assert chunk_map.locate(own)[0].tolist() == [blob] * count
 
     def _check_rows(self) -> None:
         row_map = table.row_map(self.writer.connection, self.set.id)
@@ -198,11 +216,8 @@ def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(writer: Wr
         table.drop_dead(connection)
     add_text(writer, 2, "b")
     put(writer, text_of(2, 1))
-    found = table.ranked(writer.connection, '"shared"', WEIGHTS, -1)
-    assert table.chunk_map(writer.connection).locate(np.array(sorted(number for number, _ in found)))[0].tolist() == [
-        *[0] * 3,
-        2,
-    ]
+    numbers = np.array(sorted(numbers_with(writer, "shared")))
+    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [*[0] * 5, 2]
 
 
 def test_numbers_of_nothing_lead_nowhere(writer: Writer) -> None:
@@ -305,9 +320,9 @@ def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
     assert table.total(writer.connection) == 0
     assert [row[0] for row in table.unchunked(writer.connection, 99, 1 << 30, 0)] == [1, 2, 3]
     assert table.vector_sets(writer.connection) == []
-    assert table.ranked(writer.connection, '"shared"', WEIGHTS, -1) == []
+    assert numbers_with(writer, "shared") == []
     put(writer, text_of(3, 2))
-    assert len(table.ranked(writer.connection, '"shared"', WEIGHTS, -1)) == 2
+    assert len(numbers_with(writer, "shared")) == 2
 
 
 def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp_path: Path) -> None:
@@ -331,15 +346,57 @@ def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp
 def test_words_are_counted_over_chunks_and_those_in_none_are_left_out(writer: Writer) -> None:
     add_text(writer, 1, "a")
     put(writer, text_of(1, 3))
-    assert table.chunks_with(writer.connection, ["shared", "f0", "nowhere"]) == {"shared": 3, "f0": 1}
+    found = find_words(writer.connection, ["shared", "f0", "nowhere"])
+    assert {word: lists.chunks for word, lists in found.items()} == {"shared": 3, "f0": 1}
 
 
 def test_names_weigh_more_than_what_is_mentioned(writer: Writer) -> None:
     add_text(writer, 1, "a")
-    fields = (0, 1, 1, 1, "function", "x", "")
-    words = [("p", "other", "parse other things"), ("p", "parse", "other other things"), ("parse", "q", "other thing")]
-    put(writer, ChunkedText(1, [StoredChunk(*fields)] * 3, words))
-    found = table.ranked(writer.connection, '"parse"', WEIGHTS, 10)
-    assert [number for number, _ in found] == [2, 3, 1]
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-    assert len(table.ranked(writer.connection, '"parse"', WEIGHTS, 2)) == 2
+    chunk = StoredChunk(0, 1, 1, 1, "function", "x", "")
+    fields = [
+        Fields(b"p", b"other", b"parse other things"),
+        Fields(b"p", b"parse", b"other other things"),
+        Fields(b"parse", b"q", b"other thing"),
+    ]
+    put(writer, ChunkedText(1, [chunk] * 3, fields))
+    assert numbers_with(writer, "parse") == [2, 3, 1]
+
+
+def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dropped_texts(writer: Writer) -> None:
+    for blob in range(1, 41):
+        add_text(writer, blob, f"f{blob}")
+        put(writer, text_of(blob, blob % 4))
+    words = ["shared", "text3", "text39", "f0", "f2"]
+    before = {word: numbers_with(writer, word) for word in words}
+    writer.merge()
+    assert len(segments(writer.connection, Kind.WORDS)) == 1
+    assert {word: numbers_with(writer, word) for word in words} == before
+    for _ in range(MOST_SEGMENTS + 1):  # few texts are left, in few segments: grams are merged, and dead texts dropped
+        row = SegmentRow(take(writer.connection, "next_segment"), Kind.GRAMS, 1, 40, 0)
+        with writer.transaction() as connection:
+            put_segment(connection, row, encode(np.empty(0, np.uint64), row.id))
+    with writer.transaction() as connection:
+        connection.execute("DELETE FROM path WHERE blob <= 35")
+    writer.merge()
+    alive = table.chunk_map(writer.connection)
+    assert sorted(alive.blob.tolist()) == [36, 37, 38, 39, 40]
+    assert len(numbers_with(writer, "shared")) == int(alive.size.sum())
+
+
+@given(st.lists(st.tuples(*[st.lists(st.sampled_from(["alpha", "getValue", "x1", "0x10", "Beta_2"]))] * 3), max_size=8))
+def test_scores_are_those_of_bm25_but_for_the_steps_of_impact(chunks: list[tuple[list[str], ...]]) -> None:
+    fields = [Fields(*(" ".join(words).encode() for words in chunk)) for chunk in chunks]
+    scores = scores_of(impacts_of(fields), {"value": 2.0, "alpha": 1.0}, len(fields))
+    for chunk, got in zip(chunks, scores.tolist(), strict=True):
+        counted = [Counter({word: min(count, 3) for word, count in Counter(words).items()}) for words in chunk]
+        spelled = [
+            [part for word in counts.elements() if word != "0x10" for part in parts(word.encode())]
+            for counts in counted
+        ]
+        length = sum(map(len, spelled))
+        truth = steps = 0.0
+        for word, weight in ((b"value", 2.0), (b"alpha", 1.0)):
+            often = sum(factor * words.count(word) for factor, words in zip((2, 3, 1), spelled, strict=True))
+            truth += weight * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length / USUAL_WORDS))
+            steps += weight * 2.2 / LEVELS / 2 if often else 0
+        assert abs(got - truth) <= steps + 1e-5

@@ -88,7 +88,7 @@ def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_hit() -
                 await indexed(workspace)
                 await workspace.keeper.close()
                 with closing(sqlite3.connect(index_of(root))) as connection, connection:
-                    connection.execute("UPDATE gram_block SET data = zeroblob(20)")
+                    connection.execute("UPDATE posting_block SET data = zeroblob(20)")
                 reached = await cancelled_at(number, workspace.search(NEEDLE))
                 await right(workspace, root)
                 if not reached:

@@ -23,8 +23,8 @@ def spoil(root: Path) -> None:
 def counts(root: Path) -> dict[str, int]:
     """Return how many rows each stage has, which segments there are, and how often files were stored."""
     queries = {
-        "segments": "SELECT total(id) FROM segment",  # a segment made anew has a new number
-        "blocks": "SELECT count(*) FROM gram_block",
+        "segments": "SELECT total(id) FROM segment WHERE kind = 0",  # a segment made anew has a new number
+        "blocks": "SELECT count(*) FROM posting_block",
         "symbols": "SELECT count(*) FROM symbol",
         "chunks": "SELECT count(*) FROM chunked",
         "vectors": "SELECT count(*) FROM embedded",

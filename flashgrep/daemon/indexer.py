@@ -14,7 +14,7 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
     → {"event": "parsed", "left": 9}
     → {"event": "chunked", "left": 9}
     → {"event": "embedded", "left": 9, "problem": ""}          problem: why the embedder does not answer
-    → {"event": "merged", "segments": 1}
+    → {"event": "merged"}
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
 
@@ -50,9 +50,6 @@ PARSE_ROUND = 512
 
 SMALL_BYTES = 4 << 20
 """Less than this is done in this process: starting workers takes 0.3 s."""
-
-MOST_SEGMENTS = 6
-"""More are merged when the rest is done: each costs a look-up about 0.1 ms."""
 
 _NICE = 10
 
@@ -163,10 +160,8 @@ class Indexer:
 
     def _merge(self) -> None:
         self._workers.stop()
-        segments = self._writer.segments()
-        if len(segments) > MOST_SEGMENTS:
-            self._writer.merge(segments)
-        self._tell("merged", segments=len(self._writer.segments()))
+        self._writer.merge()
+        self._tell("merged")
 
     def _vectors(self, embedding: str) -> None:
         try:

@@ -14,7 +14,7 @@ from flashgrep.daemon.workers import Workers
 from flashgrep.embed import Embedder
 from flashgrep.index import chunks as table
 from flashgrep.index import vectors
-from flashgrep.index.chunks import ChunkedText, ToRead, VectorSet
+from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.model import ParsedFile, unpack
@@ -54,10 +54,13 @@ class Meaning:
         """Store chunks of about two seconds' worth of parsed texts; return how many texts are left."""
         connection = self._writer.connection
         spread = self._workers.running or table.unchunked_count(connection) > FEW
-        for done in self._workers.each(chunked_texts, self._unchunked(), spread=spread):
-            with self._writer.transaction():
-                table.put(connection, done)
-        return table.unchunked_count(connection)
+        done = list(self._workers.each(chunked_texts, self._unchunked(), spread=spread))
+        with self._writer.transaction():
+            table.put(connection, done)
+        left = table.unchunked_count(connection)
+        if not left:
+            self._writer.merge()
+        return left
 
     def _unchunked(self) -> Iterator[tuple[RootFolder, list[ToRead], int]]:
         after = 0
@@ -138,7 +141,7 @@ def _embedder(settings: str) -> Embedder:
     return embedder_of(settings, os.environ)
 
 
-def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> list[ChunkedText]:
+def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> PackedChunks:
     """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
     give_back()
     done: list[ChunkedText] = []
@@ -147,7 +150,7 @@ def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> l
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             done.append(chunked_text(blob, path, data, _parsed(packed)))
-    return done
+    return table.pack(done)
 
 
 def _parsed(packed: bytes) -> ParsedFile | None:

@@ -1,13 +1,13 @@
-"""Tables of chunks, by content: where each chunk of a text is, its words for BM25, and which texts have vectors.
+"""Tables of chunks, by content: where each chunk of a text is, and which texts have vectors.
 
 A chunk is a piece of a text that answers a question by itself: a function, a section. Its number is given once and
-never again, so that rows of vanished texts, which SQLite 3.40 cannot delete from a contentless table, are passed over.
+never again: postings and vectors of vanished texts, which are dropped later, are passed over.
 Vectors lie in files of their own (``index.vectors``); here stands which rows of which file belong to which text.
 """
 
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -16,13 +16,17 @@ import numpy.typing as npt
 import orjson
 
 from flashgrep.damage import Damaged, inflate
+from flashgrep.index import segments
+from flashgrep.index.counters import take
+from flashgrep.index.postings import Pairs, encode
+from flashgrep.index.rows import SegmentRow
+from flashgrep.index.segments import Kind
+from flashgrep.index.words import Fields, impacts_of
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS chunked (
     blob INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
 );
-CREATE VIRTUAL TABLE IF NOT EXISTS chunk_word USING fts5(path, name, body, content='', tokenize='ascii');
-CREATE VIRTUAL TABLE IF NOT EXISTS chunk_term USING fts5vocab('chunk_word', 'row');
 CREATE TABLE IF NOT EXISTS vector_set (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dims INTEGER NOT NULL, file TEXT NOT NULL, rows INTEGER NOT NULL
 );
@@ -31,7 +35,7 @@ CREATE TABLE IF NOT EXISTS embedded (
 ) WITHOUT ROWID;
 INSERT OR IGNORE INTO meta VALUES ('next_chunk', 1), ('chunk_round', 0);
 """
-# chunked: chunks first..first+count-1 of a text; chunk_word: rowid = number of the chunk.
+# chunked: chunks first..first+count-1 of a text; their words are postings (``chunk_words``).
 # vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
 STALE_SHARE: Final = 0.5
@@ -64,11 +68,20 @@ class StoredChunk(NamedTuple):
 
 
 class ChunkedText(NamedTuple):
-    """A text's chunks and the words of each: of the path, of what it defines, of the whole."""
+    """A text's chunks, and what the words of each are taken from."""
 
     blob: int
     chunks: Sequence[StoredChunk]
-    words: Sequence[tuple[str, str, str]]
+    fields: Sequence[Fields]
+
+
+class PackedChunks(NamedTuple):
+    """Chunks of some texts, ready to be stored."""
+
+    texts: list[tuple[int, int, bytes]]
+    """Number, how many chunks, and these packed."""
+    pairs: Pairs
+    """Words, and the place of the chunk among those of all these texts."""
 
 
 class VectorSet(NamedTuple):
@@ -119,23 +132,34 @@ def create(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def put(connection: sqlite3.Connection, texts: Iterable[ChunkedText]) -> None:
-    """Store chunks of texts that have none yet; call it inside a transaction."""
-    number = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
-    for text in texts:
-        if connection.execute("SELECT 1 FROM chunked WHERE blob = ?", [text.blob]).fetchone():
-            continue
-        packed = zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3)
-        connection.execute("INSERT INTO chunked VALUES (?, ?, ?, ?)", [text.blob, number, len(text.chunks), packed])
-        rows = ((number + at, *words) for at, words in enumerate(text.words))
-        connection.executemany("INSERT INTO chunk_word (rowid, path, name, body) VALUES (?, ?, ?, ?)", rows)
-        number += len(text.chunks)
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'next_chunk'", [number])
+def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
+    """Return the chunks of texts as they are to be stored."""
+    rows = [
+        (text.blob, len(text.chunks), zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3))
+        for text in texts
+    ]
+    return PackedChunks(rows, impacts_of([fields for text in texts for fields in text.fields]))
+
+
+def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
+    """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
+    first = number = take(connection, "next_chunk", sum(count for batch in batches for _, count, _ in batch.texts))
+    parts: list[Pairs] = []
+    for batch in batches:
+        parts.append(batch.pairs + np.uint64(number - first))
+        for blob, count, packed in batch.texts:
+            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?)", [blob, number, count, packed])
+            number += count
+    if number > first:
+        pairs = np.concatenate(parts)
+        pairs.sort()
+        row = SegmentRow(take(connection, "next_segment"), Kind.WORDS, first, number - 1, 0)
+        segments.put(connection, row, encode(pairs, row.id))
     _advance_round(connection)
 
 
 def _advance_round(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'chunk_round'")
+    take(connection, "chunk_round")
 
 
 def round_of(connection: sqlite3.Connection) -> int:
@@ -261,24 +285,6 @@ def _map(rows: list[tuple[int, int, int]]) -> ChunkMap:
     return ChunkMap.of(columns[0], columns[1], columns[2])
 
 
-def ranked(
-    connection: sqlite3.Connection, match: str, weights: tuple[float, float, float], limit: int
-) -> list[tuple[int, float]]:
-    """Return (chunk, BM25) of chunks whose words match, best first; ``match`` is quoted FTS5 syntax."""
-    rank = "bm25({}, {}, {})".format(*map(float, weights))
-    return connection.execute(
-        "SELECT rowid, -rank FROM chunk_word WHERE chunk_word MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
-        [match, rank, limit],
-    ).fetchall()
-
-
-def chunks_with(connection: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
-    """Return in how many chunks each word is, dead ones included; words in none are left out."""
-    one = connection.execute
-    found = ((word, one("SELECT doc FROM chunk_term WHERE term = ?", [word]).fetchone()) for word in words)
-    return {word: int(row[0]) for word, row in found if row}
-
-
 def total(connection: sqlite3.Connection) -> int:
     """Return how many chunks there are."""
     return int(connection.execute("SELECT total(count) FROM chunked").fetchone()[0])
@@ -326,11 +332,9 @@ def drop_dead(connection: sqlite3.Connection) -> None:
 
 def drop_all(connection: sqlite3.Connection) -> None:
     """Forget all chunks and vectors, to be made anew."""
-    for table in ("chunk_term", "chunk_word", "chunked", "embedded", "vector_set"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-    connection.execute("UPDATE meta SET value = 1 WHERE key = 'next_chunk'")
-    create(connection)
-    _advance_round(connection)
+    connection.execute("DELETE FROM chunked")
+    segments.drop(connection, segments.segments(connection, Kind.WORDS))
+    drop_vectors(connection)
 
 
 def drop_vectors(connection: sqlite3.Connection) -> None:

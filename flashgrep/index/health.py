@@ -8,13 +8,10 @@ from sqlite_utils import Database
 
 from flashgrep.damage import Damaged
 from flashgrep.index import schema
+from flashgrep.index.segments import Kind
 from flashgrep.index.vectors import vector_files
 
-KINDS = {"path": "files", "gram_block": "grams", "symbol": "symbols"} | {
-    "chunk": "chunks",
-    "chunked": "chunks",
-    "embedded": "vectors",
-}
+KINDS = {"path": "files", "symbol": "symbols", "chunked": "chunks", "embedded": "vectors"}
 """Tables (and FTS5 tables' shadows, by their start) and what people call them."""
 
 
@@ -54,4 +51,5 @@ def _sizes(database: Database) -> dict[str, int]:
             lengths = " + ".join(f"coalesce(length([{column.name}]), 0)" for column in table.columns)
             query = f"SELECT total({lengths}) FROM [{table.name}]"  # noqa: S608 - names of our own tables
             sizes[kind] += int(database.execute(query).fetchone()[0])
-    return sizes
+    postings = dict(database.execute("SELECT kind, total(bytes) FROM segment GROUP BY kind").fetchall())
+    return sizes | {kind.name.lower(): int(postings.get(kind, 0)) for kind in Kind}

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.damage import Damaged
 from flashgrep.index.grams import Grams
 
 Numbers = npt.NDArray[np.uint32]
@@ -32,12 +33,10 @@ BLOCK = 3800
 SLICE_PAIRS = 1 << 18
 """Pairs encoded at once: numpy needs about 80 bytes for each."""
 
-LAST_GRAM = 0xFFFFFFFF
+LAST_KEY = 0xFFFFFFFF
+MORE = 0x80
+"""The bit that says that a LEB128 number goes on in the next byte."""
 _HEADER = 16
-
-
-class DamagedBlock(Exception):
-    """A block's bytes are not what was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +60,14 @@ def pairs_of(documents: list[Grams]) -> Pairs:
     return pairs
 
 
-def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_GRAM)) -> Iterator[Block]:
+def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY)) -> Iterator[Block]:
     """Yield the blocks for pairs, covering every gram from ``covered[0]`` to ``covered[1]``."""
     start, low = 0, covered[0]
     while len(pairs) - start > SLICE_PAIRS:
         gram = int(pairs[start + SLICE_PAIRS] >> np.uint64(32))
         stop = int(np.searchsorted(pairs, np.uint64(gram << 32)))
         if stop <= start:  # one gram fills the slice: its list stays whole
-            stop = int(np.searchsorted(pairs, np.uint64(gram << 32 | LAST_GRAM), "right"))
+            stop = int(np.searchsorted(pairs, np.uint64(gram << 32 | LAST_KEY), "right"))
             gram += 1
         if stop == len(pairs):
             break
@@ -161,15 +160,20 @@ def open_block(data: bytes, segment: int) -> OpenBlock:
     """Check a block's bytes and return it opened.
 
     Raises:
-        DamagedBlock: the bytes are not those that were written.
+        Damaged: the bytes are not those that were written.
 
     """
     view = memoryview(data)
     if len(data) < _HEADER or _checksum(view[4:], segment) != int.from_bytes(view[:4], "little"):
-        raise DamagedBlock("checksum")
+        raise Damaged("postings: checksum")
     count, first, last = view[4:_HEADER].cast("I")
     middle, end = _HEADER + 4 * count, _HEADER + 8 * count
     return OpenBlock(first, last, view[_HEADER:middle].cast("I"), view[middle:end].cast("I"), view[end:])
+
+
+def count(data: memoryview | bytes) -> int:
+    """Return how many documents one list has."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) < MORE))
 
 
 def decode(data: memoryview | bytes) -> Numbers:
@@ -180,7 +184,7 @@ def decode(data: memoryview | bytes) -> Numbers:
 
 def _values(raw: npt.NDArray[np.uint8]) -> Numbers:
     """Return LEB128 numbers; nearly all have one byte, so the work goes by those that have more."""
-    more = raw >= 0x80  # noqa: PLR2004 - the top bit says that the number goes on
+    more = raw >= MORE
     at = np.flatnonzero(more)
     if not len(at):
         return raw.astype(np.uint32)
@@ -204,7 +208,7 @@ def decode_pairs(block: OpenBlock) -> Pairs:
     raw = np.frombuffer(block.payload, np.uint8)
     values = _values(raw)
     ends = np.frombuffer(block.ends, "<u4").astype(np.int64)
-    stops = np.cumsum(raw < 0x80, dtype=np.int64)[ends - 1]  # noqa: PLR2004 - as in _values
+    stops = np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
     counts: npt.NDArray[np.int64] = stops - starts
     sums = np.cumsum(values, dtype=np.uint64)

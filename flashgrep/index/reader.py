@@ -14,8 +14,9 @@ import numpy.typing as npt
 from flashgrep.damage import Damaged
 from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.grams import GRAM, number
-from flashgrep.index.postings import DamagedBlock, OpenBlock, decode, open_block
+from flashgrep.index.postings import decode
 from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
+from flashgrep.index.segments import Kind, block_of, lists_of, segments
 from flashgrep.index.vectors import row_type
 from flashgrep.pattern.grams import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 
@@ -98,8 +99,6 @@ class Reader:
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error
             raise
-        except DamagedBlock as error:
-            raise Damaged(f"postings: {error}") from error
         except schema.MISREAD as error:
             raise Damaged(f"misread: {error}") from error
         finally:
@@ -114,7 +113,7 @@ class Reader:
             for row in rows:
                 if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
                     raise Damaged("a path's row")
-            _check_covered({row[1] for row in rows if not row[2]}, schema.segments(connection))
+            _check_covered({row[1] for row in rows if not row[2]}, segments(connection, Kind.GRAMS))
             return [FileRow(*row[:7]) for row in rows]
 
     def candidates(self, expression: GramExpr) -> Blobs | None:
@@ -162,11 +161,19 @@ class Reader:
             lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]
             pieces = chunks.total(connection)
             vectors = sum(one.rows * row_type(one.dims).itemsize for one in chunks.vector_sets(connection))
-            segments, gram_bytes = one("SELECT count(*), total(bytes) FROM segment").fetchone()
+            rows = segments(connection, Kind.GRAMS)
             generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
         return IndexSize(
-            files, blobs, int(lines), segments, generation, int(gram_bytes), pages * page_size, pieces, vectors
+            files,
+            blobs,
+            int(lines),
+            len(rows),
+            generation,
+            sum(row.bytes for row in rows),
+            pages * page_size,
+            pieces,
+            vectors,
         )
 
 
@@ -195,7 +202,7 @@ def _check_covered(blobs: set[int], segments: list[SegmentRow]) -> None:
 
 
 def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> Blobs | None:
-    found = [_Segment(connection, segment).evaluate(expression) for segment in schema.segments(connection)]
+    found = [_Segment(connection, segment).evaluate(expression) for segment in segments(connection, Kind.GRAMS)]
     known = [blobs for blobs in found if blobs is not None]
     if len(known) < len(found):
         return None
@@ -268,33 +275,11 @@ class _Segment:
         first = number(value)
         if len(value) == GRAM:
             return decode(self._list(first))
-        lists = [decode(span) for span in self._lists(first, first + (1 << 8 * (GRAM - len(value))) - 1)]
+        last = first + (1 << 8 * (GRAM - len(value))) - 1
+        lists = [decode(span) for _, span in lists_of(self._connection, self._row.id, first, last)]
         return np.unique(np.concatenate(lists)) if lists else np.empty(0, np.uint32)
 
     def _list(self, gram: int) -> memoryview:
-        block = self._block(gram)
+        block = block_of(self._connection, self._row.id, gram)
         start, end = block.span(gram)
         return block.payload[start:end]
-
-    def _lists(self, first: int, last: int) -> Iterator[memoryview]:
-        """Yield the lists of all grams from first to last."""
-        at = first
-        while at <= last:
-            block = self._block(at)
-            grams = np.frombuffer(block.grams, "<u4")
-            low, high = np.searchsorted(grams, [first, last + 1])
-            for place in range(int(low), int(high)):
-                yield block.payload[block.ends[place - 1] if place else 0 : block.ends[place]]
-            at = block.last + 1
-
-    def _block(self, gram: int) -> OpenBlock:
-        base = self._row.id << 32
-        found = self._connection.execute(
-            "SELECT data FROM gram_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", [base, base | gram]
-        ).fetchone()
-        if found is None:
-            raise DamagedBlock("missing")
-        block = open_block(found[0], self._row.id)
-        if not block.first <= gram <= block.last:
-            raise DamagedBlock("not covered")
-        return block

@@ -16,11 +16,13 @@ class FileRow(NamedTuple):
 
 
 class SegmentRow(NamedTuple):
-    """A segment: documents ``first`` to ``last``."""
+    """A segment of postings: documents ``first`` to ``last``; ``kind``: see ``segments.Kind``."""
 
     id: int
+    kind: int
     first: int
     last: int
+    bytes: int
 
 
 class IndexSize(NamedTuple):

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from flashgrep.damage import Damaged
-from flashgrep.index import chunks, symbols
-from flashgrep.index.rows import SegmentRow
+from flashgrep.index import chunks, segments, symbols
 
 FORMAT = 4
 """Changed where the same tables mean something else; other tables are told by themselves."""
@@ -47,17 +46,9 @@ CREATE TABLE path (
     checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX path_blob ON path (blob);
-CREATE TABLE segment (
-    id INTEGER PRIMARY KEY,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    bytes INTEGER NOT NULL
-);
-CREATE TABLE gram_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
 # blob: one row for each distinct text.
 # path: one row a file; blob 0 and a reason in skip: declined.
-# segment: documents first..last; its blocks have the numbers (segment << 32) | first gram covered.
 
 
 MISREAD = (ValueError, TypeError, IndexError, OverflowError)
@@ -67,34 +58,6 @@ MISREAD = (ValueError, TypeError, IndexError, OverflowError)
 def row_checksum(path: bytes, blob: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
     """Return the checksum kept with a path's row, so that a flipped bit cannot hide a file."""
     return zlib.crc32(b"%d %d %d %d " % (blob, size, mtime_ns, ctime_ns) + path)
-
-
-def segments(connection: sqlite3.Connection) -> list[SegmentRow]:
-    """Return the segments, by their first document.
-
-    Raises:
-        Damaged: the list is not the one that was written; one segment less would hide files without a word.
-
-    """
-    found = _listed(connection)
-    kept = connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()
-    if kept is None or kept[0] != _list_checksum(found):
-        raise Damaged("the list of segments")
-    return found
-
-
-def seal_segments(connection: sqlite3.Connection) -> None:
-    """Store the checksum of the list of segments, after a change to it."""
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('segments', ?)", [_list_checksum(_listed(connection))])
-
-
-def _listed(connection: sqlite3.Connection) -> list[SegmentRow]:
-    rows = connection.execute("SELECT id, first, last FROM segment ORDER BY first")
-    return [SegmentRow(*row) for row in rows]
-
-
-def _list_checksum(rows: list[SegmentRow]) -> int:
-    return zlib.crc32(b"".join(b"%d %d %d\n" % row for row in rows))
 
 
 def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
@@ -153,7 +116,7 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO meta VALUES ('next_blob', 1), ('next_segment', 1), ('generation', 0)")
         symbols.create(connection)
         chunks.create(connection)
-        seal_segments(connection)
+        segments.create(connection)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 
 

@@ -14,7 +14,7 @@ from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.tiers import tier_of
 from flashgrep.index.vectors import VectorsDamaged
-from flashgrep.index.words import words_of
+from flashgrep.index.words import impacts_of, scores_of, words_of
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.globs import PathFilter
@@ -33,9 +33,6 @@ MOST_CHANGED = 64
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
-
-K1, B, USUAL_WORDS = 1.2, 0.75, 90.0
-"""BM25's constants in FTS5 and a chunk's usual words, for changed chunks that are not in its table."""
 
 _STAT = slice(1, 3)
 
@@ -152,10 +149,10 @@ class MeaningSearch:
             self._embed_question(known, answer)
             recall = Recall(connection, known, self._question.rules, self._allowed(known))
             try:
-                candidates = recall.candidates(found.used, self._vector)
+                candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:
                 self._give_up_vectors(known, answer, str(damage), damaged=True)
-                candidates = recall.candidates(found.used, None)
+                candidates = recall.candidates(found, None)
         answer.chunks = int(known.chunks.size.sum())
         return candidates
 
@@ -208,11 +205,12 @@ class MeaningSearch:
         return found
 
     def _of_changed(self, answer: MeaningAnswer) -> list[Candidate]:
-        candidates = [
-            Candidate((-number, place), self._bm25(words), 0.0)
-            for number, changed in enumerate(self._changed, 1)
-            for place, words in enumerate(changed.text.words)
+        fields = [fields for changed in self._changed for fields in changed.text.fields]
+        scores = scores_of(impacts_of(fields), self._asked.words, len(fields)).tolist()
+        places = [
+            (-number, at) for number, changed in enumerate(self._changed, 1) for at in range(len(changed.text.fields))
         ]
+        candidates = [Candidate(key, score, 0.0) for key, score in zip(places, scores, strict=True)]
         if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
             embedder = self._known.embedder
             texts = [
@@ -240,18 +238,6 @@ class MeaningSearch:
             return
         for one in candidates:
             one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
-
-    def _bm25(self, words: tuple[str, str, str]) -> float:
-        """Return what FTS5 would: its formula over the columns' weighted counts."""
-        rules = self._question.rules
-        columns = [text.split() for text in words]
-        length = sum(map(len, columns))
-        score = 0.0
-        for word, weight in self._asked.words.items():
-            weights = (rules.path_words, rules.name_words, rules.body_words)
-            count = sum(factor * column.count(word) for factor, column in zip(weights, columns, strict=True))
-            score += weight * count * (K1 + 1) / (count + K1 * (1 - B + B * length / USUAL_WORDS))
-        return score
 
     # From candidates to answers
 
@@ -335,9 +321,8 @@ class MeaningSearch:
         if self._weight > 0 and self._known is not None and self._known.embedder is not None:
             meant = self._known.embedder.confidence(one.similarity)
         if self._weight < 1:
-            words = words_of(piece.text.encode()).split()
-            names = words_of(" ".join([one.path.decode("utf-8", "replace"), piece.chunk.name]).encode()).split()
-            found = covered(self._asked.words, {*words, *names})
+            text = "\n".join([piece.text, one.path.decode("utf-8", "replace"), piece.chunk.name])
+            found = covered(self._asked.words, words_of(text.encode()))
         return min(1.0, max(meant, found))
 
     def _read(self, path: bytes, *, as_indexed: bool) -> bytes | None:

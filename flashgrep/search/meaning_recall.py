@@ -10,19 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index import chunks as table
+from flashgrep.index.chunk_words import WordLists, find_words, score
+from flashgrep.index.chunks import ChunkMap
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.exact import View
 from flashgrep.search.fusion import Candidate
 from flashgrep.search.meaning_index import Known
 from flashgrep.search.rules import Rules
-
-FILTERED = 10
-"""So many times more chunks are ranked by words where a filter will throw most of them away."""
-
-NO_LIMIT = -1
-ENOUGH = 3
-"""All are ranked when fewer than one ``ENOUGH``-th of the candidates wanted are left of those."""
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -35,26 +29,26 @@ class Telling(NamedTuple):
     """Words of a question that some chunk has, with their idf, and those of them that are asked for."""
 
     weights: dict[str, float]
-    used: list[str]
+    used: dict[str, WordLists]
 
 
 def telling(connection: sqlite3.Connection, words: Sequence[str], known: Known, rules: Rules) -> Telling:
     """Weigh words by how rare they are, and choose the rarest as far as ``rules.common_words`` goes."""
     everything = max(1, int(known.chunks.size.sum()))
-    counts = table.chunks_with(connection, words)
-    weights = {word: idf(everything, counts.get(word, 0)) for word in words}
-    used: list[str] = []
+    found = find_words(connection, words)
+    weights = {word: idf(everything, found[word].chunks if word in found else 0) for word in words}
+    used: dict[str, WordLists] = {}
     room = rules.common_words
-    for word in sorted(counts, key=counts.__getitem__):
-        room -= counts[word]
+    for word, lists in sorted(found.items(), key=lambda item: item[1].chunks):
+        room -= lists.chunks
         if room < 0 and used:
             break
-        used.append(word)
+        used[word] = lists
     return Telling(weights, used)
 
 
 def idf(everything: int, having: int) -> float:
-    """Return the inverse document frequency as FTS5 has it, kept above zero."""
+    """Return the inverse document frequency of BM25, kept above zero."""
     return math.log(1 + max(0.0, everything - having + 0.5) / (having + 0.5))
 
 
@@ -68,52 +62,42 @@ class Recall:
     allowed: Ints | None
     """Texts that count, ascending; None: all."""
 
-    def candidates(self, words: Sequence[str], question: Floats | None) -> list[Candidate]:
+    def candidates(self, found: Telling, question: Floats | None) -> list[Candidate]:
         """Return chunks found by either side, each with both values as far as they are known."""
-        lexical = self._by_words(words)
+        lexical = self._by_words(found)
         similar = self._by_vector(question) if question is not None else {}
         if question is not None:
             similar |= self._similarity(question, [key for key in lexical if key not in similar])
         return [Candidate(key, lexical.get(key, 0.0), similar.get(key, 0.0)) for key in lexical | similar]
 
-    def _by_words(self, words: Sequence[str]) -> dict[Key, float]:
-        if not words:
-            return {}
-        rules = self.rules
-        match = " OR ".join(f'"{word}"' for word in words)
-        found = self._ranked(match, rules.candidates * (1 if self.allowed is None else FILTERED))
-        return found if found is not None else self._ranked(match, NO_LIMIT) or {}
-
-    def _ranked(self, match: str, limit: int) -> dict[Key, float] | None:
-        """Return the best ``candidates`` that count; None: too few of ``limit`` do, and there are more."""
-        rules = self.rules
-        weights = (rules.path_words, rules.name_words, rules.body_words)
-        found = table.ranked(self.connection, match, weights, limit)
-        blobs, places = self.known.chunks.locate(np.array([number for number, _ in found], np.int64))
-        counts = blobs > 0 if self.allowed is None else np.isin(blobs, self.allowed) & (blobs > 0)
-        best = np.flatnonzero(counts)[: rules.candidates]
-        if len(found) == limit and len(best) < rules.candidates // ENOUGH:
-            return None
-        return {key: found[at][1] for key, at in zip(_keys(blobs[best], places[best]), best.tolist(), strict=True)}
+    def _by_words(self, found: Telling) -> dict[Key, float]:
+        counts = self._counting(self.known.chunks)
+        scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counts))
+        numbers = np.flatnonzero(scores * counts)
+        if len(numbers) > self.rules.candidates:
+            numbers = numbers[np.argpartition(-scores[numbers], self.rules.candidates - 1)[: self.rules.candidates]]
+        keys = _keys(*self.known.chunks.locate(numbers))
+        return dict(zip(keys, scores[numbers].tolist(), strict=True))
 
     def _by_vector(self, question: Floats) -> dict[Key, float]:
         known = self.known
         if known.vectors is None:
             return {}
-        near = known.vectors.nearest(question, self.rules.candidates, self._rows_allowed())
+        among = None if self.allowed is None else self._counting(known.rows)
+        near = known.vectors.nearest(question, self.rules.candidates, among)
         keys = _keys(*known.rows.locate(near.rows))
         return {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
 
-    def _rows_allowed(self) -> Bools | None:
-        if self.allowed is None:
-            return None
-        rows = self.known.rows
-        kept = np.isin(rows.blob, self.allowed)
-        edges = np.zeros(int((rows.first + rows.size).max(initial=0)) + 1, np.int32)
-        np.add.at(edges, rows.first[kept], 1)
-        np.add.at(edges, (rows.first + rows.size)[kept], -1)
-        allowed: Bools = np.cumsum(edges)[:-1] > 0
-        return allowed
+    def _counting(self, places: ChunkMap) -> Bools:
+        """Return, of all numbers of a map, which belong to a text that counts."""
+        kept = places.size > 0
+        if self.allowed is not None:
+            kept &= np.isin(places.blob, self.allowed)
+        edges = np.zeros(int((places.first + places.size).max(initial=0)) + 1, np.int8)
+        edges[places.first[kept]] = 1
+        edges[(places.first + places.size)[kept]] -= 1
+        counting: Bools = np.cumsum(edges, dtype=np.int8)[:-1] > 0
+        return counting
 
     def _similarity(self, question: Floats, keys: Sequence[Key]) -> dict[Key, float]:
         if self.known.vectors is None or not keys:

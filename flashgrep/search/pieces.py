@@ -4,7 +4,7 @@ from bisect import bisect_left
 from typing import Final
 
 from flashgrep.index.chunks import ChunkedText, StoredChunk
-from flashgrep.index.words import words_of
+from flashgrep.index.words import Fields
 from flashgrep.ingest.chunk import chunks_of
 from flashgrep.ingest.parse.model import NAME, NAME_END, ParsedFile
 from flashgrep.languages import language_of
@@ -14,18 +14,16 @@ MOST_DEFINES: Final = 12
 
 
 def chunked_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
-    """Return a text's chunks with their words; ``parsed``: its symbols where its language has any."""
+    """Return a text's chunks; ``parsed``: its symbols where its language has any."""
     language = parsed.language if parsed else language_of(path).name or None
     names = _Names(data, parsed)
-    path_words = words_of(path)
     stored: list[StoredChunk] = []
-    words: list[tuple[str, str, str]] = []
+    fields: list[Fields] = []
     for chunk in chunks_of(data, language, parsed):
         defines = names.within(chunk.start, chunk.end)
         stored.append(StoredChunk(*chunk, defines[:MOST_DEFINES]))
-        named = " ".join([chunk.name, *defines]).encode()
-        words.append((path_words, words_of(named), words_of(data[chunk.start : chunk.end])))
-    return ChunkedText(blob, stored, words)
+        fields.append(Fields(path, " ".join([chunk.name, *defines]).encode(), data[chunk.start : chunk.end]))
+    return ChunkedText(blob, stored, fields)
 
 
 def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:

@@ -2,7 +2,6 @@
 
 import random
 import re
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,8 +13,9 @@ from benchmarks.search.functions import Function, functions
 from benchmarks.search.metrics import Figures, figures, mean
 from benchmarks.search.packages import Package
 from flashgrep.embed import Embedder
-from flashgrep.index.words import words_of
+from flashgrep.index.words import LEVELS, Fields, impacts_of, key_of, scores_of
 from flashgrep.search.fusion import words_of_question
+from flashgrep.search.meaning_recall import idf
 from flashgrep.search.rules import RULES
 
 MOST_FUNCTIONS: Final = 3_000
@@ -89,13 +89,15 @@ class _Words:
 
     def __init__(self, found: Sequence[Function]) -> None:
         self._paths = [function.path for function in found]
-        self._index = sqlite3.connect(":memory:")
-        self._index.execute("CREATE VIRTUAL TABLE word USING fts5(body, tokenize='ascii')")
-        rows = ((at, words_of(function.code.encode())) for at, function in enumerate(found))
-        self._index.executemany("INSERT INTO word (rowid, body) VALUES (?, ?)", rows)
+        self._pairs = impacts_of([Fields(b"", b"", function.code.encode()) for function in found])
 
     def scores(self, sentence: str) -> dict[str, float]:
-        query = "SELECT rowid, -rank FROM word WHERE word MATCH ? ORDER BY rank LIMIT ?"
-        match = " OR ".join(f'"{word}"' for word in words_of_question(sentence))
-        found = self._index.execute(query, [match, CANDIDATES]).fetchall() if match else []
-        return {self._paths[at]: score for at, score in found}
+        weights = {word: idf(len(self._paths), self._count(word)) for word in words_of_question(sentence)}
+        scores = scores_of(self._pairs, weights, len(self._paths))
+        best = np.argsort(-scores, kind="stable")[:CANDIDATES]
+        return {self._paths[at]: float(scores[at]) for at in best.tolist() if scores[at] > 0}
+
+    def _count(self, word: str) -> int:
+        key = key_of(word.encode())
+        low, high = np.searchsorted(self._pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)])
+        return int(high - low)

@@ -47,7 +47,6 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "files that re-export": {"re_export": 1.0},
     "prose": {"prose": 1.0},
     "data": {"data": 1.0},
-    "columns of words": {"path_words": 1.0, "name_words": 1.0},
 }
 """What makes each rule do nothing."""
 PLAIN: Final = RULES.__class__(**{name: value for change in OFF.values() for name, value in change.items()})  # type: ignore[arg-type] # only floats are changed

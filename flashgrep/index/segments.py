@@ -1,0 +1,203 @@
+"""Segments of postings: of grams by text, and of words by chunk.
+
+A segment covers consecutive documents. Each batch makes a small one; they are merged later, and documents that are gone
+are left out then. Its blocks (see ``postings``) have the numbers (segment << 32) | first key covered.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.damage import Damaged
+from flashgrep.index import counters
+from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, decode_pairs, encode, open_block
+from flashgrep.index.rows import SegmentRow
+
+TABLES: Final = """
+CREATE TABLE segment (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+);
+CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+"""
+
+SLICE_BYTES: Final = 4 << 20
+"""A merge works through the keys in slices of so many bytes of postings: about 100 MB of memory for each."""
+
+MOST_SEGMENTS: Final = 6
+"""More are merged: each costs a look-up about 0.1 ms."""
+
+MERGE_RATIO: Final = 2
+"""A segment is merged with all that are newer once it is at most so many times as large as they are together: each
+posting is written again log2(all / batch) times at most, and a save does not rewrite the index of a large project."""
+
+
+class Kind(IntEnum):
+    """What a segment's keys and documents are."""
+
+    GRAMS = 0
+    """Grams by text."""
+    WORDS = 1
+    """Words by chunk (``index.words``)."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables; call it inside a transaction."""
+    for statement in TABLES.strip().rstrip(";").split(";\n"):
+        connection.execute(statement)
+    _seal(connection)
+
+
+def segments(connection: sqlite3.Connection, kind: Kind) -> list[SegmentRow]:
+    """Return the segments of a kind, by their first document.
+
+    Raises:
+        Damaged: the list is not the one that was written; one segment less would hide files without a word.
+
+    """
+    rows = _all(connection)
+    kept = connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()
+    if kept is None or kept[0] != _checksum(rows):
+        raise Damaged("the list of segments")
+    return [row for row in rows if row.kind == kind]
+
+
+def _all(connection: sqlite3.Connection) -> list[SegmentRow]:
+    rows = connection.execute("SELECT id, kind, first, last, bytes FROM segment ORDER BY kind, first")
+    return [SegmentRow(*row) for row in rows]
+
+
+def _checksum(rows: list[SegmentRow]) -> int:
+    return zlib.crc32(b"".join(b"%d %d %d %d %d\n" % row for row in rows))
+
+
+def _seal(connection: sqlite3.Connection) -> None:
+    """Store the checksum of the list of segments, after a change to it."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('segments', ?)", [_checksum(_all(connection))])
+
+
+def put(connection: sqlite3.Connection, row: SegmentRow, blocks: Iterable[Block]) -> None:
+    """Store a segment, whose ``bytes`` are counted here; call it inside a transaction."""
+    size = 0
+    for block in blocks:
+        size += len(block.data)
+        connection.execute("INSERT INTO posting_block VALUES (?, ?)", [row.id << 32 | block.first, block.data])
+    connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", row._replace(bytes=size))
+    _seal(connection)
+
+
+def drop(connection: sqlite3.Connection, rows: Iterable[SegmentRow]) -> None:
+    """Delete segments; call it inside a transaction."""
+    for row in rows:
+        base = row.id << 32
+        connection.execute("DELETE FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY])
+        connection.execute("DELETE FROM segment WHERE id = ?", [row.id])
+    _seal(connection)
+
+
+def block_of(connection: sqlite3.Connection, segment: int, key: int) -> OpenBlock:
+    """Return the block of a segment that covers a key.
+
+    Raises:
+        Damaged: it is not what was written.
+
+    """
+    base = segment << 32
+    found = connection.execute(
+        "SELECT data FROM posting_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", [base, base | key]
+    ).fetchone()
+    if found is None:
+        raise Damaged("a block of postings is missing")
+    block = open_block(found[0], segment)
+    if not block.first <= key <= block.last:
+        raise Damaged("a key is in no block of postings")
+    return block
+
+
+def lists_of(connection: sqlite3.Connection, segment: int, first: int, last: int) -> Iterator[tuple[int, memoryview]]:
+    """Yield the keys from ``first`` to ``last`` that a segment has, each with its list, encoded; raises as above."""
+    at = first
+    while at <= last:
+        block = block_of(connection, segment, at)
+        low, high = np.searchsorted(np.frombuffer(block.grams, "<u4"), [first, last + 1])
+        for place in range(int(low), int(high)):
+            start = block.ends[place - 1] if place else 0
+            yield block.grams[place], block.payload[start : block.ends[place]]
+        at = block.last + 1
+
+
+def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
+    """Return the newest segments, as many as are worth being made one; none where there are few."""
+    if len(rows) <= MOST_SEGMENTS:
+        return []
+    start, total = len(rows) - 1, rows[-1].bytes
+    while start and rows[start - 1].bytes <= MERGE_RATIO * total:
+        start -= 1
+        total += rows[start].bytes
+    return rows[start:] if len(rows) - start > 1 else []
+
+
+def merge(connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_]) -> None:
+    """Make one segment of neighbours; call it inside a transaction.
+
+    ``alive``: of the documents from the first of the first segment on, which are kept.
+    """
+    target = counters.take(connection, "next_segment")
+    row = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, 0)
+    put(connection, row, _merged(connection, rows, target, alive))
+    drop(connection, rows)
+
+
+def _merged(
+    connection: sqlite3.Connection, rows: Sequence[SegmentRow], target: int, alive: npt.NDArray[np.bool_]
+) -> Iterator[Block]:
+    for low, high in _slices(connection, rows):
+        parts = [np.empty(0, np.uint64)]
+        for row in rows:
+            for block in _blocks(connection, row.id, low, high):
+                pairs = decode_pairs(block)
+                left = np.searchsorted(pairs, np.uint64(low << 32), "left")
+                right = np.searchsorted(pairs, np.uint64(high << 32 | LAST_KEY), "right")
+                parts.append(pairs[left:right] + np.uint64(row.first - rows[0].first))
+        pairs = np.concatenate(parts)
+        pairs = pairs[alive[(pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
+        pairs.sort()
+        yield from encode(pairs, target, (low, high))
+
+
+def _slices(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> list[tuple[int, int]]:
+    """Cut all keys into ranges of about SLICE_BYTES of postings each."""
+    sizes: list[tuple[int, int]] = []
+    for row in rows:
+        base = row.id << 32
+        found = connection.execute(
+            "SELECT id & 0xFFFFFFFF, length(data) FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY]
+        )
+        sizes.extend(found)
+    sizes.sort()
+    cuts, weight = [0], 0
+    for first, size in sizes:
+        if weight > SLICE_BYTES and first > cuts[-1]:
+            cuts.append(first)
+            weight = 0
+        weight += size
+    return [(low, high - 1) for low, high in zip(cuts, [*cuts[1:], LAST_KEY + 1], strict=True)]
+
+
+def _blocks(connection: sqlite3.Connection, segment: int, low: int, high: int) -> Iterator[OpenBlock]:
+    base = segment << 32
+    rows = connection.execute(
+        "SELECT data FROM posting_block WHERE id <= ? AND id >= "
+        "(SELECT max(id) FROM posting_block WHERE id BETWEEN ? AND ?) ORDER BY id",
+        [base | high, base, base | low],
+    )
+    for (data,) in rows:
+        yield open_block(data, segment)
