@@ -12,7 +12,7 @@ from flashgrep.errors import InvalidParams, MethodNotFound
 from flashgrep.handlers import REGISTRY
 from flashgrep.handlers.payload import Payload, payload_filter
 from flashgrep.index.chunks import StoredChunk
-from flashgrep.pattern import utf8
+from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import CharSet
 from flashgrep.registry import Handler
 from flashgrep.search import cover
@@ -123,7 +123,8 @@ def test_a_name_with_many_stars_takes_linear_time() -> None:
 
 
 def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
-    kept = [pattern._matcher, pattern._grams, pattern._tree, cover._kept_stems, utf8._kept_octets]
+    short = (pattern._matcher.short, pattern._grams.short, pattern._tree.short)
+    kept = [*short, cover._kept_stems, unicode._kept_classes]
     before = [cache.cache_info().currsize for cache in kept]
     for n in range(5):
         long = pattern.Pattern(texts=(f"x{n}" * 1500,))
@@ -131,6 +132,15 @@ def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
         assert long.matcher() is long.matcher()
         long.grams()
         cover.stems_of(f"some{n} name{n} " * 100)
-    utf8.octets(CharSet(tuple((char, char) for char in range(0x4E00, 0x4E00 + 2 * utf8._MOST_KEPT + 4, 2))))
+    unicode.byte_classes(CharSet(tuple((char, char) for char in range(0x4E00, 0x4E00 + 2 * unicode._MOST_KEPT + 4, 2))))
     assert [cache.cache_info().currsize for cache in kept] == before
-    assert pattern._long_matcher.cache_info().currsize <= pattern.CACHED_LONG
+    assert 0 < pattern._matcher.long.cache_info().currsize <= pattern.CACHED_LONG
+
+
+def test_forgetting_patterns_drops_the_long_ones_too() -> None:
+    for text in ("short", "long" * 1000):
+        pattern.Pattern(texts=(text,)).matcher()
+        pattern.Pattern(texts=(text,)).grams()
+    pattern.forget_patterns()
+    caches = [cache for made in (pattern._tree, pattern._matcher, pattern._grams) for cache in (made.short, made.long)]
+    assert [cache.cache_info().currsize for cache in caches] == [0] * 6

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import ANYTHING, GRAM, NOTHING, AllOf, AnyOf, Gram, GramExpr, Pattern
-from flashgrep.pattern.grams import FOLDS
+from flashgrep.pattern.gram_plan import FOLDS
 
 FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
 

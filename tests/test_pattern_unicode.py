@@ -12,9 +12,21 @@ from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import ANY_CHAR, CharSet
 
 RG = shutil.which("rg", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])) or "rg"
-GENERAL = ["C", "L", "LC", "Ll", "Lo", "Lu", "M", "Mn", "N", "Nl", "P", "Pc", "S", "Z"]
+GENERAL = ["C", "L", "LC", "Ll", "Lo", "Lu", "M", "Mn", "N", "Nl", "P", "Pc", "S", "Z", "isLu"]
 SCRIPTS = ["Greek", "Han", "Latn", "Cyrillic", "sc=Common", "Zinh", "isArabic", "Old_Turkic", "script=Kawi"]
-OTHERS = ["Alphabetic", "lower", "Uppercase", "WSpace", "XIDC", "Emoji", "Any", "ASCII", "Assigned", "Uppercase_Letter"]
+OTHERS = [
+    "Alphabetic",
+    "lower",
+    "Uppercase",
+    "WSpace",
+    "XIDC",
+    "Emoji",
+    "Grapheme_Base",
+    "Any",
+    "ASCII",
+    "Assigned",
+    "Uppercase_Letter",
+]
 CASED = ["k", "s", "å", "ß", "\u03c3", "\u1e9e", "\u01c5", "\u0130", "\u0131", "\u13a0", "\u10d0", "\ua64b", "1"]
 SETS = {r"\w": unicode.word(), r"\d": unicode.digit(), r"\s": unicode.space()}
 
@@ -36,7 +48,7 @@ def members(path: Path, *arguments: str) -> CharSet:
 def test_properties_hold_the_same_code_points_as_in_ripgrep(everything: Path) -> None:
     different = []
     for name in [*GENERAL, *SCRIPTS, *OTHERS]:
-        found = unicode.find(*name.split("="))
+        found = unicode.find_property(*name.split("="))
         assert found is not None
         if members(everything, "-e", rf"\p{{{name}}}") != found - CharSet.chars("\n"):
             different.append(name)
@@ -50,10 +62,10 @@ def test_perl_classes_hold_the_same_code_points_as_in_ripgrep(everything: Path, 
 
 def test_folding_pairs_the_same_characters_as_ripgrep(everything: Path) -> None:
     for text in CASED:
-        assert members(everything, "-i", "-e", text) == unicode.folded(CharSet.chars(text)), text
+        assert members(everything, "-i", "-e", text) == unicode.fold(CharSet.chars(text)), text
 
 
 def test_unknown_properties_are_none() -> None:
-    assert unicode.find("Klingon") is None
-    assert unicode.find("age", "3.0") is None
-    assert unicode.find("sc", "Lu") is None
+    assert unicode.find_property("Klingon") is None
+    assert unicode.find_property("age", "3.0") is None
+    assert unicode.find_property("sc", "Lu") is None

@@ -18,7 +18,7 @@ from flashgrep.index.postings import decode
 from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
 from flashgrep.index.vectors import row_type
-from flashgrep.pattern.grams import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
+from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 
 Blobs = npt.NDArray[np.int64]
 

@@ -1,16 +1,16 @@
 """What to look for: literal or regular expression, its matcher, and the grams a text must hold to match."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.build import as_line, as_word, literal_texts, parse_texts, within_lines
-from flashgrep.pattern.cursor import Flags
-from flashgrep.pattern.grams import ANYTHING, GRAM, NOTHING, AllOf, AnyOf, Gram, GramExpr
+from flashgrep.pattern.gram_plan import ANYTHING, GRAM, NOTHING, AllOf, AnyOf, Gram, GramExpr, plan_grams
+from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
-from flashgrep.pattern.nodes import Node
-from flashgrep.pattern.plan import plan
+from flashgrep.pattern.tree import Node
 
 __all__ = ["ANYTHING", "GRAM", "NOTHING", "AllOf", "AnyOf", "Gram", "GramExpr", "LineMatch", "Matcher", "Pattern"]
 
@@ -18,6 +18,8 @@ MAX_TEXT = 64 * 1024  # Characters over all texts; a longer pattern is a mistake
 SHORT = 2000  # Characters; what people and agents write by hand is far shorter.
 CACHED_LONG = 2
 CACHED = 64  # Compiled patterns kept: RE2 takes at most 8 MB for each usual one.
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class Pattern:
         Raises:
             BadPattern: what is wrong and where, as a character offset into its text.
         """
-        return (_matcher if self.is_short() else _long_matcher)(self)
+        return _matcher(self)
 
     def grams(self) -> GramExpr:
         """Return which grams a text must hold for this to match anywhere in it.
@@ -51,29 +53,30 @@ class Pattern:
         Raises:
             BadPattern: as `matcher`.
         """
-        return (_grams if self.is_short() else _long_grams)(self)
-
-    def is_short(self) -> bool:
-        """Return whether compiling this takes little enough memory to be kept among many."""
-        return sum(map(len, self.texts)) <= SHORT
+        return _grams(self)
 
 
-def _tree_of(pattern: Pattern) -> Node:
-    return (_tree if pattern.is_short() else _long_tree)(pattern)
+class _Cache(Generic[Made]):
+    """What is made of patterns; long ones apart and few, for the tree of a text of 64 KiB takes tens of megabytes."""
+
+    def __init__(self, make: Callable[[Pattern], Made]) -> None:
+        self.short = lru_cache(maxsize=CACHED)(make)
+        self.long = lru_cache(maxsize=CACHED_LONG)(make)
+
+    def __call__(self, pattern: Pattern) -> Made:
+        return (self.short if sum(map(len, pattern.texts)) <= SHORT else self.long)(pattern)
 
 
-def _make_matcher(pattern: Pattern) -> Matcher:
-    return Matcher(_tree_of(pattern), multiline=pattern.multiline, crlf=pattern.crlf)
-
-
-def _make_grams(pattern: Pattern) -> GramExpr:
-    return plan(_tree_of(pattern), multiline=pattern.multiline)
-
-
-def _make_tree(pattern: Pattern) -> Node:
+@_Cache
+def _tree(pattern: Pattern) -> Node:
     if sum(map(len, pattern.texts)) > MAX_TEXT or not pattern.texts:
         raise BadPattern(f"a pattern has 1 to {MAX_TEXT} characters", at=0, construct="")
-    node = _parsed(pattern)
+    insensitive, smart = pattern.case == "insensitive", pattern.case == "smart"
+    if pattern.mode == "literal":
+        node = literal_texts(pattern.texts, insensitive=insensitive, smart=smart)
+    else:
+        flags = Flags(insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf)
+        node = parse_texts(pattern.texts, flags, smart=smart)
     if not pattern.multiline:
         node = within_lines(node, crlf=pattern.crlf)
     if pattern.line:
@@ -81,21 +84,18 @@ def _make_tree(pattern: Pattern) -> Node:
     return as_word(node) if pattern.word else node
 
 
-# Long ones apart, and few: the tree of a text of 64 KiB takes tens of megabytes.
-_matcher, _long_matcher = lru_cache(maxsize=CACHED)(_make_matcher), lru_cache(maxsize=CACHED_LONG)(_make_matcher)
-_grams, _long_grams = lru_cache(maxsize=CACHED)(_make_grams), lru_cache(maxsize=CACHED_LONG)(_make_grams)
-_tree, _long_tree = lru_cache(maxsize=CACHED)(_make_tree), lru_cache(maxsize=CACHED_LONG)(_make_tree)
+@_Cache
+def _matcher(pattern: Pattern) -> Matcher:
+    return Matcher(_tree(pattern), multiline=pattern.multiline, crlf=pattern.crlf)
 
 
-def _parsed(pattern: Pattern) -> Node:
-    insensitive, smart = pattern.case == "insensitive", pattern.case == "smart"
-    if pattern.mode == "literal":
-        return literal_texts(pattern.texts, insensitive=insensitive, smart=smart)
-    flags = Flags(insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf)
-    return parse_texts(pattern.texts, flags, smart=smart)
+@_Cache
+def _grams(pattern: Pattern) -> GramExpr:
+    return plan_grams(_tree(pattern), multiline=pattern.multiline)
 
 
 def forget_patterns() -> None:
-    """Let go of all compiled patterns."""
-    for compiled in (_matcher, _grams, _tree):
-        compiled.cache_clear()
+    """Drop all compiled patterns."""
+    for cache in (_tree, _matcher, _grams):
+        cache.short.cache_clear()
+        cache.long.cache_clear()

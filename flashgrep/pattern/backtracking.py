@@ -2,25 +2,36 @@
 
 Such patterns can take exponential time, and `re` can neither be interrupted nor bounded, so each query has a worker of
 its own and a time limit over all its files. The dialect is that of `re` on text, not ripgrep's.
-A message is eight bytes of length, big-endian, and that many bytes; the worker answers each with one.
+A message is eight bytes of length, big-endian, and that many bytes; the worker answers each with one. It gets the
+pattern first, then files. Run as a program, this module is the worker.
 """
 
 import json
 import os
+import re
 import selectors
+import signal
 import subprocess
 import sys
 import time
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, Self
+from itertools import accumulate, islice
+from typing import Any, BinaryIO, Self
 
 from flashgrep.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.pattern.finders import NONE, Span
+from flashgrep.pattern.matcher import find_blocks, spans_between
 from flashgrep.scheduler import blocking, stop_if_over
 
 _CHUNK = 1 << 16
 _LOOK_SECONDS = 0.1
 """How often a thread that waits for its worker looks whether anybody still waits for the answer."""
+_NICE = 10
+"""The worker may run away for seconds: whatever else is to do goes first."""
+_ESCAPE = re.compile(r"\\.")  # An escape's letter says nothing about the case that is meant.
 
 
 class Backtracker:
@@ -34,7 +45,7 @@ class Backtracker:
     def __init__(self, pattern: Pattern, *, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
         self._seconds = seconds
-        command = [sys.executable, "-m", "flashgrep.pattern.backtracking_worker", str(int(seconds) + 2)]
+        command = [sys.executable, "-m", "flashgrep.pattern.backtracking", str(int(seconds) + 2)]
         self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             refusal = json.loads(self._ask(json.dumps(asdict(pattern)).encode()))
@@ -52,7 +63,7 @@ class Backtracker:
         self.close()
 
     def search(self, data: bytes) -> bool:
-        """Tell whether any line matches."""
+        """Return whether any line matches."""
         return bool(self.lines(data, limit=1))
 
     def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> list[LineMatch]:
@@ -73,17 +84,14 @@ class Backtracker:
                 pipe.close()
 
     def _ask(self, message: bytes) -> bytes:
-        self._send(len(message).to_bytes(8, "big") + message)
-        return self._receive(int.from_bytes(self._receive(8), "big"))
-
-    def _send(self, message: bytes) -> None:
         pipe = self._worker.stdin
         assert pipe is not None  # noqa: S101 # asked for above; a hint to the type checker
         os.set_blocking(pipe.fileno(), False)
-        view = memoryview(message)
+        view = memoryview(len(message).to_bytes(8, "big") + message)
         while view:
             self._await(pipe.fileno(), selectors.EVENT_WRITE)
             view = view[os.write(pipe.fileno(), view[:_CHUNK]) :]
+        return self._receive(int.from_bytes(self._receive(8), "big"))
 
     def _receive(self, size: int) -> bytes:
         pipe = self._worker.stdout
@@ -93,7 +101,7 @@ class Backtracker:
             self._await(pipe.fileno(), selectors.EVENT_READ)
             part = os.read(pipe.fileno(), min(_CHUNK, size - len(parts)))
             if not part:
-                raise self._late()
+                raise self._timeout()
             parts += part
         return bytes(parts)
 
@@ -106,8 +114,83 @@ class Backtracker:
                 while not selector.select(min(_LOOK_SECONDS, max(0.0, self._ends - time.monotonic()))):
                     if time.monotonic() >= self._ends:
                         self.close()
-                        raise self._late()
+                        raise self._timeout()
                     stop_if_over()
 
-    def _late(self) -> DeadlineExceeded:
+    def _timeout(self) -> DeadlineExceeded:
         return DeadlineExceeded(f"the backtracking engine did not finish within {self._seconds:g} s")
+
+
+def main() -> None:
+    """Serve until standard input ends; `argv[1]` is the number of seconds after which the system ends us."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(sys.argv[1]))  # our parent may be gone while `re` runs away
+    os.nice(_NICE)
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    options = json.loads(_read_message(source))
+    try:
+        pattern = _compile(options)
+    except re.error as error:
+        _write_message(sink, {"message": str(error), "at": error.pos or 0})
+        return
+    _write_message(sink, None)
+    while message := _read_message(source):
+        asked, _, data = message.partition(b"\n")
+        wanted = json.loads(asked)
+        blocks = find_blocks(_Text(pattern, data), data) if options["multiline"] else _find_lines(pattern, data)
+        found = islice(blocks, wanted["limit"])
+        _write_message(sink, [line if wanted["all_spans"] else line._replace(spans=line.spans[:1]) for line in found])
+
+
+def _compile(options: dict[str, Any]) -> re.Pattern[str]:
+    escape = options["mode"] == "literal"
+    texts = [re.escape(text) if escape else text for text in options["texts"]]
+    body = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
+    flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
+    smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
+    if smart or options["case"] == "insensitive":
+        flags |= re.IGNORECASE
+    re.compile(body, flags)  # so that an error's position is one in the text as given
+    if options["line"]:
+        return re.compile(rf"^(?:{body})$", flags)
+    return re.compile(rf"(?<!\w)(?:{body})(?!\w)" if options["word"] else body, flags)
+
+
+def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
+    start = 0
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
+        found = spans_between(_Text(pattern, line), line, 0, len(line))
+        spans = tuple((start + first, start + last) for first, last in found)
+        if spans:
+            yield LineMatch(number, number, start, start + len(line), spans)
+        start += len(line) + 1
+
+
+class _Text:
+    """Bytes as text that `re` can search, and the way back to byte offsets; what is no UTF-8 becomes surrogates."""
+
+    def __init__(self, pattern: re.Pattern[str], data: bytes) -> None:
+        self._search = pattern.search
+        self._text = data.decode(errors="surrogateescape")
+        sizes = (len(char.encode(errors="surrogateescape")) for char in self._text)
+        self._offsets = range(len(data) + 1) if data.isascii() else list(accumulate(sizes, initial=0))
+
+    def find(self, _data: bytes, pos: int, end: int) -> Span:
+        """Return the span of the first match between two offsets of the data this was made of."""
+        first, last = bisect_left(self._offsets, pos), bisect_left(self._offsets, end)
+        found = self._search(self._text, first, last)
+        return (self._offsets[found.start()], self._offsets[found.end()]) if found else NONE
+
+
+def _read_message(source: BinaryIO) -> bytes:
+    return source.read(int.from_bytes(source.read(8), "big"))
+
+
+def _write_message(sink: BinaryIO, answer: object) -> None:
+    message = json.dumps(answer).encode()
+    sink.write(len(message).to_bytes(8, "big") + message)
+    sink.flush()
+
+
+if __name__ == "__main__":
+    main()

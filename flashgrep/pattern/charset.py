@@ -6,7 +6,7 @@ from dataclasses import dataclass
 Range = tuple[int, int]
 
 MAX_CODE_POINT = 0x10FFFF
-SURROGATES = (0xD800, 0xDFFF)  # No text in UTF-8 holds them, so no set of code points does.
+LAST_ASCII = 0x7F
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,13 @@ class CharSet:
     @classmethod
     def of(cls, *ranges: Range) -> "CharSet":
         """Return the union of inclusive ranges given in any order."""
-        return cls(tuple(_merged(ranges)))
+        merged: list[Range] = []
+        for low, high in sorted(ranges):
+            if merged and low <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+            else:
+                merged.append((low, high))
+        return cls(tuple(merged))
 
     @classmethod
     def chars(cls, text: Iterable[str]) -> "CharSet":
@@ -53,48 +59,28 @@ class CharSet:
         return CharSet(tuple(found))
 
     def __sub__(self, other: "CharSet") -> "CharSet":
-        return self & CharSet(tuple(_gaps(other.ranges, MAX_CODE_POINT)))
+        gaps: list[Range] = []
+        start = 0
+        for low, high in other.ranges:
+            if start < low:
+                gaps.append((start, low - 1))
+            start = high + 1
+        return self & CharSet((*gaps, (start, MAX_CODE_POINT)))
 
     def __xor__(self, other: "CharSet") -> "CharSet":
         return (self | other) - (self & other)
 
-    def inside_ascii(self) -> bool:
-        """Tell whether no member is above 127."""
-        return not self.ranges or self.ranges[-1][1] <= LAST_ASCII
-
     def __le__(self, other: "CharSet") -> bool:
         return (self & other).ranges == self.ranges
 
-    def inverted(self, last: int = MAX_CODE_POINT) -> "CharSet":
-        """Return what is left of 0..`last`; over code points the surrogates never belong to it."""
-        gaps = CharSet(tuple(_gaps(self.ranges, last)))
-        return gaps - CharSet((SURROGATES,)) if last == MAX_CODE_POINT else gaps
+    def is_ascii(self) -> bool:
+        """Return whether no member is above 127."""
+        return not self.ranges or self.ranges[-1][1] <= LAST_ASCII
 
 
-def _merged(ranges: Iterable[Range]) -> list[Range]:
-    merged: list[Range] = []
-    for low, high in sorted(ranges):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return merged
-
-
-def _gaps(ranges: Iterable[Range], last: int) -> Iterator[Range]:
-    start = 0
-    for low, high in ranges:
-        if start < low:
-            yield start, min(low - 1, last)
-        start = high + 1
-    if start <= last:
-        yield start, last
-
-
-LAST_ASCII = 0x7F
 ASCII = CharSet(((0, LAST_ASCII),))
 ANY_BYTE = CharSet(((0, 0xFF),))
-ANY_CHAR = CharSet().inverted()
+ANY_CHAR = CharSet(((0, 0xD7FF), (0xE000, MAX_CODE_POINT)))  # No text in UTF-8 holds a surrogate.
 NEWLINE = CharSet(((10, 10),))
 LINE_ENDS = CharSet.chars("\r\n")
 ASCII_DIGIT = CharSet.of((0x30, 0x39))

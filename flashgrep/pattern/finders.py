@@ -1,5 +1,6 @@
 """Things that find the next match in a buffer: `bytes.find` for a literal, RE2 for the rest."""
 
+import re
 import sys
 from typing import Protocol
 
@@ -8,7 +9,9 @@ from re2 import _re2
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ASCII_WORD, LAST_ASCII
-from flashgrep.pattern.looks import word_after, word_before
+from flashgrep.pattern.translate import Kind, translate
+from flashgrep.pattern.tree import Group, Node, walk
+from flashgrep.pattern.unicode import word_after, word_before
 from flashgrep.scheduler import checkpoint
 
 Span = tuple[int, int]
@@ -25,13 +28,14 @@ _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
 _BOTH = re2._Anchor.ANCHOR_BOTH  # noqa: SLF001 # as above
+_REFERENCE = re.compile(rb"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
 
 
 class Finder(Protocol):
     """Finds the leftmost match between two offsets; (-1, -1) if there is none."""
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
-        """Return the span of the first match in data[pos:end]; what stands around it is seen by its conditions."""
+        """Return the span of the first match in data[pos:end]; its conditions see what stands around that part."""
         ...
 
 
@@ -60,23 +64,19 @@ class WordFinder:
         self._length = len(needle)
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
-        """Return the span of the next occurrence that stands alone."""
+        """Return the span of the next occurrence that is a word."""
         start = data.find(self._needle, pos, end)
         while start >= 0:
             stop = start + self._length
-            if _apart(data, start, stop):
+            before = data[start - 1] if start else _NEITHER
+            after = data[stop] if stop < len(data) else _NEITHER
+            if before <= LAST_ASCII and after <= LAST_ASCII:
+                if before not in _WORD and after not in _WORD:
+                    return start, stop
+            elif word_before(data, start) is False and word_after(data, stop) is False:
                 return start, stop
             start = data.find(self._needle, start + 1, end)
         return NONE
-
-
-def _apart(data: bytes, start: int, stop: int) -> bool:
-    """Tell whether no word character touches the span; bytes of ASCII are looked up, the rest decoded."""
-    before = data[start - 1] if start else _NEITHER
-    after = data[stop] if stop < len(data) else _NEITHER
-    if before <= LAST_ASCII and after <= LAST_ASCII:
-        return not (before in _WORD or after in _WORD)
-    return word_before(data, start) is False and word_after(data, stop) is False
 
 
 class Re2Finder:
@@ -89,9 +89,14 @@ class Re2Finder:
     __slots__ = ("_match", "_most", "_program")
 
     def __init__(self, pattern: bytes, *, by_lines: bool = False) -> None:
-        self._program = _compiled(pattern)
-        self._match = self._program.Match
-        self._most = max(LEAST_BYTES, STATE_BYTES // self._program.ProgramSize()) if by_lines else sys.maxsize
+        program = _re2.RE2(pattern, _options(MAX_MEM))
+        if not program.ok() and b"too large" in program.error():
+            program = _re2.RE2(pattern, _options(LARGE_MEM))
+        if not program.ok():
+            raise BadPattern(f"pattern cannot be compiled: {program.error().decode('latin-1')}", at=0, construct="")
+        self._program = program
+        self._match = program.Match
+        self._most = max(LEAST_BYTES, STATE_BYTES // program.ProgramSize()) if by_lines else sys.maxsize
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next match."""
@@ -111,18 +116,37 @@ class Re2Finder:
         return found
 
 
-def _compiled(pattern: bytes) -> "_re2.RE2":
-    program = _re2.RE2(pattern, _options(MAX_MEM))
-    if not program.ok() and b"too large" in program.error():
-        program = _re2.RE2(pattern, _options(LARGE_MEM))
-    if not program.ok():
-        raise BadPattern(f"pattern cannot be compiled: {program.error().decode('latin-1')}", at=0, construct="")
-    return program
-
-
 def _options(max_mem: int) -> re2.Options:
     options = re2.Options()
     options.max_mem = max_mem
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
     return options
+
+
+class Expander:
+    """Fills templates (`$1`, `${name}`, `$$` of `rg -r`) for one pattern; a group that took no part is empty."""
+
+    def __init__(self, node: Node) -> None:
+        translation = translate(node, Kind(ascii=False, carriage=True), captures=True)
+        self._groups = translation.groups
+        groups = (part for part in walk(node) if isinstance(part, Group))
+        self._names = {part.name.encode(): str(part.index).encode() for part in groups if part.name}
+        self._finder = Re2Finder(translation.pattern)
+
+    def expand(self, data: bytes, span: Span, template: bytes) -> bytes:
+        """Return `template` with its references replaced, for the match at `span`."""
+        texts = {b"0": data[slice(*span)]}
+        spans = self._finder.captures(data, span)[1:]
+        for index, group in zip(self._groups, spans, strict=False):
+            if group[0] >= 0:  # of the copies of a group the last one that took part counts
+                texts[str(index).encode()] = data[slice(*group)]
+        texts |= {name: texts.get(number, b"") for name, number in self._names.items()}
+
+        def fill(found: re.Match[bytes]) -> bytes:
+            dollar, braced, bare = found.groups()
+            reference: bytes = braced or bare or b""
+            number = reference.lstrip(b"0") or b"0"
+            return dollar or texts.get(number if reference.isdigit() else reference, b"")
+
+        return _REFERENCE.sub(fill, template)

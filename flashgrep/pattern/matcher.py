@@ -1,16 +1,15 @@
 """Matching one file's bytes: which lines, which spans, how many; ripgrep's line-oriented semantics."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.pattern.build import can_match_newline, has_crlf_anchor, plain_bytes
-from flashgrep.pattern.expand import Expander
-from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Span, WordFinder
-from flashgrep.pattern.nodes import Concat, Look, Node
-from flashgrep.pattern.simulate import Simulation
+from flashgrep.pattern.finders import NONE, Expander, Finder, LiteralFinder, Re2Finder, Span, WordFinder
+from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.translate import Kind, check_weight, translate
+from flashgrep.pattern.tree import Chars, Concat, Look, Node, Octet, plain_bytes, walk
 from flashgrep.scheduler import checkpoint
 
 MANY_BYTES: Final = 4096
@@ -30,24 +29,28 @@ class Matcher:
     """A compiled pattern; share it freely between threads."""
 
     def __init__(self, node: Node, *, multiline: bool = False, crlf: bool = False) -> None:
+        looks = {part.kind for part in walk(node) if isinstance(part, Look)}
         self._node = node
         self._crlf = crlf
-        self._blocks = multiline and can_match_newline(node)
-        self._literal = _literal_finder(node)
+        self._sees_carriage = any(kind.endswith("crlf") for kind in looks)
+        self._blocks = multiline and (
+            any(kind.startswith(("line", "text")) for kind in looks)
+            or any(isinstance(part, Chars | Octet) and ord("\n") in part.set for part in walk(node))
+        )
         self._kinds: dict[Kind, tuple[Finder, bool]] = {}
-        self._simulation: Simulation | None = None
-        self._expander: Expander | None = None
-        self._sees_carriage = has_crlf_anchor(node)
+        self._literal: Finder | None = None
+        match node:
+            case Concat((Concat((Look("half_start", False), inner)), Look("half_end", False))):
+                if needle := plain_bytes(inner):
+                    self._literal = WordFinder(needle)
+            case _:
+                if needle := plain_bytes(node):
+                    self._literal = LiteralFinder(needle)
         if self._literal is None:
             check_weight(node)
 
-    @property
-    def crosses_lines(self) -> bool:
-        """Whether a match may go over a line end, so that matches are blocks of lines."""
-        return self._blocks
-
     def search(self, data: bytes) -> bool:
-        """Tell whether any line matches."""
+        """Return whether any line matches."""
         if not self._blocks:
             finder, exact = self._finder(data)
             start = finder.find(data, 0, len(data))[0]
@@ -69,35 +72,46 @@ class Matcher:
         finder, exact = self._finder(data)
         if not exact:
             return sum(1 for _ in self._single_lines(data, all_spans=False))
-        return _count(finder, data)
+        find, pos, end, lines = finder.find, 0, len(data), 0
+        while pos < end:
+            checkpoint()
+            start, stop = find(data, pos, end)
+            if start < 0:
+                break
+            pos = data.find(b"\n", stop) + 1 or end
+            lines += start < end or data[end - 1] != ord("\n")
+        return lines
 
     def expand(self, data: bytes, span: Span, template: bytes) -> bytes:
         """Return `template` with `$1`, `${name}` and `$0` replaced by what the match at `span` captured (`rg -r`)."""
-        if self._expander is None:
-            self._expander = Expander(self._node)
         return self._expander.expand(data, span, template)
+
+    @cached_property
+    def _expander(self) -> Expander:
+        return Expander(self._node)
+
+    @cached_property
+    def _pike_vm(self) -> PikeVm:
+        return PikeVm(self._node)
 
     def _finder(self, data: bytes) -> tuple[Finder, bool]:
         """Return the finder for this kind of text, and whether its matches need no confirmation."""
         if self._literal is not None:
             return self._literal, True
-        kind = self._kind(data)
+        kind = Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
             found = self._kinds[kind] = (Re2Finder(translation.pattern, by_lines=not self._blocks), translation.exact)
         return found
 
-    def _kind(self, data: bytes) -> Kind:
-        return Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
-
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         finder, exact = self._finder(data)
-        find, pos, end = finder.find, 0, len(data)
+        pos, end = 0, len(data)
         number, counted = 1, 0
         while pos < end:
             checkpoint()
-            start, stop = find(data, pos, end)
+            start, stop = finder.find(data, pos, end)
             if start < 0:
                 return
             line_start = data.rfind(b"\n", 0, start) + 1
@@ -107,70 +121,47 @@ class Matcher:
                 if line_start == end:
                     return  # an empty match behind the last line end is on no line
             pos = line_end + 1
-            confirming = finder if exact else self._confirming(data, line_start, line_end)
+            confirming = finder
             if not exact:
+                # An exact finder for this line: RE2 if the line is simpler than the file, else the Pike VM.
+                line_finder, line_exact = self._finder(data[line_start:line_end])
+                confirming = line_finder if line_exact else self._pike_vm
                 start, stop = confirming.find(data, line_start, line_end)
                 if start < 0:
                     continue
-            spans = self._shown(confirming, data, line_start, line_end) if all_spans else ((start, stop),)
-            number += line_ends(data, counted, line_start)
+            spans: tuple[Span, ...] = ((start, stop),)
+            if all_spans:
+                # ripgrep shows no span in a CRLF, and no empty one behind the last byte of all.
+                before_crlf = self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
+                shown = spans_between(confirming, data, line_start, line_end - before_crlf)
+                spans = tuple(span for span in shown if span[0] < end)
+            number += count_line_ends(data, counted, line_start)
             counted = line_start
             yield LineMatch(number, number, line_start, line_end, spans)
-
-    def _confirming(self, data: bytes, start: int, end: int) -> Finder:
-        """Return an exact finder for one line: RE2 if the line is simpler than the file, else the simulation."""
-        finder, exact = self._finder(data[start:end])
-        return finder if exact else self._simulator()
-
-    def _shown(self, finder: Finder, data: bytes, start: int, end: int) -> tuple[Span, ...]:
-        """Return the spans ripgrep shows for a line: none of a CRLF, no empty one behind the last byte of all."""
-        if self._crlf and data[end - 1 : end + 1] == b"\r\n":
-            end -= 1
-        return tuple(span for span in spans_between(finder, data, start, end) if span[0] < len(data))
-
-    def _simulator(self) -> Simulation:
-        if self._simulation is None:
-            self._simulation = Simulation(self._node)
-        return self._simulation
 
     def _line_blocks(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         """Yield the lines of each match, matches on the same or on adjacent lines together."""
         finder, exact = self._finder(data)
         if not exact and finder.find(data, 0, len(data)) != NONE:
-            finder = self._simulator()
-        number, counted = 1, 0
-        for start, end, spans in blocks_of(finder, data):
-            number += line_ends(data, counted, start)
-            counted = start
-            stop = end - 1 if data[end - 1 : end] == b"\n" else end
-            shown = tuple(span for span in apart(spans) if span[0] < len(data)) if all_spans else spans[:1]
-            yield LineMatch(number, number + data.count(b"\n", start, stop), start, stop, shown)
+            finder = self._pike_vm  # A match of RE2's may be none, or go on elsewhere.
+        for block in find_blocks(finder, data):
+            shown = tuple(span for span in block.spans if span[0] < len(data)) if all_spans else block.spans[:1]
+            yield block._replace(spans=shown)
 
 
-def line_ends(data: bytes, start: int, end: int) -> int:
+def count_line_ends(data: bytes, start: int, end: int) -> int:
     """Count line feeds between two offsets; numpy is three times as fast once its call has paid for itself."""
     if end - start < MANY_BYTES:
         return data.count(b"\n", start, end)
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
 
 
-def _literal_finder(node: Node) -> Finder | None:
-    """Return a finder by `bytes.find` if that is all the pattern needs."""
-    match node:
-        case Concat((Concat((Look("half_start", False), inner)), Look("half_end", False))):
-            needle = plain_bytes(inner)
-            return WordFinder(needle) if needle else None
-        case _:
-            needle = plain_bytes(node)
-            return LiteralFinder(needle) if needle else None
-
-
 def spans_between(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
     """Yield all matches between two offsets."""
-    return apart(_all_spans(finder, data, pos, end))
+    return _drop_touching(_find_all(finder, data, pos, end))
 
 
-def _all_spans(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
+def _find_all(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
     while pos <= end:
         checkpoint()
         start, stop = finder.find(data, pos, end)
@@ -180,7 +171,7 @@ def _all_spans(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span
         pos = stop if start < stop else stop + 1
 
 
-def apart(spans: Iterable[Span]) -> Iterator[Span]:
+def _drop_touching(spans: Iterable[Span]) -> Iterator[Span]:
     """Leave out an empty match right behind another."""
     last = -1
     for start, stop in spans:
@@ -189,40 +180,30 @@ def apart(spans: Iterable[Span]) -> Iterator[Span]:
         last = stop
 
 
-def blocks_of(finder: Finder, data: bytes) -> Iterator[tuple[int, int, tuple[Span, ...]]]:
-    """Yield where the lines of matches start and, their last line end included, end; adjacent lines together."""
-    start, end = -1, -1
+def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
+    """Yield the lines of all matches, matches on the same or on adjacent lines together."""
+    number, counted = 1, 0
+    start, end = -1, -1  # Of the block, its last line end included.
     spans: list[Span] = []
-    for span in _all_spans(finder, data, 0, len(data)):
-        line_start, line_end = _locate(data, span)
+
+    def block() -> LineMatch:
+        stop = end - 1 if data[end - 1 : end] == b"\n" else end
+        return LineMatch(number, number + data.count(b"\n", start, stop), start, stop, tuple(_drop_touching(spans)))
+
+    for span in _find_all(finder, data, 0, len(data)):
+        line_start = data.rfind(b"\n", 0, span[0]) + 1
         if line_start == len(data):
             break  # an empty match behind the last line end is on no line
+        ends_line = span[1] > line_start and data[span[1] - 1 : span[1]] == b"\n"
+        line_end = span[1] if ends_line else data.find(b"\n", span[1]) + 1 or len(data)
         if spans and line_start > end:
-            yield start, end, tuple(spans)
+            yield block()
             spans = []
-        start = start if spans else line_start
+        if not spans:
+            start = line_start
+            number += count_line_ends(data, counted, start)
+            counted = start
         end = max(end, line_end)
         spans.append(span)
     if spans:
-        yield start, end, tuple(spans)
-
-
-def _locate(data: bytes, span: Span) -> tuple[int, int]:
-    """Return where the lines of `span` start and, their last line end included, end."""
-    start = data.rfind(b"\n", 0, span[0]) + 1
-    if span[1] > start and data[span[1] - 1 : span[1]] == b"\n":
-        return start, span[1]
-    end = data.find(b"\n", span[1])
-    return start, len(data) if end < 0 else end + 1
-
-
-def _count(finder: Finder, data: bytes) -> int:
-    find, pos, end, lines = finder.find, 0, len(data), 0
-    while pos < end:
-        checkpoint()
-        start, stop = find(data, pos, end)
-        if start < 0:
-            break
-        pos = data.find(b"\n", stop) + 1 or end
-        lines += start < end or data[end - 1] != ord("\n")
-    return lines
+        yield block()

@@ -6,13 +6,24 @@ and the program drops it (`exact` is then False: its matches are a superset, to 
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ANY_BYTE, ASCII, ASCII_WORD, CharSet
-from flashgrep.pattern.edges import Edge, edge_of
-from flashgrep.pattern.nodes import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
-from flashgrep.pattern.utf8 import octets
+from flashgrep.pattern.tree import (
+    Chars,
+    Concat,
+    Edge,
+    Either,
+    Group,
+    Look,
+    LookKind,
+    Node,
+    Octet,
+    Repeat,
+    edge_of,
+)
+from flashgrep.pattern.unicode import byte_classes, count_byte_classes
 from flashgrep.scheduler import checkpoint
 
 RE2_MAX_REPEAT = 1000  # RE2 refuses counts, and products of nested counts, above it.
@@ -23,6 +34,7 @@ MAX_UNROLLED = 20_000
 _NEVER = rb"[^\x00-\xff]"
 _UNKNOWN = Edge(CharSet(), empty=True)
 _PLAIN = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_COUNTS = {(0, None): b"*", (1, None): b"+", (0, 1): b"?"}
 _ANCHORS: dict[LookKind, bytes] = {
     "text_start": rb"\A",
     "text_end": rb"\z",
@@ -31,9 +43,6 @@ _ANCHORS: dict[LookKind, bytes] = {
     "line_start_crlf": b"(?m:^)",
     "line_end_crlf": b"(?m:$)",
 }
-
-
-_Wordness = Literal["word", "other", "unknown"]
 
 
 class Kind(NamedTuple):
@@ -73,9 +82,9 @@ def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
     """Return how many byte classes `node` needs, for ASCII text if `plain`, repetitions multiplied if `unrolled`."""
     checkpoint()
     match node:
-        case Chars(found):
-            return 1 if plain or found.inside_ascii() else _octet_count(octets(found))
-        case Octet() | Look():
+        case Chars(found) if not plain and not found.is_ascii():
+            return count_byte_classes(found)
+        case Chars() | Octet() | Look():
             return 1
         case Concat(parts) | Either(parts):
             return 1 + sum(_weight(part, plain=plain, unrolled=unrolled) for part in parts)
@@ -86,11 +95,8 @@ def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
             return _weight(inner, plain=plain, unrolled=unrolled)
 
 
-def _octet_count(node: Node) -> int:
-    return sum(map(_octet_count, node.parts)) if isinstance(node, Concat | Either) else 1
-
-
 def _repeat_product(node: Node) -> int:
+    """Return the largest product of nested counts in `node`."""
     match node:
         case Repeat(inner, low, high):
             return max(low, high or 1, 1) * _repeat_product(inner)
@@ -113,13 +119,20 @@ class _Writer:
         checkpoint()
         match node:
             case Chars(found):
-                return self._chars(found)
+                return _byte_class(found & ASCII) if self.kind.ascii else self.write(byte_classes(found))
             case Octet(found):
                 return _byte_class(found)
             case Look():
                 return self._look(node, _UNKNOWN, _UNKNOWN)
             case Concat(parts):
-                return self._concat(parts)
+                written = []
+                for at, part in enumerate(parts):
+                    if isinstance(part, Look):
+                        before, after = edge_of(parts[:at][::-1], first=False), edge_of(parts[at + 1 :], first=True)
+                        written.append(self._look(part, before, after))
+                    else:
+                        written.append(self.write(part))
+                return b"(?:" + b"".join(written) + b")"
             case Either(parts):
                 return b"(?:" + b"|".join(map(self.write, parts)) + b")"
             case Repeat():
@@ -128,36 +141,18 @@ class _Writer:
                 self.groups.append(index)
                 return (b"(" if self.captures else b"(?:") + self.write(inner) + b")"
 
-    def _chars(self, found: CharSet) -> bytes:
-        return _byte_class(found & ASCII) if self.kind.ascii else self.write(octets(found))
-
-    def _concat(self, parts: tuple[Node, ...]) -> bytes:
-        written = []
-        for at, part in enumerate(parts):
-            if isinstance(part, Look):
-                before = edge_of(parts[:at][::-1], first=False)
-                written.append(self._look(part, before, edge_of(parts[at + 1 :], first=True)))
-            else:
-                written.append(self.write(part))
-        return b"(?:" + b"".join(written) + b")"
-
     def _repeat(self, node: Repeat) -> bytes:
-        if _repeat_product(node) > RE2_MAX_REPEAT:
-            return self._unrolled(node)
+        low, high = node.low, node.high
         lazy = b"" if node.greedy else b"?"
-        return b"(?:" + self.write(node.node) + b")" + _COUNTS.get((node.low, node.high), _braces(node)) + lazy
-
-    def _unrolled(self, node: Repeat) -> bytes:
-        """Write the copies out: what must occur, then what may, each within the one before it."""
-        lazy = b"" if node.greedy else b"?"
-        if node.high is None:
-            return self._copies(node, node.low) + self._copies(node, 1) + b"*" + lazy
-        optional = node.high - node.low
-        if optional > RE2_MAX_REPEAT:
-            raise BadPattern(
-                "counted repetition of more than 1000 optional parts", at=0, construct=f"{{{node.low},{node.high}}}"
-            )
-        return self._copies(node, node.low) + self._copies(node, optional, b"(?:") + (b")?" + lazy) * optional
+        if _repeat_product(node) <= RE2_MAX_REPEAT:
+            exactly = b"{%d}" % low if low == high else b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
+            return b"(?:" + self.write(node.node) + b")" + _COUNTS.get((low, high), exactly) + lazy
+        # More than RE2 counts: write the copies out, what must occur, then what may, each within the one before it.
+        if high is None:
+            return self._copies(node, low) + self._copies(node, 1) + b"*" + lazy
+        if high - low > RE2_MAX_REPEAT:
+            raise BadPattern("counted repetition of more than 1000 optional parts", at=0, construct=f"{{{low},{high}}}")
+        return self._copies(node, low) + self._copies(node, high - low, b"(?:") + (b")?" + lazy) * (high - low)
 
     def _copies(self, node: Repeat, times: int, opening: bytes = b"") -> bytes:
         """Write the repeated node `times` times; each copy of a group is a group of its own to RE2."""
@@ -166,49 +161,28 @@ class _Writer:
         return b"".join(opening + b"(?:" + self.write(node.node) + b")" for _ in range(times))
 
     def _look(self, look: Look, before: Edge, after: Edge) -> bytes:
-        if look.kind in _ANCHORS:
-            self.exact = self.exact and not (look.kind.endswith("crlf") and self.kind.carriage)
-            return b"" if look.kind.endswith("crlf") and self.kind.carriage else _ANCHORS[look.kind]
-        byte_wise = look.ascii or self.kind.ascii
-        written = _word_look(look.kind, self._wordness(before), self._wordness(after))
-        if byte_wise and written is not None:
+        r"""Write a condition between two edges: as an anchor, or by RE2's `\b` and `\B`, else leave it out."""
+        kind = look.kind
+        if kind in _ANCHORS:
+            exact = not (kind.endswith("crlf") and self.kind.carriage)
+            self.exact = self.exact and exact
+            return _ANCHORS[kind] if exact else b""
+        side = after if kind.endswith("start") else before
+        seen = side.chars & ASCII if self.kind.ascii else side.chars
+        written: bytes | None = None
+        if kind in {"word", "not_word"}:
+            written = rb"\b" if kind == "word" else rb"\B"
+        elif not side.empty and seen <= ASCII_WORD:
+            written = rb"\b"
+        elif not side.empty and not (seen & ASCII_WORD).ranges:
+            written = rb"\B" if kind.startswith("half") else _NEVER
+        if written is not None and (look.ascii or self.kind.ascii):
             return written
         self.exact = False
-        # One neighbour is an ASCII word character: then RE2's boundary holds wherever the Unicode one does.
-        return (
-            rb"\b" if written == rb"\b" and look.kind != "not_word" and self._known(look.kind, before, after) else b""
-        )
-
-    def _wordness(self, found: Edge) -> _Wordness:
-        if found.empty:
-            return "unknown"
-        seen = found.chars & ASCII if self.kind.ascii else found.chars
-        return "word" if seen <= ASCII_WORD else "unknown" if (seen & ASCII_WORD).ranges else "other"
-
-    def _known(self, kind: LookKind, before: Edge, after: Edge) -> bool:
-        sides = (before, after) if kind == "word" else (after,) if kind.endswith("start") else (before,)
-        return any(not side.empty and side.chars <= ASCII_WORD for side in sides)
-
-
-def _word_look(kind: LookKind, before: _Wordness, after: _Wordness) -> bytes | None:
-    """Say a word condition as RE2's two, given what kind of character must stand on a side; None if it cannot."""
-    if kind in {"word", "not_word"}:
-        return rb"\b" if kind == "word" else rb"\B"
-    side = after if kind.endswith("start") else before
-    if side == "unknown":
-        return None
-    if side == "word":
-        return rb"\b"
-    return rb"\B" if kind.startswith("half") else _NEVER
-
-
-_COUNTS = {(0, None): b"*", (1, None): b"+", (0, 1): b"?"}
-
-
-def _braces(node: Repeat) -> bytes:
-    if node.high is None:
-        return b"{%d,}" % node.low
-    return b"{%d}" % node.low if node.low == node.high else b"{%d,%d}" % (node.low, node.high)
+        # If a neighbour is an ASCII word character, RE2's boundary holds wherever the Unicode one does.
+        sides = (before, after) if kind == "word" else (side,)
+        beside_word = any(not side.empty and side.chars <= ASCII_WORD for side in sides)
+        return rb"\b" if written == rb"\b" and beside_word else b""
 
 
 def _byte_class(found: CharSet) -> bytes:
@@ -218,9 +192,8 @@ def _byte_class(found: CharSet) -> bytes:
         return rb"[\x00-\xff]"
     if len(found) == 1:
         return _byte(found.ranges[0][0])
-    return (
-        b"[" + b"".join(_byte(low) + (b"-" + _byte(high) if high > low else b"") for low, high in found.ranges) + b"]"
-    )
+    ranges = (_byte(low) + (b"-" + _byte(high) if high > low else b"") for low, high in found.ranges)
+    return b"[" + b"".join(ranges) + b"]"
 
 
 def _byte(value: int) -> bytes:

@@ -19,9 +19,8 @@ from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, show_path
-from flashgrep.pattern import LineMatch, Matcher, Pattern
+from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
-from flashgrep.pattern.grams import ANYTHING
 from flashgrep.scheduler import Expired, checkpoint, expiring
 from flashgrep.search.sift import Sieve, Task
 from flashgrep.search.text import hit_of

@@ -18,14 +18,11 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
-GENERATED = {"unicode_data.py"}
-"""Data written as code: no part of what is read."""
-
 LIMITS = {
-    "lines": 36_700,
-    "modules": 253,
-    "private functions used once": 810,
-    "functions named by a participle": 246,
+    "lines": 36_400,
+    "modules": 249,
+    "private functions used once": 752,
+    "functions named by a participle": 214,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
@@ -66,8 +63,6 @@ def read_house(folder: Path) -> House:
     uses: Counter[tuple[Path, str]] = Counter()
     comments = code = 0
     for path in sorted(folder.rglob("*.py")):
-        if path.name in GENERATED:
-            continue
         source = path.read_text(encoding="utf-8")
         tree = ast.parse(source)
         lines[path] = source.count("\n")

@@ -34,7 +34,6 @@ MOST_SURVIVORS: Final = 0.15
 SLOWER: Final = 5
 """A fault that makes the tests this many times slower than they are alone is a fault they notice."""
 
-DATA_MODULES: Final = {"flashgrep/pattern/unicode_data.py"}
 Outcome = Literal["killed", "timeout", "survived"]
 
 
@@ -99,8 +98,6 @@ def _passes(target: Target, wanted: argparse.Namespace) -> bool:
 def _faults(target: Target) -> Iterator[tuple[str, libcst.Module, Mutation]]:
     for path in sorted(ROOT.glob(target.modules)):
         module = str(path.relative_to(ROOT))
-        if module in DATA_MODULES:
-            continue
         tree, mutations, _, _ = create_mutations(module, path.read_text(encoding="utf-8"))
         for mutation in mutations:
             if mutation.contained_by_top_level_function is not None and not _is_prose(mutation):

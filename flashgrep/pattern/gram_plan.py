@@ -1,0 +1,316 @@
+r"""Which grams a text must hold for a pattern to match: an AND/OR expression over four-byte windows.
+
+The index computes a text's grams on its bytes with ASCII A-Z folded to a-z, line by line with the line end "\n"
+appended (to a last line without one also): every window of four bytes, save those made of blanks alone.
+So "\n" is only ever a gram's last byte, and a window of blanks is unknown, never absent.
+A text that has a character beyond ASCII which folds to a letter of ASCII also has the gram FOLDS.
+
+The plan follows Russ Cox, "Regular Expression Matching with a Trigram Index" (codesearch): for each node the set of
+exact strings while that stays small, else what its matches begin and end with, and what they must contain. All strings
+are folded.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+from typing import NamedTuple
+
+from flashgrep.pattern.charset import NEWLINE, CharSet
+from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, Node, Octet, Repeat, map_children
+from flashgrep.scheduler import checkpoint
+
+GRAM = 4
+FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".
+MAX_PARTS = 64  # More narrow nothing further and cost the index a posting list each.
+MAX_TERMS = 512  # Grams in one expression altogether.
+MAX_STRINGS = 16  # Strings in one set; a class or a product above it breaks the run.
+MAX_CLASS = 64  # Code points looked at before folding makes them fewer.
+MAX_LENGTH = 4096  # Bytes in one exact set; then its grams are taken and the ends kept.
+MAX_COPIES = 64  # Copies of a counted repetition that are written out.
+MAX_JOINED = 200  # Parts of a sequence looked at: what follows narrows hardly further, and takes 1 ms each.
+_BLANKS = b" \t\r\n"
+_EDGE = GRAM - 1
+_FOLDING = ((CharSet.chars("\u017f"), CharSet.chars("sS")), (CharSet.chars("\u212a"), CharSet.chars("kK")))
+_FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
+
+
+@dataclass(frozen=True, slots=True)
+class Gram:
+    """One four-byte gram that must occur; of three bytes: any gram that begins with them."""
+
+    value: bytes
+
+    def __str__(self) -> str:
+        text = repr(self.value)[1:]
+        return text if len(self.value) == GRAM else f"{text}…"
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part holds; without parts it always holds."""
+
+    parts: "tuple[GramExpr, ...]"
+
+    def __str__(self) -> str:
+        return "(" + " AND ".join(map(str, self.parts)) + ")" if self.parts else "ANYTHING"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part holds; without parts it never does."""
+
+    parts: "tuple[GramExpr, ...]"
+
+    def __str__(self) -> str:
+        return "(" + " OR ".join(map(str, self.parts)) + ")" if self.parts else "NOTHING"
+
+
+GramExpr = Gram | AllOf | AnyOf
+
+ANYTHING = AllOf(())
+NOTHING = AnyOf(())
+
+
+def all_of(parts: Iterable[GramExpr]) -> GramExpr:
+    """Return the conjunction, flattened, without what a stricter part implies or what exceeds the bounds."""
+    flat: dict[GramExpr, None] = {}
+    for part in parts:
+        flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
+    if NOTHING in flat:
+        return NOTHING
+    grams = [part.value for part in flat if isinstance(part, Gram)]
+    kept: list[GramExpr] = []
+    for part in flat:
+        if isinstance(part, Gram) and len(part.value) < GRAM:
+            implied = any(gram.startswith(part.value) and gram != part.value for gram in grams)
+        else:
+            implied = isinstance(part, AnyOf) and any(_terms(branch) <= flat.keys() for branch in part.parts)
+        if not implied:
+            kept.append(part)
+    kept.sort(key=_size)  # grams first, then short disjunctions: they are worth most where we must cut
+    sizes = accumulate(map(_size, kept))
+    kept = [part for part, size in zip(kept[:MAX_PARTS], sizes, strict=False) if size <= MAX_TERMS]
+    return kept[0] if len(kept) == 1 else AllOf(tuple(kept))
+
+
+def any_of(parts: Iterable[GramExpr]) -> GramExpr:
+    """Return the disjunction of grams and of conjunctions of grams; what a weaker alternative covers is left out.
+
+    Disjunctions within an alternative are dropped in favour of its grams, so no expression is deeper than three;
+    more than `MAX_PARTS` alternatives are anything.
+    """
+    flat: dict[GramExpr, None] = {}
+    for part in parts:
+        flat.update(dict.fromkeys(_alternatives(part)))
+    if ANYTHING in flat or len(flat) > MAX_PARTS * 2:
+        return ANYTHING
+    terms = {part: _terms(part) for part in flat}
+    kept = [part for part in flat if not any(terms[other] < terms[part] for other in flat)]
+    if len(kept) > MAX_PARTS:
+        return ANYTHING
+    most = max(2, MAX_TERMS // max(1, len(kept)))
+    kept = [AllOf(_spread(part.parts, most)) if isinstance(part, AllOf) else part for part in kept]
+    return kept[0] if len(kept) == 1 else AnyOf(tuple(kept))
+
+
+def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
+    if isinstance(part, AnyOf):
+        return part.parts
+    if isinstance(part, Gram) or not part.parts:
+        return (part,)
+    grams = tuple(inner for inner in part.parts if isinstance(inner, Gram))
+    if not grams:
+        return _alternatives(part.parts[0])
+    return (grams[0] if len(grams) == 1 else AllOf(grams),)
+
+
+def _terms(part: GramExpr) -> frozenset[GramExpr]:
+    return frozenset(part.parts) if isinstance(part, AllOf) else frozenset((part,))
+
+
+def _size(part: GramExpr) -> int:
+    return 1 if isinstance(part, Gram) else sum(map(_size, part.parts))
+
+
+def _spread(parts: "tuple[GramExpr, ...]", most: int) -> "tuple[GramExpr, ...]":
+    """Choose at most `most` parts at even distances, the last included: the grams of a text then overlap least."""
+    if len(parts) <= most:
+        return parts
+    return tuple(parts[index * (len(parts) - 1) // (most - 1)] for index in range(most))
+
+
+def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
+    """Return what a text must hold to contain `text`, which is folded already."""
+    *lines, rest = text.split(b"\n")
+    windows: list[bytes] = []
+    for line in [*(line + b"\n" for line in lines), rest]:
+        if len(line) == _EDGE and not line.endswith(b"\n"):
+            windows.append(line)  # Three bytes that do not end a line are the start of some gram.
+        else:
+            windows += [line[at : at + GRAM] for at in range(len(line) - GRAM + 1)]
+    return all_of(_spread(tuple(Gram(window) for window in windows if window.strip(_BLANKS)), most))
+
+
+Strings = frozenset[bytes]
+
+_UNKNOWN: Strings = frozenset((b"",))
+
+
+class _Facts(NamedTuple):
+    """What is known of a node's matches: all of them (`exact`), or how each begins and ends; and what each needs."""
+
+    exact: Strings | None
+    prefix: Strings = _UNKNOWN
+    suffix: Strings = _UNKNOWN
+    need: GramExpr = ANYTHING
+
+    @property
+    def starts(self) -> Strings:
+        """What the matches begin with, at full length if they are known."""
+        return self.prefix if self.exact is None else self.exact
+
+    @property
+    def ends(self) -> Strings:
+        """What the matches end with, likewise."""
+        return self.suffix if self.exact is None else self.exact
+
+
+_NOTHING_KNOWN = _Facts(None)
+_EMPTY = _Facts(_UNKNOWN)
+
+
+def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
+    """Return an expression that holds for every text in which `node` matches.
+
+    The two letters beyond ASCII that fold to s and k are so rare that they are planned apart: either the text has one
+    of them, or the match is one of the pattern without them. Otherwise each s or k would double the alternatives.
+    """
+    node = node if multiline else _with_line_end(node)
+    plain = _without_folds(node)
+    need = _close(_facts(plain)).need
+    return need if plain == node else any_of((need, Gram(FOLDS)))
+
+
+def _with_line_end(node: Node) -> Node:
+    """Read a final `$` as the line end that the index appends to every line; nothing can follow it."""
+    match node:
+        case Look("line_end"):
+            return Chars(NEWLINE)
+        case Concat(parts) if parts:
+            return Concat((*parts[:-1], _with_line_end(parts[-1])))
+        case Either(parts):
+            return Either(tuple(map(_with_line_end, parts)))
+        case Group(inner):
+            return _with_line_end(inner)
+        case _:
+            return node
+
+
+def _without_folds(node: Node) -> Node:
+    """Take U+017F and U+212A out of classes that have the ASCII letters they fold to."""
+    if not isinstance(node, Chars):
+        return map_children(node, _without_folds)
+    found = node.set
+    if found.is_ascii() or len(found) > MAX_CLASS:
+        return node
+    for rare, letter in _FOLDING:
+        found = found - rare if (found & rare).ranges and (found & letter).ranges else found
+    return Chars(found, node.at)
+
+
+def _facts(node: Node) -> _Facts:
+    checkpoint()
+    match node:
+        case Chars(found) | Octet(found):
+            if len(found) > MAX_CLASS:
+                return _NOTHING_KNOWN
+            texts = (chr(value).encode() if isinstance(node, Chars) else bytes((value,)) for value in found)
+            strings = frozenset(text.translate(_FOLD) for text in texts)
+            facts = _Facts(strings) if len(strings) <= MAX_STRINGS else _NOTHING_KNOWN
+        case Look() | Repeat(_, _, 0):
+            facts = _EMPTY
+        case Concat(parts):
+            facts = _join_all(parts)
+        case Either(parts):
+            facts = _either([_facts(part) for part in parts])
+        case Repeat(inner, 0, high):
+            facts = _either([_facts(inner), _EMPTY]) if high == 1 else _NOTHING_KNOWN
+        case Repeat(inner, low, high):
+            copies = reduce(_join, [_facts(inner)] * min(low, MAX_COPIES), _EMPTY)
+            facts = copies if low == high and low <= MAX_COPIES else _close(copies)
+        case Group(inner):
+            facts = _facts(inner)
+    return facts
+
+
+def _join_all(parts: tuple[Node, ...]) -> _Facts:
+    """Join the exact strings of neighbours first, so that long runs meet what is inexact as a whole."""
+    facts, run = _EMPTY, _EMPTY
+    for part in map(_facts, parts[:MAX_JOINED]):
+        joined = _join(run, part)
+        if joined.exact is None:
+            facts, joined = _join(_join(facts, run), part) if part.exact is None else _join(facts, run), part
+        run = _EMPTY if part.exact is None else joined
+    facts = _join(facts, run)
+    return facts if len(parts) <= MAX_JOINED else _close(facts)._replace(suffix=_UNKNOWN)
+
+
+def _join(left: _Facts, right: _Facts) -> _Facts:
+    """Return what is known of a match of `left` with one of `right` behind it."""
+    if left.exact is not None and right.exact is not None:
+        if len(left.exact) * len(right.exact) <= MAX_STRINGS:
+            need = left.need if right.need is ANYTHING else all_of((left.need, right.need))
+            exact = _cross(left.exact, right.exact)
+            facts = _Facts(exact, need=need)
+            return _close(facts) if sum(map(len, exact)) > MAX_LENGTH else facts
+        left = _close(left)
+    prefix = left.prefix if left.exact is None else _cross(left.exact, right.starts)
+    suffix = right.suffix if right.exact is None else _cross(left.ends, right.exact)
+    between = _any_text(_cross(left.ends, right.starts))
+    return _trim(_Facts(None, prefix, suffix, all_of((left.need, right.need, between))))
+
+
+def _either(branches: list[_Facts]) -> _Facts:
+    exact: Strings = frozenset().union(*(branch.exact or () for branch in branches))
+    if len(exact) <= MAX_STRINGS and all(branch.exact is not None for branch in branches):
+        return _Facts(exact, need=any_of(branch.need for branch in branches))
+    closed = [_close(branch) for branch in branches]
+    prefix: Strings = frozenset().union(*(branch.prefix for branch in closed))
+    suffix: Strings = frozenset().union(*(branch.suffix for branch in closed))
+    return _trim(_Facts(None, prefix, suffix, any_of(branch.need for branch in closed)))
+
+
+def _close(facts: _Facts) -> _Facts:
+    """Turn exact strings into needed grams and known ends."""
+    return facts if facts.exact is None else _trim(_Facts(None, facts.exact, facts.exact, facts.need))
+
+
+def _trim(facts: _Facts) -> _Facts:
+    """Take the grams out of the known ends, then cut those to the bytes that a neighbour can still complete."""
+    need = all_of((facts.need, _any_text(facts.prefix), _any_text(facts.suffix)))
+    prefix = _shorten({text[:_EDGE] for text in facts.prefix}, first=True)
+    suffix = _shorten({text[-_EDGE:] for text in facts.suffix}, first=False)
+    return _Facts(None, prefix, suffix, need)
+
+
+def _shorten(texts: Iterable[bytes], *, first: bool) -> Strings:
+    """Shorten the strings until they are few enough; the empty string says that nothing is known."""
+    found = frozenset(texts)
+    for length in range(_EDGE - 1, -1, -1):
+        if len(found) <= MAX_STRINGS:
+            break
+        found = frozenset(text[:length] if first else text[len(text) - min(length, len(text)) :] for text in found)
+    return _UNKNOWN if b"" in found else found
+
+
+def _cross(left: Strings, right: Strings) -> Strings:
+    return frozenset(before + after for before in left for after in right)
+
+
+def _any_text(texts: Strings) -> GramExpr:
+    """Return what a text must hold to contain one of these, which are folded."""
+    if len(texts) > MAX_PARTS or not all(len(text) >= _EDGE for text in texts):
+        return ANYTHING
+    most = max(2, MAX_PARTS // max(1, len(texts)))
+    return any_of(grams_in(text, most) for text in sorted(texts))

@@ -1,0 +1,322 @@
+"""A parser of the Rust regex syntax (what ripgrep's default engine reads): text to tree, bracketed classes included.
+
+Grammar: https://docs.rs/regex/latest/regex/#syntax. Flags are resolved while reading, so the tree has none.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from operator import and_, or_, sub, xor
+
+from flashgrep.pattern import unicode
+from flashgrep.pattern.charset import (
+    ASCII,
+    ASCII_DIGIT,
+    ASCII_SPACE,
+    ASCII_WORD,
+    LAST_ASCII,
+    CharSet,
+)
+from flashgrep.pattern.lexer import HINT, Lexer, Literal, complement, read_escape
+from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
+from flashgrep.scheduler import checkpoint
+
+MAX_DEPTH = 200  # Nesting past it is a mistake or an attack; the limit keeps the recursion shallow.
+MAX_COUNT = 2**32 - 1
+_FLAG_NAMES = {
+    "i": "insensitive",
+    "m": "multi_line",
+    "s": "dot_newline",
+    "U": "swap_greed",
+    "u": "unicode",
+    "x": "verbose",
+    "R": "crlf",
+}
+_LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
+_COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_ANCHORS: dict[str, tuple[LookKind, LookKind, LookKind]] = {
+    "^": ("text_start", "line_start", "line_start_crlf"),
+    "$": ("text_end", "line_end", "line_end_crlf"),
+}
+_OPERATORS: dict[str, Callable[[CharSet, CharSet], CharSet]] = {"&&": and_, "--": sub, "~~": xor}
+_LOWER = CharSet.of((0x61, 0x7A))
+_UPPER = CharSet.of((0x41, 0x5A))
+_POSIX = {
+    "alnum": _LOWER | _UPPER | ASCII_DIGIT,
+    "alpha": _LOWER | _UPPER,
+    "ascii": ASCII,
+    "blank": CharSet.chars("\t "),
+    "cntrl": CharSet.of((0, 0x1F), (0x7F, 0x7F)),
+    "digit": ASCII_DIGIT,
+    "graph": CharSet.of((0x21, 0x7E)),
+    "lower": _LOWER,
+    "print": CharSet.of((0x20, 0x7E)),
+    "punct": CharSet.of((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)),
+    "space": ASCII_SPACE,
+    "upper": _UPPER,
+    "word": ASCII_WORD,
+    "xdigit": ASCII_DIGIT | CharSet.of((0x41, 0x46), (0x61, 0x66)),
+}
+
+
+def parse(lexer: Lexer, text: str) -> Node:
+    """Read a whole pattern; groups, names and the kinds of literals seen are left in the lexer."""
+    lexer.text, lexer.pos = text, 0
+    node = _alternatives(lexer, 0)
+    if lexer.peek():
+        lexer.fail("unopened group", lexer.pos, lexer.pos + 1)
+    return node
+
+
+def _alternatives(lexer: Lexer, depth: int) -> Node:
+    """Read sequences separated by `|` up to a `)` or the end; flags set inside end there."""
+    if depth > MAX_DEPTH:
+        lexer.fail("groups nested too deeply", lexer.pos - 1)
+    outer = lexer.flags
+    branches: list[Node] = []
+    parts: list[Node] = []
+    repeatable = False
+    while True:
+        lexer.skip_blank()
+        char = lexer.peek()
+        if char in {"", "|", ")"}:
+            branches.append(parts[0] if len(parts) == 1 else Concat(tuple(parts)))
+            parts, repeatable = [], False
+            if not lexer.take("|"):
+                break
+        elif char in {"*", "+", "?", "{"}:
+            if not repeatable:
+                lexer.fail("repetition operator missing expression", lexer.pos, lexer.pos + 1)
+            parts[-1] = _repetition(lexer, parts[-1])
+        else:
+            node = _atom(lexer, depth)
+            repeatable = node is not None
+            if node is not None:
+                parts.append(node)
+    lexer.flags = outer
+    return branches[0] if len(branches) == 1 else Either(tuple(branches))
+
+
+def _atom(lexer: Lexer, depth: int) -> Node | None:
+    """Read one thing that can be repeated; None for flags, which cannot."""
+    checkpoint()
+    at, flags = lexer.pos, lexer.flags
+    char = lexer.peek()
+    if char == "(":
+        return _group(lexer, depth)
+    if char == "[":
+        found: Literal | CharSet | Look = _brackets(lexer)
+    elif char == "\\":
+        found = read_escape(lexer)
+    else:
+        lexer.pos += 1
+        if char == ".":
+            left_out = "" if flags.dot_newline else "\r\n" if flags.crlf else "\n"
+            found = complement(CharSet.chars(left_out), unicode_on=flags.unicode)
+        elif char in _ANCHORS:
+            found = Look(_ANCHORS[char][flags.multi_line + (flags.multi_line and flags.crlf)])
+        else:
+            found = Literal(ord(char))
+    if isinstance(found, Literal):
+        return _literal(lexer, found, at)
+    if isinstance(found, Look):
+        return found
+    return Chars(found, at) if flags.unicode or found.is_ascii() else Octet(found, at)
+
+
+def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
+    lexer.note_literal(literal.value)
+    found = CharSet(((literal.value, literal.value),))
+    if lexer.flags.unicode:
+        return Chars(unicode.fold(found) if lexer.flags.insensitive else found, at)
+    if found.is_ascii():
+        return Chars(unicode.fold_ascii(found) if lexer.flags.insensitive else found, at)
+    if literal.byte:
+        return Octet(found, at)
+    if lexer.flags.insensitive:
+        lexer.fail("Unicode not allowed here", at)
+    return Chars(found, at)
+
+
+def _repetition(lexer: Lexer, node: Node) -> Repeat:
+    at = lexer.pos
+    operator = lexer.next()
+    if operator == "{":
+        counts = lexer.take_until("}", at, "unclosed counted repetition")
+        first, comma, second = (part.strip() for part in counts.partition(","))
+        low = _decimal(lexer, first, at)
+        high = _decimal(lexer, second, at) if second else None if comma else low
+        if high is not None and high < low:
+            lexer.fail("invalid repetition count range, the start must be <= the end", at)
+    else:
+        low, high = _COUNTS[operator]
+    lazy = lexer.take("?")
+    return Repeat(node, low, high, greedy=lazy == lexer.flags.swap_greed)
+
+
+def _decimal(lexer: Lexer, digits: str, at: int) -> int:
+    if not (digits.isascii() and digits.isdecimal()):
+        lexer.fail("repetition quantifier expects a valid decimal", at)
+    # Cut first: reading a number takes time by the square of its length.
+    if len(digits.lstrip("0")) > len(str(MAX_COUNT)) or int(digits[-20:]) > MAX_COUNT:
+        lexer.fail("repetition count too large", at)
+    return int(digits[-20:])
+
+
+def _group(lexer: Lexer, depth: int) -> Node | None:
+    """Read a group whose `(` the lexer stands on; None where it only set flags."""
+    start = lexer.pos
+    for token in _LOOK_AROUND:
+        if lexer.take(token):
+            lexer.fail(f"look-around is not supported {HINT}", start)
+    outer = lexer.flags
+    lexer.pos += 1
+    captures, name = True, None
+    if lexer.take("?P<") or lexer.take("?<"):
+        name = _group_name(lexer)
+    elif lexer.take("?"):
+        if _inline_flags(lexer, start):
+            return None
+        captures = False
+    lexer.groups += captures
+    index = lexer.groups
+    node = _alternatives(lexer, depth + 1)
+    lexer.flags = outer
+    if not lexer.take(")"):
+        lexer.fail("unclosed group", start, start + 1)
+    return Group(node, index, name) if captures else node
+
+
+def _group_name(lexer: Lexer) -> str:
+    start = lexer.pos
+    name = lexer.take_until(">", start, "unclosed capture group name")
+    end = lexer.pos - 1
+    if not name:
+        lexer.fail("empty capture group name", start - 1)
+    plain = name.translate(str.maketrans(".[]", "___"))
+    if not (plain[0].isalpha() or (plain[0] == "_" and name[0] == "_")) or not plain.replace("_", "a").isalnum():
+        lexer.fail("invalid capture group character", start, end)
+    if name in lexer.names:
+        lexer.fail("duplicate capture group name", start, end)
+    lexer.names.add(name)
+    return name
+
+
+def _inline_flags(lexer: Lexer, start: int) -> bool:
+    """Read `i-s:` or `i-s)` and set the flags; True if they end with the `)`."""
+    seen: set[str] = set()
+    value = True
+    lexer.skip_blank()
+    if lexer.peek() in {")", ""}:
+        lexer.fail("repetition operator missing expression", start + 1, start + 2)
+    while (char := lexer.next()) not in {":", ")"}:
+        at = lexer.pos - 1
+        if not char:
+            lexer.fail("unclosed group", start, len(lexer.text))
+        if char in seen:
+            lexer.fail("duplicate flag", at)
+        seen.add(char)
+        if char == "-":
+            value = False
+        elif char in _FLAG_NAMES:
+            lexer.flags = replace(lexer.flags, **{_FLAG_NAMES[char]: value})
+        elif at == start + 2 and char in ">P&R(|#":  # Perl's and Python's kinds of groups
+            kind = "atomic groups are" if char == ">" else "this kind of group is"
+            lexer.fail(f"{kind} not supported {HINT}", start)
+        else:
+            lexer.fail("unrecognized flag", at)
+    if lexer.text[lexer.pos - 2] == "-":
+        lexer.fail("dangling flag negation operator", lexer.pos - 2, lexer.pos - 1)
+    return char == ")"
+
+
+def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
+    """Read the class whose `[` the lexer stands on; with Unicode off it is a set of bytes.
+
+    Binary operators have one precedence and associate to the left; items beside each other are a union, which binds
+    tighter.
+    """
+    start = lexer.pos
+    if depth > MAX_DEPTH:
+        lexer.fail("class nested too deeply", start, start + 1)
+    lexer.pos += 1
+    lexer.skip_blank()
+    negated = lexer.take("^")
+    lexer.skip_blank()
+    found, combine, items = CharSet(), or_, CharSet()
+    # At the start any number of `-`, or else one `]`, are literal.
+    while lexer.take("-"):
+        items = CharSet.chars("-")
+        lexer.skip_blank()
+    if not items.ranges and lexer.take("]"):
+        items = CharSet.chars("]")
+    lexer.any_literal = lexer.any_literal or bool(items.ranges)
+    while True:
+        lexer.skip_blank()
+        if not lexer.peek():
+            lexer.fail("unclosed character class", start, len(lexer.text))
+        operator = _OPERATORS.get(lexer.text[lexer.pos : lexer.pos + 2])
+        if operator is None and lexer.peek() != "]":
+            items |= _item(lexer, depth)
+            continue
+        found = combine(found, _fold(lexer, items))
+        if operator is None:
+            lexer.pos += 1
+            return complement(found, unicode_on=lexer.flags.unicode) if negated else found
+        lexer.pos += 2
+        combine, items = operator, CharSet()
+
+
+def _fold(lexer: Lexer, found: CharSet) -> CharSet:
+    """Return `found`, where case does not matter with all its variants, Unicode's or ASCII's as the flags have it."""
+    if not lexer.flags.insensitive:
+        return found
+    return unicode.fold(found) if lexer.flags.unicode else unicode.fold_ascii(found)
+
+
+def _item(lexer: Lexer, depth: int) -> CharSet:
+    """Read a nested class, a character, a range, or an escape."""
+    if lexer.peek() == "[":
+        return _posix(lexer) or _brackets(lexer, depth + 1)
+    first = _member(lexer)
+    at = lexer.pos
+    lexer.skip_blank()
+    dash = lexer.pos
+    is_range = lexer.take("-")
+    lexer.skip_blank()
+    if not is_range or lexer.peek() in {"]", "-", ""}:  # a `-` before these is no range
+        lexer.pos = dash
+        return first if isinstance(first, CharSet) else CharSet.of((first, first))
+    last = _member(lexer)
+    if isinstance(first, CharSet) or isinstance(last, CharSet):
+        lexer.fail("invalid range boundary, must be a literal", at - 1 if isinstance(first, CharSet) else at + 1)
+    if first > last:
+        lexer.fail("invalid range, the start must be <= the end", at - 1)
+    return CharSet.of((first, last))
+
+
+def _member(lexer: Lexer) -> CharSet | int:
+    """Read one member: a code point (or byte), or the set an escape stands for."""
+    start = lexer.pos
+    found = read_escape(lexer) if lexer.peek() == "\\" else Literal(ord(lexer.next()))
+    if isinstance(found, Look):
+        lexer.fail("invalid escape sequence found in character class", start)
+    if isinstance(found, CharSet):
+        return found
+    lexer.note_literal(found.value)
+    if not lexer.flags.unicode and not found.byte and found.value > LAST_ASCII:
+        lexer.fail("Unicode not allowed here", start)
+    return found.value
+
+
+def _posix(lexer: Lexer) -> CharSet | None:
+    """Read `[:name:]` or `[:^name:]`; None (and no step) where it is a nested class after all."""
+    end = lexer.text.find(":]", lexer.pos + 2)
+    if not lexer.text.startswith("[:", lexer.pos) or end < 0:
+        return None
+    name = lexer.text[lexer.pos + 2 : end]
+    found = _POSIX.get(name.removeprefix("^"))
+    if found is None:
+        return None
+    lexer.pos = end + 2
+    found = _fold(lexer, found)
+    return complement(found, unicode_on=lexer.flags.unicode) if name.startswith("^") else found

@@ -1,0 +1,170 @@
+"""The syntax tree of a pattern, free of flags and of notation, and what can be read off it.
+
+Chars    one code point of a set, as UTF-8      Either   the first alternative that fits
+Octet    one byte of a set                      Repeat   low..high times
+Look     a condition that consumes nothing      Group    a capture
+Concat   one after the other; no parts: the empty string
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from flashgrep.pattern.charset import CharSet, Range
+
+LookKind = Literal[
+    "text_start",
+    "text_end",
+    "line_start",
+    "line_end",
+    "line_start_crlf",
+    "line_end_crlf",
+    "word",
+    "not_word",
+    "word_start",
+    "word_end",
+    "half_start",
+    "half_end",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One code point of `set`, encoded in UTF-8; `at` is where the pattern says so."""
+
+    set: CharSet
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Octet:
+    """One byte of `set`, whatever stands around it."""
+
+    set: CharSet
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A condition on a position; `ascii` word conditions judge the neighbouring bytes, the others code points."""
+
+    kind: LookKind
+    ascii: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """One part after the other."""
+
+    parts: "tuple[Node, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The first alternative under which the whole matches."""
+
+    parts: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`low` to `high` times (None: no bound)."""
+
+    node: "Node"
+    low: int
+    high: int | None
+    greedy: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A capture; numbers start at 1 and run over all texts of a pattern."""
+
+    node: "Node"
+    index: int
+    name: str | None = None
+
+
+Node = Chars | Octet | Look | Concat | Either | Repeat | Group
+
+NEVER = Octet(CharSet())
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and everything below it, parents first and parts in order."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, Concat | Either):
+            stack.extend(reversed(node.parts))
+        elif isinstance(node, Repeat | Group):
+            stack.append(node.node)
+
+
+def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return the node with `change` applied to its parts; one without parts is returned as it is."""
+    match node:
+        case Concat(parts):
+            return Concat(tuple(map(change, parts)))
+        case Either(parts):
+            return Either(tuple(map(change, parts)))
+        case Repeat(inner, low, high, greedy):
+            return Repeat(change(inner), low, high, greedy)
+        case Group(inner, index, name):
+            return Group(change(inner), index, name)
+        case _:
+            return node
+
+
+def plain_bytes(node: Node) -> bytes | None:
+    """Return the bytes that `node` matches if there is just one such string, and no condition."""
+    match node:
+        case Chars(found) | Octet(found) if len(found) == 1:
+            value = found.ranges[0][0]
+            return chr(value).encode() if isinstance(node, Chars) else bytes((value,))
+        case Concat(parts):
+            found_parts = [plain_bytes(part) for part in parts]
+            return None if None in found_parts else b"".join(part for part in found_parts if part is not None)
+        case Group(inner):
+            return plain_bytes(inner)
+        case _:
+            return None
+
+
+class Edge(NamedTuple):
+    """The characters (bytes above 127 included) at one end of a match, and whether the match may be empty."""
+
+    chars: CharSet
+    empty: bool
+
+
+def edge(node: Node, *, first: bool) -> Edge:
+    """Return what the matches of `node` begin (`first`) or end with."""
+    match node:
+        case Chars(found) | Octet(found):
+            return Edge(found, empty=False)
+        case Look():
+            return Edge(CharSet(), empty=True)
+        case Either(parts):
+            edges = [edge(part, first=first) for part in parts]
+            ranges = (item for each in edges for item in each.chars.ranges)
+            return Edge(CharSet.of(*ranges), empty=any(each.empty for each in edges))
+        case Concat(parts):
+            return edge_of(parts if first else parts[::-1], first=first)
+        case Repeat(inner, low):
+            once = edge(inner, first=first)
+            return Edge(once.chars, empty=low == 0 or once.empty)
+        case Group(inner):
+            return edge(inner, first=first)
+
+
+def edge_of(parts: tuple[Node, ...], *, first: bool) -> Edge:
+    """Return what the first of the parts that takes a character begins (or ends) with."""
+    ranges: list[Range] = []
+    for part in parts:
+        found = edge(part, first=first)
+        ranges += found.chars.ranges
+        if not found.empty:
+            return Edge(CharSet.of(*ranges), empty=False)
+    return Edge(CharSet.of(*ranges), empty=True)
