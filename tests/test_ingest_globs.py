@@ -1,21 +1,17 @@
 """Globs and file types choose what ripgrep would choose, and what people expect where ripgrep has no such option."""
 
-import os
 import shutil
 import subprocess
 import sysconfig
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidParams
-from flashgrep.ingest.file_types import TypeFilter, types, verdict_of
-from flashgrep.ingest.globs import Overrides, PathFilter
-from flashgrep.ingest.walk import Walker, WalkOptions
+from flashgrep.ingest.file_types import TypeFilter, types
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.languages import language_of
 from flashgrep.path_text import PathText
 
@@ -66,50 +62,7 @@ GLOBS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def tree() -> bytes:  # type: ignore[misc]  # a generator fixture is what it yields
-    with tempfile.TemporaryDirectory() as folder:
-        for path in PATHS:
-            file = Path(folder, os.fsdecode(path))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.touch()
-        Path(folder, ".ignore").write_text("*.log\nout/\n")
-        yield os.fsencode(folder)
-
-
-def by_ripgrep(root: bytes, *flags: str) -> set[bytes]:
-    command = [RG, "--no-config", "--files", "-0", *flags]
-    answer = subprocess.run(command, cwd=root, capture_output=True, check=False)
-    return {path for path in answer.stdout.split(b"\0") if path}
-
-
-signed = st.builds(str.__add__, st.sampled_from(["", "", "!"]), st.sampled_from(GLOBS))
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(globs=st.lists(signed, max_size=3), folded=st.lists(signed, max_size=1), hidden=st.booleans())
-def test_overrides_choose_what_ripgrep_chooses(
-    tree: bytes,
-    globs: list[str],
-    folded: list[str],
-    hidden: bool,  # noqa: FBT001 - drawn
-) -> None:
-    flags = [*(f"--glob={glob}" for glob in globs), *(f"--iglob={glob}" for glob in folded)]
-    overrides = Overrides(globs, folded)
-    options = WalkOptions(hidden=hidden, overrides=None if overrides.is_empty else overrides)
-    found = {entry.path for entry in Walker(tree, options).walk()}
-    assert found == by_ripgrep(tree, *flags, *(["--hidden"] if hidden else []))
-
-
 kinds = st.lists(st.sampled_from(["py", "c", "cpp", "make", "readme", "docker", "typescript", "all"]), max_size=2)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(wanted=kinds, unwanted=kinds.map(lambda names: [name for name in names if name != "all"]))
-def test_types_choose_what_ripgrep_chooses(tree: bytes, wanted: list[str], unwanted: list[str]) -> None:
-    flags = [*(f"-t{name}" for name in wanted), *(f"-T{name}" for name in unwanted)]
-    options = WalkOptions(types=verdict_of(wanted, unwanted) if flags else None)
-    assert {entry.path for entry in Walker(tree, options).walk()} == by_ripgrep(tree, *flags)
 
 
 def test_the_table_of_types_is_ripgreps() -> None:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.cli.rg.arguments import flag_table
-from flashgrep.cli.rg.plan import HARMLESS, MOST_CANDIDATES, PATTERN_FLAGS, Call, plan
-from flashgrep.ingest.walk import Walker
-from flashgrep.search.exact import View
-from tests.rgtree import RG, Said, commands, in_path_order, make_tree, ripgrep
+from flashgrep.cli.rg.plan import COVER, HARMLESS, MOST_CANDIDATES, PATTERN_FLAGS, Call, plan
+from tests.rg_project import Project, check
+from tests.rgtree import RG, Said, commands, make_tree, ripgrep
 from tests.workspace_harness import opened, put, run
 
 PATTERNS = r"""
@@ -79,24 +78,26 @@ needle | -n needle | -i NEEDLE | -S Needle | -w needle | -F needle( | -e needle 
 needle sub sub-y | -l needle | -c needle | -o needle | -C3 needle | --vimgrep needle | --heading -n needle | -q needle
 -r X needle | needle -g !*.py | needle -T py | needle -d2 | --sortr path needle | -m1 needle | nowhere_at_all
 -n needle sub a.txt | foobar | --column --no-heading --color=never --smart-case needle | -0 -l needle | -I needle
+-t py needle | -g *.py needle | --hidden needle -g !.git | -z needle | -tpy -Tc needle | --type-add x:*.py -tx needle
 --no-filename needle | needle -j1 | -f patterns.txt | --iglob !*.PY needle | needle sub/../sub | --no-messages needle
 """
 """Commands for which files are spared; all others in this file may run as they are."""
 UNCHANGED = r"""
-needle a.txt | needle a.txt b.py | needle - | -P needle | -z needle | --pre cat needle | --no-ignore needle
---hidden needle | -u needle | -v needle | --json needle | --stats needle | -U needle | -a needle | --binary needle
--L needle | -E utf-16 needle | -t py needle | -g *.py needle | --files | --files-without-match needle | --type-list
+needle a.txt | needle a.txt b.py | needle - | -P needle | --pre cat needle | --no-ignore needle
+-u needle | -v needle | --json needle | --stats needle | -U needle | -a needle | --binary needle
+-L needle | -E utf-16 needle | --files | --files-without-match needle | --type-list
 -c --include-zero needle | needle nope | needle .hid | needle build | needle link-to-sub | needle .. | -m0 needle
 --nosuch needle | -% needle | -A | -e | -n=3 needle | --hidden=1 needle | fo | . | ( | -T nosuch needle | -g ![ needle
 -f nope | -f - needle | --passthru needle | --null-data needle | --no-unicode needle
 --debug needle | -h | --version
---max-filesize 1K needle | --one-file-system needle | --type-add x:*.x needle | --engine auto needle
+--max-filesize 1K needle | --one-file-system needle | --type-clear py needle
+--type-add x:include:py needle | --engine auto needle
 """
 FLAGS = r"""
 -n -N -i -S -s -w -x -F -l -c --count-matches -o -A1 -A3 -B1 -B2 -C1 -C2 -g!*.txt -g!sub -g!sub/** -g!/sub/*.c
 --iglob=!*.TXT -g!**/er/** -Tpy -Tc -m1 -m2 --vimgrep --sort=path --sortr=path --sort=modified --column -rX
 -r[$1] --heading --no-heading --color=always --color=never -q -I -H -0 --trim -M20 -M0 --no-messages
---max-depth=1 -d2 --crlf --no-config -b -p -eneedle -efoo\b --no-ignore --hidden -t py
+--max-depth=1 -d2 --crlf --no-config -b -p -eneedle -efoo\b --no-ignore --hidden --hidden -g*.txt -gsub/** -tpy -tc -z
 """
 DRAWN = r"""
 needle Needle needle$ ^needle n(e)e(d)le \bneedle\b needle|foobar need.* (?i)NEEDLE [^a]needle zzz été foo needle\s
@@ -104,20 +105,6 @@ needle Needle needle$ ^needle n(e)e(d)le \bneedle\b needle|foobar need.* (?i)NEE
 PATHS = """
 sub | ./ | . | sub/ | sub a.txt | a.txt sub | sub/deep/../deep | sub.x sub-y | a.txt b.py | nope | build | with space
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """An indexed tree, some of whose files have changed since."""
-
-    root: Path
-    view: View
-    walker: Walker
-
-    def plan(self, arguments: list[str], cwd: Path | None = None, config: str | None = None) -> list[bytes] | None:
-        """Return what a call is planned to be; None: as it is."""
-        call = Call(arguments, os.fsencode(cwd or self.root), config, readable_input=False)
-        return plan(call, self.view, self.walker)
 
 
 @pytest.fixture(scope="module")
@@ -141,19 +128,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield Project(root, view, workspace.walker)
 
 
-def _check(project: Project, arguments: list[str], cwd: Path) -> bool:
-    """Compare what is planned with the call as it is; return whether anything is planned."""
-    ordered = in_path_order(arguments)
-    planned = project.plan(ordered, cwd)
-    if planned is not None:
-        assert ripgrep(planned, cwd) == ripgrep(["--no-config", *ordered], cwd), (arguments, planned)
-    return planned is not None
-
-
 @pytest.mark.parametrize("arguments", commands(COMMON), ids=" ".join)
 def test_common_commands_spare_files_and_print_the_same(project: Project, arguments: list[str]) -> None:
-    assert _check(project, arguments, project.root)
-    _check(project, arguments, project.root / "sub")
+    assert check(project, arguments, project.root)
+    check(project, arguments, project.root / "sub")
 
 
 @pytest.mark.parametrize("arguments", commands(UNCHANGED), ids=" ".join)
@@ -163,7 +141,7 @@ def test_what_the_index_cannot_speak_of_runs_as_it_is(project: Project, argument
 
 def test_every_flag_of_ripgreps_keeps_its_output(project: Project) -> None:
     every = commands(PATTERNS, OUTPUT, COLORS, REPLACEMENTS, JSON_AND_STATS, LINES, FILES, BINARY)
-    planned = [arguments for arguments in every if _check(project, arguments, project.root)]
+    planned = [arguments for arguments in every if check(project, arguments, project.root)]
     assert len(planned) > 20
 
 
@@ -178,7 +156,7 @@ def test_drawn_commands_print_what_ripgreps_print(
     *, project: Project, flags: list[str], pattern: str, paths: str, below: bool
 ) -> None:
     given = ["with space"] if paths == "with space" else paths.split()
-    _check(project, [*flags, pattern, *given], project.root / "sub" if below else project.root)
+    check(project, [*flags, pattern, *given], project.root / "sub" if below else project.root)
 
 
 def test_a_candidate_with_a_nul_byte_has_ripgrep_decide() -> None:
@@ -235,7 +213,7 @@ def test_ripgreps_configuration_file_counts(project: Project, tmp_path: Path) ->
     environ = {**os.environ, "RIPGREP_CONFIG_PATH": str(config)}
     done = subprocess.run([RG, "--sort=path", "NEEDLE"], cwd=project.root, env=environ, capture_output=True, check=True)
     assert ripgrep(planned, project.root) == Said(done.stdout, b"", 0)
-    config.write_text("--hidden\n")
+    config.write_text("--no-ignore\n")
     assert project.plan(["NEEDLE"], config=str(config)) is None
     config.write_text("--no-such-flag\n")
     assert project.plan(["needle"], config=str(config)) is None
@@ -256,4 +234,4 @@ def test_standard_input_is_ripgreps_where_no_path_is_given(project: Project) -> 
 
 
 def test_the_flags_that_are_known_are_ripgreps() -> None:
-    assert set(flag_table()[0]) >= {*HARMLESS, *PATTERN_FLAGS}
+    assert set(flag_table()[0]) >= {*HARMLESS, *COVER, *PATTERN_FLAGS}

@@ -26,24 +26,6 @@ def types() -> dict[str, tuple[str, ...]]:
     return dict(_table())
 
 
-def verdict_of(wanted: Sequence[str], unwanted: Sequence[str]) -> Callable[[bytes], bool | None]:
-    """Return what ripgrep's ``-t wanted -T unwanted`` say of a path: True asked for, False not wanted, None nothing.
-
-    Raises:
-        InvalidParams: a type nobody knows.
-
-    """
-    keeps, drops = TypeFilter(wanted).has_name, TypeFilter(unwanted).has_name
-
-    def verdict(path: bytes) -> bool | None:
-        name = path.rpartition(b"/")[2]
-        if drops(name):
-            return False
-        return keeps(name) if wanted else None
-
-    return verdict
-
-
 class TypeFilter:
     """Files of some types by name: as a predicate, and by the literal parts that their paths have.
 
@@ -54,12 +36,12 @@ class TypeFilter:
 
     def __init__(self, names: Sequence[str]) -> None:
         globs = [glob for name in names for glob in _globs_of(name)]
-        self.has_name = _any_of(globs)
+        self._has_name = name_matcher(globs)
         self.literals = [one for glob in globs for one in literals(glob.encode(), RIPGREP, any_depth=True)]
 
     def matches(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is of one of the types."""
-        return self.has_name(path.rpartition(b"/")[2])
+        return self._has_name(path.rpartition(b"/")[2])
 
 
 def _globs_of(name: str) -> tuple[str, ...]:
@@ -112,8 +94,8 @@ def _sorted(globs: Iterable[str]) -> _Sorted:
     return _Sorted(frozenset(names), tuple(endings), tuple(others))
 
 
-def _any_of(globs: Iterable[str]) -> Predicate:
-    """Return the predicate of a file name; endings and whole names need no regular expression."""
+def name_matcher(globs: Iterable[str]) -> Predicate:
+    """Return the predicate of file names that match one of the globs, by endings and whole names where these do."""
     names, endings, others = _sorted(globs)
     if not others:
         return lambda name: name.endswith(endings) or name in names

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from flashgrep.errors import Busy
 from flashgrep.ingest.openat import EXHAUSTED
@@ -198,13 +198,6 @@ Rules = RuleSet | RuleIndex
 """The rules of one ignore file; ``cut`` says what of it is not used, if anything."""
 
 
-class Verdicts(Protocol):
-    """Whatever speaks of single paths: True for wanted, False for unwanted, None for neither."""
-
-    def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
-        """Say whether the path is wanted."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """The rules that hold inside one folder, each kind from the nearest file outwards."""
@@ -219,8 +212,6 @@ class Scope:
     git_last: tuple[Rules, ...] = ()
     """The repository's info/exclude, then the user's global excludes."""
     order: tuple[Rules, ...] = ()
-    overrides: "Verdicts | None" = None
-    types: Callable[[bytes], bool | None] | None = None
 
     def with_rules(self, **kinds: tuple[Rules, ...]) -> "Scope":
         """Return this scope with whole kinds of rules replaced."""
@@ -236,22 +227,15 @@ class Scope:
         """Return whether the entry ``name`` of this folder, at ``path`` from the root, is to be visited."""
         if name in OURS:
             return False
-        if self.overrides is not None:
-            wanted = self.overrides.verdict(path, name, is_dir)
-            if wanted is not None:
-                return wanted
-        ignored = next((said for rules in self.order if (said := rules.verdict(path, name, is_dir)) is not None), None)
-        if ignored:
-            return False
-        typed = None if self.types is None or is_dir else self.types(path)
-        if typed is not None:
-            return typed
-        return ignored is False or self.hidden or not name.startswith(b".")
+        ignored = self.ignores(path, name, is_dir=is_dir)
+        return not name.startswith(b".") or self.hidden if ignored is None else not ignored
+
+    def ignores(self, path: bytes, name: bytes, *, is_dir: bool) -> bool | None:
+        """Return True where a rule takes the entry out, False where one asks it back, None where none speaks of it."""
+        return next((said for rules in self.order if (said := rules.verdict(path, name, is_dir)) is not None), None)
 
     def touched(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
         """Return the names in ``folder`` that some rule speaks of; all others are judged by being hidden alone."""
-        if self.overrides is not None or self.types is not None:
-            return frozenset(names)
         if not self.order or not names:
             return _NOTHING
         joined = b"\0" + b"\0\0".join(names) + b"\0"

@@ -1,12 +1,11 @@
 """Which rules hold in which folder: read once, remembered, shared by all folders without rules of their own."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from stat import S_ISDIR
 from typing import Literal
 
-from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.ignore import Rules, Scope, read_rules
 from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
@@ -38,10 +37,6 @@ class WalkOptions:
     """False: neither ``.ignore`` and ``.rgignore`` nor git's rules hold."""
     vcs_ignore: bool = True
     flashgrep_ignore: bool = True
-    overrides: Overrides | None = None
-    """ripgrep's ``-g``: they speak before any rule."""
-    types: Callable[[bytes], bool | None] | None = None
-    """ripgrep's ``-t`` and ``-T``, from ``languages.verdict_of``: they speak of files, after the rules."""
     private: PrivateFolders = NO_FOLDERS
     """Folders that are not entered, whatever the rules say."""
 
@@ -129,7 +124,7 @@ class Scopes:
         return scope
 
     def _top(self) -> Scope:
-        scope = Scope(hidden=self._options.hidden, overrides=self._options.overrides, types=self._options.types)
+        scope = Scope(hidden=self._options.hidden)
         parts = self._root.split(b"/")
         for depth in range(1, len(parts) if self._root != b"/" else 1):
             above = b"/".join(parts[:depth])

@@ -14,6 +14,8 @@ from flashgrep.ingest.scopes import SPEAKING, Scopes, WalkOptions
 
 __all__ = ["Entry", "WalkOptions", "Walker"]
 
+MOST_EXCLUDED = 50_000
+"""Entries that rules take out are kept by path, in some 8 MB; of a tree with more, none are."""
 _DOT = ord(".")
 _MOST_TOLD = 3
 
@@ -48,8 +50,17 @@ class Walker:
         self._scopes = Scopes(self.root, options)
         self._private = options.private
 
-    def walk(self, under: bytes = b"", *, on_directory: Callable[[bytes], None] | None = None) -> Iterator[Entry]:
+    def walk(
+        self,
+        under: bytes = b"",
+        *,
+        on_directory: Callable[[bytes], None] | None = None,
+        excluded: dict[bytes, bool] | None = None,
+    ) -> Iterator[Entry]:
         """Yield the files below ``under``; ``on_directory`` hears of each folder before it is read.
+
+        ``excluded`` is given the files and folders (True) that rules take out of the folders walked, by path; no more
+        than one beyond MOST_EXCLUDED.
 
         What vanishes meanwhile is no error; folders that cannot be read are left in ``unreadable``.
         """
@@ -60,12 +71,13 @@ class Walker:
             return
         inside = self._scopes.of(under)
         private = {inode for _, inode in self._private.identities()}
+        excluded = {} if excluded is None else excluded
         pending = [(under, inside)] if inside is not None else []
         while pending:
             folder, scope = pending.pop()
             if on_directory is not None:
                 on_directory(folder)
-            yield from self._visit(folder, scope, pending, private, settled=folder == under)
+            yield from self._visit(folder, scope, pending, private, excluded, settled=folder == under)
 
     def accepts(self, path: bytes, *, is_dir: bool = False) -> bool:
         """Return whether ``walk`` would visit ``path``, were it a regular file (or a folder)."""
@@ -74,6 +86,12 @@ class Walker:
             return is_dir and not folder
         scope = self._scopes.of(folder)
         return scope is not None and scope.admits(path, name, is_dir)
+
+    def is_ignored(self, path: bytes, *, is_dir: bool) -> bool:
+        """Return whether an ignore rule takes out ``path``, an entry of a folder that is walked."""
+        folder, _, name = path.rpartition(b"/")
+        scope = self._scopes.of(folder)
+        return scope is None or scope.ignores(path, name, is_dir=is_dir) is True
 
     @property
     def differs_from_ripgrep(self) -> bool:
@@ -104,7 +122,14 @@ class Walker:
         return ", ".join(told) + more
 
     def _visit(
-        self, folder: bytes, scope: Scope, pending: list[tuple[bytes, Scope]], private: set[int], *, settled: bool
+        self,
+        folder: bytes,
+        scope: Scope,
+        pending: list[tuple[bytes, Scope]],
+        private: set[int],
+        excluded: dict[bytes, bool],
+        *,
+        settled: bool,
     ) -> Iterator[Entry]:
         opened, entries = self._listing(folder)
         try:
@@ -117,6 +142,8 @@ class Walker:
                 try:
                     is_dir = entry.is_dir(follow_symlinks=False)
                     if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
+                        if len(excluded) <= MOST_EXCLUDED and (is_dir or entry.is_file(follow_symlinks=False)):
+                            excluded[lead + name] = is_dir
                         continue
                     if is_dir:
                         if entry.inode() in private and self._scopes.of(lead + name) is None:

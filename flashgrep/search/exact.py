@@ -69,6 +69,8 @@ class View:
     reader: Reader | None
     pending: Mapping[bytes, Mark]
     max_size: int
+    excluded: Mapping[bytes, bool] | None = None
+    """Entries that rules take out of the folders walked, each with whether it is a folder; None: not known."""
 
     sieve: Sieve | None = None
     parsed: bool = False

@@ -328,6 +328,7 @@ class Workspace:
             self._reader,
             dict(tree.pending),
             self.options.max_file_size,
+            tree.excluded,
             self.sieve,
             parsed="symbols" in self.keeper.done,
             parsed_to=self.keeper.parsed_to,

@@ -4,15 +4,24 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import accumulate
 from typing import NamedTuple
 
 from flashgrep.errors import Busy
 from flashgrep.index.rows import FileRow
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
-from flashgrep.ingest.walk import Entry, Walker
+from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.search.exact import Mark
+
+
+class Listing(NamedTuple):
+    """A walk's files, and the entries of its folders that the rules take out: by path, whether it is a folder."""
+
+    entries: list[Entry]
+    excluded: dict[bytes, bool]
 
 
 class Swept(NamedTuple):
@@ -23,6 +32,7 @@ class Swept(NamedTuple):
     pending: list[bytes]
     """What was pending when the walk began."""
     anew: bool
+    excluded: dict[bytes, bool]
 
 
 class Tree:
@@ -43,6 +53,9 @@ class Tree:
         ended since they were new, or since something happened that only a sweep can tell."""
         self.unread: dict[bytes, None] = {}
         """Folders that appeared and have not been listed yet, oldest first."""
+        self.excluded: Mapping[bytes, bool] | None = {}
+        """Files and folders (True) that rules take out of the folders walked; None: too many to be kept. Never changed
+        but replaced: a view holds on to what was known at its moment."""
         self._walker = walker
         self._watcher = watcher
         self._sequence = 0
@@ -82,18 +95,37 @@ class Tree:
 
         """
         files = RootFiles(self._root)
-        for path in paths:
-            try:
-                found = files.lstat(path)
-            except OSError as error:
-                if error.errno in EXHAUSTED:
-                    raise Busy(f"out of resources: {error.strerror}") from error
-                self.mark(path, ours=False)
-            else:
-                ours = stat.S_ISREG(found.st_mode) and self._walker.accepts(path)
-                self.mark(path, ours=ours, size=found.st_size)
-                if found.st_nlink > 1:
-                    self._mark_twins(path, found.st_ino)
+        self._take_excluded({path: False if self._look(files, path) else None for path in paths})
+
+    def _look(self, files: RootFiles, path: bytes) -> bool:
+        """Mark a path that may have changed; return whether it is a file that the rules take out of its folder."""
+        try:
+            found = files.lstat(path)
+        except OSError as error:
+            if error.errno in EXHAUSTED:
+                raise Busy(f"out of resources: {error.strerror}") from error
+            self.mark(path, ours=False)
+            return False
+        is_file = stat.S_ISREG(found.st_mode)
+        ours = is_file and self._walker.accepts(path)
+        self.mark(path, ours=ours, size=found.st_size)
+        if found.st_nlink > 1:
+            self._mark_twins(path, found.st_ino)
+        return is_file and not ours and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
+
+    def _take_excluded(self, found: Mapping[bytes, bool | None], gone: AbstractSet[bytes] = frozenset()) -> None:
+        """Note what rules take out: a folder, a file (False), None: not this path; nothing in the folders ``gone``."""
+        known = self.excluded
+        if known and gone:
+            known = self.excluded = {
+                path: is_dir
+                for path, is_dir in known.items()
+                if gone.isdisjoint(accumulate(path.split(b"/"), lambda above, name: above + b"/" + name))
+            }
+        if known is not None and any(known.get(path) != is_dir for path, is_dir in found.items()):
+            merged = {**known, **found}
+            kept = {path: is_dir for path, is_dir in merged.items() if is_dir is not None}
+            self.excluded = kept if len(kept) <= MOST_EXCLUDED else None
 
     def _mark_twins(self, path: bytes, inode: int) -> None:
         """Mark the other names of a file: an event tells only the name it was written by."""
@@ -111,16 +143,21 @@ class Tree:
         """Mark what changes say; what takes reading folders is left in ``unread``, or to a sweep."""
         since, self.listed_since = self.listed_since, None  # should anything fail here, a sweep makes up for it
         sweep = False
+        files = RootFiles(self._root)
+        excluded: dict[bytes, bool | None] = {}
+        gone = set()
         for change in dict.fromkeys(changes):
             if change.kind == "file":
-                self.mark_changed([change.path])
+                excluded[change.path] = False if self._look(files, change.path) else None
             elif change.kind == "folder":
                 self.unread[change.path] = None
             elif change.kind == "folder_gone":
                 self._mark_below(change.path)
+                gone.add(change.path)
             elif change.kind == "root_gone":
                 self.gone = True
             sweep |= self._needs_sweep(change)
+        self._take_excluded(excluded, gone)
         if not self._rules_changed() and not sweep:
             self.listed_since = since
 
@@ -140,19 +177,20 @@ class Tree:
         pending = list(self.pending)
         self._walker.forget()
         before = self._walker.outside_rules()
-        entries = list(self._walker.walk(on_directory=self._watcher.add))
+        entries, excluded = self._walk(b"")
         table = FileTable() if anew else self.table
         changed, missing = table.compare([entry[0] for entry in entries], [entry[1:] for entry in entries])
         after = self._walker.outside_rules()
         # A nested repository met on the way adds its own rules; one that changed meanwhile means another sweep.
         self._outside = after if set(before) <= set(after) else before
-        return Swept([entries[at] for at in changed], missing, pending, anew)
+        return Swept([entries[at] for at in changed], missing, pending, anew, excluded)
 
     def take_sweep(self, swept: Swept) -> None:
         """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more.
 
         A sweep made anew takes the place of all that was known, in this one step: nobody meets a tree without files.
         """
+        self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
         if swept.anew:
             self.table, self.pending = FileTable(), {}
         else:
@@ -167,16 +205,27 @@ class Tree:
         if self.listed_since is None:
             self.listed_since = time.perf_counter()
 
-    def list_folder(self, folder: bytes) -> list[Entry]:
+    def list_folder(self, folder: bytes) -> Listing:
         """Walk one folder, placing watches."""
-        if not self._walker.accepts(folder, is_dir=True):
-            return []
-        return list(self._walker.walk(folder, on_directory=self._watcher.add))
+        if self._walker.accepts(folder, is_dir=True):
+            return self._walk(folder)
+        within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
+        try:
+            is_dir = within and stat.S_ISDIR(RootFiles(self._root).lstat(folder).st_mode)
+        except OSError:  # gone already
+            is_dir = False
+        return Listing([], {folder: True} if is_dir else {})
 
-    def take_folder(self, folder: bytes, entries: Sequence[Entry]) -> None:
+    def _walk(self, under: bytes) -> Listing:
+        excluded: dict[bytes, bool] = {}
+        entries = list(self._walker.walk(under, on_directory=self._watcher.add, excluded=excluded))
+        return Listing(entries, excluded)
+
+    def take_folder(self, folder: bytes, listing: Listing) -> None:
         """Mark the files of a folder that appeared."""
         self._mark_below(folder)
-        for entry in entries:
+        self._take_excluded(listing.excluded, {folder})
+        for entry in listing.entries:
             self.mark(entry.path, ours=True, size=entry.size)
         self.unread.pop(folder, None)
 

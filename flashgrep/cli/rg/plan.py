@@ -9,24 +9,25 @@ byte nothing is planned. Whatever is not known to be safe is not planned either:
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flashgrep.cli.rg.arguments import Arguments, Flag, parse
+from flashgrep.cli.rg.cover import Cover
 from flashgrep.errors import FlashgrepError
-from flashgrep.ingest.file_types import types, verdict_of
-from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.walk import Walker
+from flashgrep.path_text import Literals
 from flashgrep.pattern import Pattern
-from flashgrep.places import bundled_ripgrep
 from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import View
 
 MOST_CANDIDATES = 3000
 """More candidates are not worth naming: from about a quarter of a tree on a walk of ripgrep's own is as quick, and
 opening a file here, to look for a NUL byte, takes 15 µs."""
+MOST_LIKELY = 15_000
+"""Before paths, globs and types take files away: each is looked at, in 1 to 4 µs."""
 MOST_BYTES = 512 * 1024
 """Of names on one command line: Linux allows a quarter of the stack (2 MiB), macOS 1 MiB, environment included."""
 NO_FILE = b"/dev/null"
@@ -39,11 +40,13 @@ max-columns max-columns-preview max-count messages mmap null only-matching path-
 sort-files sortr threads trim vimgrep with-filename no-block-buffered no-byte-offset no-column no-config
 no-context-separator no-filename no-heading no-line-buffered no-line-number no-max-columns-preview no-messages no-mmap
 no-sort-files no-trim ignore ignore-dot ignore-exclude ignore-files ignore-global ignore-parent ignore-vcs no-binary
-no-encoding no-follow no-hidden no-include-zero no-invert-match no-json no-multiline no-multiline-dotall no-pcre2
+no-encoding no-follow no-include-zero no-invert-match no-json no-multiline no-multiline-dotall no-pcre2
 no-pre no-search-zip no-stats no-text require-git
 """
 HARMLESS = frozenset(_HARMLESS.split())
 """Flags that change neither which files are searched nor which lines match (or restore what is the default)."""
+COVER = frozenset(["glob", "hidden", "iglob", "no-hidden", "max-depth", "type", "type-add", "type-not"])
+"""Flags that change which files are searched, as ``cover`` has it."""
 PATTERN_FLAGS: dict[str, dict[str, object]] = {
     "case-sensitive": {"case": "sensitive"},
     "ignore-case": {"case": "insensitive"},
@@ -57,6 +60,10 @@ PATTERN_FLAGS: dict[str, dict[str, object]] = {
 }
 """Flags that change what matches, and the member of a pattern that each sets; the last one given holds. Multi-line
 searches are not planned: they read on behind a NUL byte, where the index of a text ends."""
+COMPRESSED = tuple(b".br .bz2 .gz .lz4 .lzma .tbz2 .tgz .txz .xz .Z .zst .zstd".split())
+"""Names that ``--search-zip`` decompresses; the index knows only what is compressed."""
+MOST_ADDED_BYTES = 8 << 20
+"""Read to look for NUL bytes of files that are not indexed: core files and disk images may be among them."""
 PROVEN = frozenset({"binary"})
 """Why a file can be declined by the index and still be known to have no match in ripgrep's eyes."""
 
@@ -105,17 +112,29 @@ def _plan(call: Call, view: View, walker: Walker) -> list[bytes]:
     table = view.table
     likely = [table.paths[at] for at in table.places(blobs)]
     likely += [path for path, why in table.skipped.items() if why not in PROVEN]
-    if len(likely) > MOST_CANDIDATES:
+    if len(likely) > MOST_LIKELY:
         raise _Unplannable
     named = _name_candidates(call, arguments.flags, paths, likely, view, walker)
-    if len(named) > MOST_CANDIDATES or sum(map(len, named)) > MOST_BYTES:
+    names = [name for name, _ in named]
+    if len(names) > MOST_CANDIDATES or sum(map(len, names)) > MOST_BYTES:
         raise _Unplannable
-    for name in named:
+    if any(flag.name == "search-zip" for flag in arguments.flags) and _has_compressed(names, view):
+        raise _Unplannable
+    files = [name for name, is_dir in named if not is_dir]
+    for name in files:
         checkpoint()
         if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
             raise _Unplannable
     words = [b"--with-filename", b"--no-config", *map(os.fsencode, arguments.words), b"--"]
-    return [*words, *map(os.fsencode, pattern), *(named or [NO_FILE])]
+    # ripgrep warns where folders have no file to search: here others had some.
+    return [*words, *map(os.fsencode, pattern), *names, *(() if files else (NO_FILE,))]
+
+
+def _has_compressed(named: Iterable[bytes], view: View) -> bool:
+    settled = view.table.text()
+    if any(settled.with_literals(Literals(end=ending)).size for ending in COMPRESSED):
+        return True
+    return any(path.endswith(COMPRESSED) for path in (*view.pending, *named))
 
 
 def _with_config(call: Call) -> Arguments:
@@ -131,13 +150,9 @@ def _with_config(call: Call) -> Arguments:
 
 
 def _is_plannable(flag: Flag) -> bool:
-    if flag.name in {"glob", "iglob"}:
-        return (flag.value or "").startswith("!")
     if flag.name == "max-count":  # ripgrep searches nothing for none
         return flag.value != "0"
-    if flag.name == "type-not":  # our table of types is the bundled ripgrep's
-        return bundled_ripgrep() is not None
-    return flag.name in HARMLESS or flag.name in PATTERN_FLAGS or flag.name in {"regexp", "file", "max-depth"}
+    return flag.name in HARMLESS | COVER | PATTERN_FLAGS.keys() | {"regexp", "file", "search-zip"}
 
 
 def _texts(flags: Sequence[Flag], cwd: bytes) -> list[str]:
@@ -171,21 +186,23 @@ def _pattern(flags: Sequence[Flag], texts: Sequence[str]) -> Pattern:
 
 def _name_candidates(
     call: Call, flags: Sequence[Flag], paths: Sequence[str], likely: Sequence[bytes], view: View, walker: Walker
-) -> list[bytes]:
+) -> list[tuple[bytes, bool]]:
     """Return the candidates below the folders given, and the files given, each spelt as ripgrep would spell it.
+
+    With each: whether it is a folder, of which nothing is indexed, to be searched as a whole.
 
     Raises:
         _Unplannable: a path is neither a file nor a covered folder of the project's, or there is no folder among them,
             or no file is left to be searched, of which ripgrep warns.
 
     """
-    named: list[bytes] = []
+    named: list[tuple[bytes, bool]] = []
     has_folder = has_file = False
     for given in [os.fsencode(path) for path in paths] or [b""]:
         full = os.path.join(call.cwd, given)
         mode = os.lstat(full).st_mode
         if stat.S_ISREG(mode):
-            named.append(given)
+            named.append((given, False))
             has_file = True
             continue
         folder = os.path.normpath(full)
@@ -195,53 +212,25 @@ def _name_candidates(
         if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
             raise _Unplannable
         lead = inside + b"/" if inside else b""
-        is_wanted = _filter(flags, _from_cwd(given, call.cwd))
+        cover = Cover(flags, _from_cwd(given, call.cwd))
         pending = view.pending
         changed = [path for path, mark in pending.items() if mark.ours and path.startswith(lead)]
         found = [*changed, *(path for path in likely if path.startswith(lead) and path not in pending)]
-        below = [path[len(lead) :] for path in sorted(set(found), key=_walk_order)]
+        below = {path: False for path in (path[len(lead) :] for path in found) if cover.has(path)}
+        if cover.adds:
+            added = dict(cover.added(lead, view, walker))
+            sizes = (os.lstat(os.path.join(folder, path)).st_size for path, is_dir in added.items() if not is_dir)
+            if sum(sizes) > MOST_ADDED_BYTES:
+                raise _Unplannable
+            below |= added
+        settled = view.table.below(inside)[:MOST_LIKELY]
+        has_file |= not all(below.values()) or any(cover.has(path[len(lead) :]) for path in settled)
         spelt = given if not given or given.endswith(b"/") else given + b"/"
-        wanted = [spelt + path for path in below if is_wanted(path)]
-        has_file |= bool(wanted) or any(is_wanted(path[len(lead) :]) for path in view.table.below(inside))
-        named += wanted
+        named += [(spelt + path, below[path]) for path in sorted(below, key=_walk_order)]
         has_folder = True
     if not (has_folder and has_file):
         raise _Unplannable
     return named
-
-
-def _filter(flags: Sequence[Flag], from_cwd: bytes) -> Callable[[bytes], bool]:
-    """Return what ``-g``, ``--iglob``, ``-T`` and ``-d`` leave of the files below a folder.
-
-    Globs are relative to the current folder: ``from_cwd`` is what stands before a path as seen from there.
-    """
-    globs, iglobs = ([flag.value or "" for flag in flags if flag.name == name] for name in ("glob", "iglob"))
-    overrides = Overrides(globs, iglobs)
-    unwanted = [flag.value or "" for flag in flags if flag.name == "type-not"]
-    if unwanted and not set(unwanted) <= {*types(), "all"}:
-        raise ValueError(unwanted)
-    of_types = verdict_of([], unwanted) if unwanted else None
-    depths = [int(flag.value or "") for flag in flags if flag.name == "max-depth"]
-    folders: dict[bytes, bool] = {b"": True}
-
-    def enters(folder: bytes) -> bool:
-        known = folders.get(folder)
-        if known is None:
-            above, _, name = folder.rpartition(b"/")
-            known = folders[folder] = enters(above) and overrides.verdict(from_cwd + folder, name, True) is not False
-        return known
-
-    def is_wanted(path: bytes) -> bool:
-        folder, _, name = path.rpartition(b"/")
-        if depths and path.count(b"/") >= depths[-1]:
-            return False
-        if not overrides.is_empty and not (
-            enters(folder) and overrides.verdict(from_cwd + path, name, False) is not False
-        ):
-            return False
-        return of_types is None or of_types(path) is not False
-
-    return is_wanted
 
 
 def _from_cwd(given: bytes, cwd: bytes) -> bytes:
