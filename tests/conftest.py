@@ -17,12 +17,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flashgrep.daemon import lifecycle
-from flashgrep.places import Places
+from flashgrep.places import GRAMMARS_VARIABLE, Places, make_private
 from flashgrep.stores import INDEX, store_folder
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+GRAMMARS = Path(tempfile.gettempdir(), f"flashgrep-tests-{os.getuid()}", "grammars")
+"""Libraries of grammars, unpacked once for all runs of the tests."""
+make_private(str(GRAMMARS.parent))
+os.environ.setdefault(GRAMMARS_VARIABLE, str(GRAMMARS))
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 BOUND = 40.0
@@ -162,7 +167,7 @@ def _module_folder() -> Iterator[Path]:
 
 def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
     """Return a daemon that has its state in ``folder`` and takes any free TCP port; not started."""
-    mine = ("PATH", "LANG", "TMPDIR")
+    mine = ("PATH", "LANG", "TMPDIR", GRAMMARS_VARIABLE)
     environ = {name: os.environ[name] for name in mine if name in os.environ}
     home = folder / "home"
     home.mkdir(exist_ok=True)

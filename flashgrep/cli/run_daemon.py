@@ -20,7 +20,7 @@ from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import open_log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import BadSetting, FlashgrepError
-from flashgrep.places import Places, cache_folder, config_file, state_folder
+from flashgrep.places import GRAMMARS_FOLDER, GRAMMARS_VARIABLE, Places, cache_folder, config_file, state_folder
 from flashgrep.project_settings import with_project
 from flashgrep.rpc.context import RequestContext
 
@@ -71,6 +71,7 @@ def assemble(places: Places, environ: Mapping[str, str], flags: Mapping[str, Any
         FlashgrepError: a setting is wrong.
 
     """
+    os.environ.setdefault(GRAMMARS_VARIABLE, str(Path(places.state, GRAMMARS_FOLDER)))  # for all its processes
     user_file = Path(config_file(environ))
     started = config.load(user_file=user_file, environ=environ, flags=flags)
 

@@ -16,7 +16,7 @@ from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.uninstall_hosts import installed, take_out
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
-from flashgrep.places import CACHE_FOLDER, PROJECT_FOLDER, config_file, project_socket
+from flashgrep.places import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
 from flashgrep.stores import PROJECTS, former_files
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
@@ -131,6 +131,7 @@ def _remove(path: Path) -> None:
     if path == Path(places().state):
         for name in (*MINE, PROJECTS_FILE):
             (path / name).unlink(missing_ok=True)
+        shutil.rmtree(path / GRAMMARS_FOLDER, ignore_errors=True)
         _remove_indexes(path / CACHE_FOLDER)
     _remove_indexes(path)
 

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent.parent
+GRAMMARS = ("tree_sitter", "ts_kotlin", "semble_grammars")
+"""What the names of the packages with grammars begin with."""
 
 
 @cache
@@ -37,4 +39,5 @@ def _grammars() -> list[str]:
     found = importlib.util.find_spec("tree_sitter")
     if found is None or found.origin is None:
         return []
-    return sorted(folder.name for folder in Path(found.origin).parent.parent.glob("tree_sitter*.dist-info"))
+    packages = Path(found.origin).parent.parent
+    return sorted(folder.name for name in GRAMMARS for folder in packages.glob(f"{name}*.dist-info"))

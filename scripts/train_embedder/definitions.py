@@ -6,11 +6,11 @@ Python's docstring. Its code is its rows without the documentation.
 
 import re
 from functools import cache
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from tree_sitter import Node, Parser, Query, QueryCursor
-from tree_sitter_language_pack import SupportedLanguage, get_language
 
+from flashgrep.ingest.parse.grammar import load_language
 from scripts.train_embedder.languages import QUERIES
 
 _BETWEEN: Final = re.compile(r"\s*(?:@|#\[|template\b|export\s*$|\[\w)")
@@ -46,7 +46,7 @@ class Source(NamedTuple):
 
 @cache
 def _tools(language: str) -> tuple[Parser, Query]:
-    grammar = get_language(cast("SupportedLanguage", language))
+    grammar = load_language(language)
     return Parser(grammar), Query(grammar, QUERIES[language])
 
 

@@ -29,9 +29,10 @@ def parse_symbols(
     if len(data) > MAX_LINE * (1 + data.count(b"\n")):
         return Skipped("too_large", "symbols: minified")
     source = LANGUAGES[language].symbols
-    if source == WORDS:
+    grammar = None if source == WORDS else grammar_of(source)
+    if grammar is None:
         return generic_tags(language, data)
     try:
-        return tags(language, grammar_of(source), data, seconds)
+        return tags(language, grammar, data, seconds)
     except ParseTimeout:
         return Skipped("too_large", f"symbols: over {seconds:g} s to parse")

@@ -1,14 +1,22 @@
 """Grammars and our tags queries, one ``.scm`` file a language; loaded once, when first needed."""
 
+import ctypes
+import hashlib
+import json
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from typing import Final, cast
+from importlib import import_module, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
 
+import tree_sitter_ocaml
+from semble_grammars import GrammarLoadError, UnsupportedPlatformError, get_language
+from semble_grammars.cache import cache_dir
 from tree_sitter import Language, Parser, Query, Tree
-from tree_sitter_language_pack import SupportedLanguage, get_language
 
 from flashgrep.scheduler import Abandoned, Expired, checkpoint
 
@@ -33,9 +41,12 @@ class Grammar:
 
 
 @cache
-def grammar_of(name: str) -> Grammar:
-    """Return a grammar with its query, as ``Language.symbols`` names it."""
-    loaded = get_language(cast("SupportedLanguage", name))
+def grammar_of(name: str) -> Grammar | None:
+    """Return a grammar with its query, as ``Language.symbols`` names it; None where its library cannot be had."""
+    try:
+        loaded = load_language(name)
+    except (GrammarLoadError, UnsupportedPlatformError, OSError):
+        return None
     definitions, references = _read_query(name)
     reads_text = "(#" in definitions + references
     return Grammar(loaded, Query(loaded, definitions), Query(loaded, references), reads_text)
@@ -49,6 +60,41 @@ def _read_query(name: str) -> tuple[str, str]:
         return definitions, references
     more_definitions, more_references = _read_query(base[1])
     return definitions + more_definitions, references + more_references
+
+
+def load_language(name: str) -> Language:
+    """Return a grammar from the package that has it.
+
+    The bundle unpacks a library into ``cache_dir()`` when it is first needed; one that is not as it was packed, cut
+    short by a full disk or a crash, is unpacked anew.
+
+    Raises:
+        GrammarLoadError: a library cannot be unpacked or loaded.
+        UnsupportedPlatformError: there are no libraries for this system.
+
+    """
+    if name == "ocaml_interface":
+        return Language(tree_sitter_ocaml.language_ocaml_interface())
+    if name == "kotlin":  # the bundle's grammar loses what follows a ``}`` that does not stand on a line of its own
+        return _kotlin()
+    for file in Path(str(resources.files("semble_grammars"))).glob("grammars/*/manifest.json"):
+        manifest = json.loads(file.read_bytes())
+        entry = manifest["languages"][name]
+        library = cache_dir() / manifest["platform"] / entry["file"]
+        with suppress(FileNotFoundError):
+            if hashlib.sha256(library.read_bytes()).hexdigest() != entry["sha256"]:
+                library.unlink()
+    found: Language = get_language(name)
+    return found
+
+
+def _kotlin() -> Language:
+    if find_spec("tree_sitter_kotlin") is None:  # no wheel for this system
+        found: Language = import_module("tree_sitter_language_pack").get_language("kotlin")
+        return found
+    capsule = ctypes.pythonapi.PyCapsule_New  # the package gives the number that Language no longer takes
+    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return Language(capsule(import_module("tree_sitter_kotlin").language(), b"tree_sitter.Language", None))
 
 
 def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:

@@ -1,25 +1,22 @@
 ; Zig: definitions. A type is a constant whose value is a container.
-(VarDecl variable_type_function: (IDENTIFIER) @name
-  (ErrorUnionExpr (SuffixExpr (ContainerDecl (ContainerDeclType "struct"))))) @struct
-(VarDecl variable_type_function: (IDENTIFIER) @name
-  (ErrorUnionExpr (SuffixExpr (ContainerDecl (ContainerDeclType "union"))))) @union
-(VarDecl variable_type_function: (IDENTIFIER) @name
-  (ErrorUnionExpr (SuffixExpr (ContainerDecl (ContainerDeclType "enum"))))) @enum
-(VarDecl variable_type_function: (IDENTIFIER) @name (ErrorUnionExpr (SuffixExpr (ErrorSetDecl)))) @enum
-(ContainerField field_member: (IDENTIFIER) @name) @field
-(ErrorSetDecl field_constant: (IDENTIFIER) @name @enumerator)
-(ContainerField !field_member (ErrorUnionExpr (SuffixExpr variable_type_function: (IDENTIFIER) @name .))) @enumerator
-(Decl (FnProto function: (IDENTIFIER) @name)) @function
-(VarDecl "const" variable_type_function: (IDENTIFIER) @name) @constant
-(VarDecl variable_type_function: (IDENTIFIER) @name) @variable
-(TestDecl (STRINGLITERALSINGLE)) @anonymous
+(variable_declaration (identifier) @name (struct_declaration)) @struct
+(variable_declaration (identifier) @name (opaque_declaration)) @struct
+(variable_declaration (identifier) @name (union_declaration)) @union
+(variable_declaration (identifier) @name (enum_declaration)) @enum
+(variable_declaration (identifier) @name (error_set_declaration)) @enum
+(enum_declaration (container_field name: (identifier) @name) @enumerator)
+(container_field name: (identifier) @name type: (_)) @field
+(error_set_declaration (identifier) @name @enumerator)
+(container_field name: (identifier) @name !type) @enumerator
+(function_declaration name: (identifier) @name) @function
+(variable_declaration "const" . (identifier) @name) @constant
+(variable_declaration "var" . (identifier) @name) @variable
+(test_declaration) @anonymous
 
 ; references
-(line_comment) @skip
-(doc_comment) @skip
-(container_doc_comment) @skip
-(STRINGLITERALSINGLE) @skip
-(LINESTRING) @skip
-(SuffixExpr variable_type_function: (IDENTIFIER) @call . (FnCallArguments))
-(FieldOrFnCall function_call: (IDENTIFIER) @call)
-(VarDecl (ErrorUnionExpr (SuffixExpr (BUILTINIDENTIFIER) @_import (#eq? @_import "@import")))) @statement
+(comment) @skip
+(string) @skip
+(multiline_string) @skip
+(call_expression function: (identifier) @call)
+(call_expression function: (field_expression member: (identifier) @call))
+(variable_declaration (builtin_function (builtin_identifier) @_import (#eq? @_import "@import"))) @statement

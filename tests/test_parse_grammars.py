@@ -1,0 +1,70 @@
+"""Grammars come from packages whose libraries are unpacked when first needed; what is wrong with one is mended."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from semble_grammars import get_language
+
+from flashgrep.ingest.parse import ParsedFile, grammar, parse_symbols
+from flashgrep.places import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
+from tests.conftest import BOUND, MakeProject, daemon_in, short_folder
+
+PARSE = "from flashgrep.ingest.parse import parse_symbols; print(parse_symbols('go', b'func f() {}').grammar)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the folder that this test's grammars are unpacked into."""
+    monkeypatch.setenv(GRAMMARS_VARIABLE, str(tmp_path / "grammars"))
+    for cache in (grammar.grammar_of, get_language):
+        cache.cache_clear()
+    yield tmp_path / "grammars"
+    grammar.grammar_of.cache_clear()
+
+
+def grammar_used(language: str, text: bytes) -> str:
+    parsed = parse_symbols(language, text)
+    assert isinstance(parsed, ParsedFile)
+    assert len(parsed.definitions) == 1
+    return parsed.grammar
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole)), lambda _: b""]
+)
+def test_a_library_that_is_not_as_packed_is_unpacked_anew(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    assert subprocess.check_output([sys.executable, "-c", PARSE]) == b"tree-sitter\n"
+    (library,) = folder.rglob("libtree_sitter_go.*")
+    whole = library.read_bytes()
+    library.write_bytes(damage(whole))
+    assert subprocess.check_output([sys.executable, "-c", PARSE]) == b"tree-sitter\n"
+    assert library.read_bytes() == whole
+
+
+def test_where_nothing_can_be_unpacked_patterns_find_definitions(folder: Path) -> None:
+    folder.write_text("a file has the folder's name")
+    assert grammar_used("go", b"func f() {}") == "generic"
+    assert grammar_used("kotlin", b"fun f() {}") == "tree-sitter"  # comes in a package of its own
+
+
+def test_processes_may_unpack_the_same_library_at_once(folder: Path) -> None:
+    running = [subprocess.Popen([sys.executable, "-c", PARSE], stdout=subprocess.PIPE) for _ in range(4)]
+    assert [process.communicate(timeout=BOUND)[0] for process in running] == [b"tree-sitter\n"] * 4
+    assert len([*folder.rglob("*.*")]) == 1
+
+
+def test_the_daemon_unpacks_into_its_state_folder(project: MakeProject) -> None:
+    at_hand = daemon_in(short_folder())
+    del at_hand.environ[GRAMMARS_VARIABLE]
+    root = project({"a.go": "package a\nfunc hello() {}\n"})
+    try:
+        assert at_hand.run("outline", "a.go", cwd=root).returncode == 0
+        state = Path(at_hand.places.state)
+        assert [*(state / GRAMMARS_FOLDER).rglob("libtree_sitter_go.*")]
+        assert at_hand.run("uninstall", "--yes").returncode == 0
+        assert not state.exists()
+    finally:
+        at_hand.stop()
