@@ -22,8 +22,10 @@ class Literals(NamedTuple):
     start: bytes = b""
     inside: bytes = b""
     end: bytes = b""
+    step: bytes = b""
+    """The name of the path's file, or of a folder it lies in."""
     exact: bool = False
-    """Whether every path with start and end, apart from each other, matches."""
+    """Whether every path with these parts, apart from each other, matches."""
 
 
 class PathText:
@@ -49,16 +51,23 @@ class PathText:
         """Return the places of the paths that contain ``part``, ascending; ``fold``: in any case of ASCII."""
         if b"\0" in part:
             return np.empty(0, np.int64)
-        text, part = (self.text.lower(), part.lower()) if fold else (self.text, part)
+        return self._places_of(self.text.lower(), part.lower()) if fold else self._places_of(self.text, part)
+
+    def _places_of(self, text: bytes, part: bytes) -> Places:
+        """Return the places of the paths that contain ``part``, or that it begins before and ends behind."""
+        skip = part.startswith(b"\0")
         found = []
-        at = text.find(part, 1)
+        at = text.find(part, 1 - skip)
         while 0 <= at < len(text) - 1:
-            found.append(at)
-            at = text.find(part, text.find(b"\0", at) + 1)
+            found.append(at + skip)
+            at = text.find(part, text.find(b"\0", at + skip) + 1 - skip)
         return np.searchsorted(self._ends, np.array(found, np.int32))
 
     def with_literals(self, wanted: Literals) -> Places:
         """Return the places of the paths that have these parts, ascending; of the start, the end may be a part."""
+        if wanted.step:
+            each = [lead + wanted.step + tail for lead in (b"/", b"\0") for tail in (b"/", b"\0")]
+            return np.unique(np.concatenate([self._places_of(self.text, part) for part in each]))
         low, high = 0, len(self._ends)
         if wanted.start:
             size = len(wanted.start)

@@ -94,7 +94,7 @@ def test_glob_lists_no_folder_through_a_link_in_its_place(tree: Path, monkeypatc
 
     monkeypatch.setattr(finder._Search, "_inner", swap_once_it_is_taken)
     search = finder._Search(bytes(tree), finder.GlobOptions(include=("**/*.txt",)), None)
-    assert list(search.run()) == []
+    assert list(search.run(None)) == []
 
 
 def test_another_folder_in_the_roots_place_is_not_the_root(tree: Path) -> None:

@@ -1,4 +1,4 @@
-"""`glob`: files by wildcards on their paths, as the disk has them now."""
+"""`glob`: files by wildcards on their paths, ignored ones too, as the disk has them now."""
 
 import base64
 import hashlib
@@ -16,6 +16,7 @@ from flashgrep.ingest.finder import Found, GlobOptions, GlobPage, Key, Window, f
 from flashgrep.model import show_path
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import Call, Params, handler
+from flashgrep.search.exact import View
 from flashgrep.workspace import Workspace
 
 MOST = 10_000
@@ -93,7 +94,7 @@ class GlobResult(TypedDict):
 
 @handler("glob", title="Find files by pattern")
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
-    """Find files by wildcards on their paths, with filters, order and paging; reads the disk, not the index.
+    """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
 
     Unlike `list_files` it knows nothing of ignore rules unless `respect_ignore` is set.
     """
@@ -104,11 +105,13 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         None if params.limit and not params.max_tokens else params.max_tokens or call.host.settings.query.max_tokens
     )
 
-    def look() -> GlobResult:
-        under, page = _look(workspace, params, call.deadline)
+    known = workspace.is_watched and await workspace.refresh()
+
+    def look(view: View) -> GlobResult:
+        under, page = _look(workspace, params, call.deadline, view if known else None)
         return _result(workspace, params, under, page, budget)
 
-    result = await workspace.in_turn(look)
+    result = await workspace.in_thread(look)
     result["coverage"]["took_ms"] = round((time.perf_counter() - started) * 1000, 3)
     return result
 
@@ -130,7 +133,10 @@ def _clash(field: str, other: str, problem: str) -> InvalidParams:
     return InvalidParams(f"glob: {field}: {problem}", field=field, incompatible=[field, other], problem=problem)
 
 
-def _look(workspace: Workspace, params: GlobParams, deadline: float | None) -> tuple[bytes, GlobPage]:
+def _look(
+    workspace: Workspace, params: GlobParams, deadline: float | None, view: View | None
+) -> tuple[bytes, GlobPage]:
+    """Find the files: by walking, or where there is a ``view`` of the tree as it is now, among those known."""
     root, private = workspace.root, workspace.options.private
     under = folder_of(root, params.path, private) if params.path else b""
     options = GlobOptions(
@@ -150,7 +156,8 @@ def _look(workspace: Workspace, params: GlobParams, deadline: float | None) -> t
     )
     after = None if params.cursor is None else _key_of(params.cursor, params)
     window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
-    return under, find(root, options, window, deadline=deadline)
+    known = workspace.tree.known(view) if view is not None else None
+    return under, find(root, options, window, deadline=deadline, known=known)
 
 
 def _result(workspace: Workspace, params: GlobParams, under: bytes, page: GlobPage, budget: int | None) -> GlobResult:

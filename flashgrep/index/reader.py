@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -269,15 +269,21 @@ class _Segment:
             if found is None:
                 return None
             lists.append(found)
-        return np.unique(np.concatenate(lists)) if lists else np.empty(0, np.uint32)
+        return self._union(lists)
 
     def _gram(self, value: bytes) -> npt.NDArray[np.uint32]:
         first = number(value)
         if len(value) == GRAM:
             return decode(self._list(first))
         last = first + (1 << 8 * (GRAM - len(value))) - 1
-        lists = [decode(span) for _, span in lists_of(self._connection, self._row.id, first, last)]
-        return np.unique(np.concatenate(lists)) if lists else np.empty(0, np.uint32)
+        return self._union(decode(span) for _, span in lists_of(self._connection, self._row.id, first, last))
+
+    def _union(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.uint32]:
+        """Return the documents of any list, ascending, by marking them: numpy's unique is a hundred times slower."""
+        marked = np.zeros(self._row.last - self._row.first + 1, bool)
+        for documents in lists:
+            marked[documents] = True
+        return np.flatnonzero(marked).astype(np.uint32)
 
     def _list(self, gram: int) -> memoryview:
         block = block_of(self._connection, self._row.id, gram)

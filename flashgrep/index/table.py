@@ -10,7 +10,7 @@ import numpy.typing as npt
 from flashgrep.index.reader import Blobs
 from flashgrep.index.rows import FileRow
 from flashgrep.index.tiers import tier_of
-from flashgrep.path_text import PathText
+from flashgrep.path_text import Mask, PathText
 
 Columns = npt.NDArray[np.int64]
 _WIDTH = 6  # blob, size, mtime_ns, ctime_ns, inode, tier
@@ -80,6 +80,13 @@ class FileTable:
         missing = np.ones(len(self.paths), bool)
         missing[at[known]] = False
         return np.flatnonzero(~same).tolist(), [self.paths[place] for place in np.flatnonzero(missing)]
+
+    def texts(self, places: Mask | slice = slice(None)) -> Columns:
+        """Return the numbers of the texts of these files, ascending (numpy's unique takes a hundred times as long)."""
+        blobs = self.columns[places, 0]
+        there = np.zeros(int(blobs.max(initial=0)) + 1, bool)
+        there[blobs] = True
+        return np.flatnonzero(there)
 
     def places(self, blobs: Blobs) -> Columns:
         """Return the places of all files that have one of these texts, ascending."""

@@ -1,19 +1,24 @@
-"""Find files by wildcards on their paths, reading the disk: what cannot match is not walked into.
+"""Find files by wildcards on their paths: among those known, and on the disk, where what cannot match is not entered.
 
 Here "*" and "?" cross "/" (``*.py`` is any Python file), "?" is one character, and a pattern is held against the
 whole path from the folder searched. Ignore rules hold only on request.
 """
 
+import contextlib
 import os
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.ingest.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
-from flashgrep.ingest.wildcard import BadGlob, Dialect, matcher, translate
+from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, translate
+from flashgrep.path_text import Literals, PathText, Places
 from flashgrep.private import NO_FOLDERS, Identity, PrivateFolders, identity_of
 from flashgrep.scheduler import checkpoint
 
@@ -87,8 +92,29 @@ class GlobPage:
     """False: the deadline came before the end of the walk."""
 
 
-def find(root: bytes, options: GlobOptions, window: Window = Window(), *, deadline: float | None = None) -> GlobPage:
+class Known(NamedTuple):
+    """The files of a watched tree as they are now, those that ignore rules take out apart."""
+
+    settled: PathText
+    overruled: Places
+    """Places in ``settled`` of files that are gone, or among ``changed``."""
+    changed: Collection[bytes]
+    excluded: Mapping[bytes, bool]
+    """Files that rules take out, and folders (True), of which no more is known."""
+    unreadable: Collection[bytes]
+
+
+def find(
+    root: bytes,
+    options: GlobOptions,
+    window: Window = Window(),
+    *,
+    deadline: float | None = None,
+    known: Known | None = None,
+) -> GlobPage:
     """Return the part ``window`` of the files that match; ``deadline`` is on the clock of time.monotonic().
+
+    What is ``known`` is not read again, where the options ask for nothing else.
 
     Raises:
         InvalidParams: a bad glob; ``data`` names the field and the glob.
@@ -97,7 +123,7 @@ def find(root: bytes, options: GlobOptions, window: Window = Window(), *, deadli
 
     """
     search = _Search(root, options, deadline)
-    keys = sorted(search.run())
+    keys = sorted(search.run(known))
     if options.descending:
         keys = _descending(keys)
     at = _place(keys, window, descending=options.descending)
@@ -187,6 +213,7 @@ class _Search:
     _private: frozenset[Identity] = field(init=False)
     _inodes: set[int] = field(init=False)
     _ignore: Walker | None = None
+    _entered: dict[bytes, bool] = field(default_factory=lambda: {b"": True})
 
     def __post_init__(self) -> None:
         under = self.options.under
@@ -201,8 +228,86 @@ class _Search:
         if self.options.respect_ignore:
             self._ignore = Walker(self.root, WalkOptions(hidden=self.options.include_hidden))
 
-    def run(self) -> Iterator[Key]:
-        pending = [_Folder(b"", 0)]
+    def run(self, known: Known | None) -> Iterable[Key]:
+        options = self.options
+        as_known = not options.include_hidden and not options.follow_symlinks and b"/." not in b"/" + self._lead
+        if known is not None and as_known and self._lead == (options.under and options.under + b"/"):
+            places = known.settled.with_literals(Literals(start=self._lead))
+            places = places[~np.isin(places, known.overruled)]
+            if len(places) or any(path.startswith(self._lead) for path in known.changed):  # else it may be ignored
+                return self._known(known, places)
+        return self._walk([_Folder(b"", 0)])
+
+    def _known(self, known: Known, places: Places) -> Collection[Key]:
+        """Return the files that match; ``places``: of the settled ones below the folder searched."""
+        lead, includes = len(self._lead), self._patterns.includes
+        found: dict[bytes, Key] = {}
+
+        def add(path: bytes) -> None:
+            checkpoint()
+            with contextlib.suppress(OSError):  # gone meanwhile
+                found[path] = self._key(path, lambda: self._files.lstat(self._lead + path))
+
+        globs = [one._replace(start=self._lead + one.start) for one in self._patterns.literals]
+        matching = known.settled.matching(globs, lambda path: includes(path[lead:]))
+        matching[known.overruled] = False
+        for at in np.flatnonzero(matching).tolist():
+            if self._in_scope(path := known.settled[at][lead:]):
+                add(path)
+        below = [path[lead:] for path in known.changed if path.startswith(self._lead)]
+        self.seen += len(places) + len(below)
+        for path in below:
+            if self._in_scope(path) and includes(path):
+                add(path)
+        self.unreadable += sum(
+            self._enters(path[lead:]) for path in known.unreadable if (path + b"/").startswith(self._lead)
+        )
+        if self._ignore is None:
+            excluded = [(path[lead:], is_dir) for path, is_dir in known.excluded.items() if path.startswith(self._lead)]
+            for path, is_dir in excluded:
+                if not is_dir and self._in_scope(path) and includes(path) and self._is_there(path, stat.S_ISREG):
+                    add(path)
+            starts = [_Folder(path, path.count(b"/") + 1) for path, is_dir in excluded if is_dir]
+            found.update((key.path, key) for key in self._walk([one for one in starts if self._may_enter(one.path)]))
+        return found.values()
+
+    def _in_scope(self, path: bytes) -> bool:
+        """Return whether a file counts if one of the patterns matches it."""
+        folder, _, name = path.rpartition(b"/")
+        most = self.options.max_depth
+        return (
+            not name.startswith(b".")
+            and (most is None or path.count(b"/") <= most)
+            and self._enters(folder)
+            and self._patterns.lets_in(path)
+        )
+
+    def _enters(self, folder: bytes) -> bool:
+        """Return whether a walk would enter the folder, as far as its path tells."""
+        steps = []
+        while folder not in self._entered:
+            steps.append(folder)
+            folder = folder.rpartition(b"/")[0]
+        entered = self._entered[folder]
+        for step in reversed(steps):
+            name = step[step.rfind(b"/") + 1 :]
+            entered = self._entered[step] = entered and name[:1] != b"." and not self._patterns.prunes(step)
+        return entered
+
+    def _may_enter(self, folder: bytes) -> bool:
+        most = self.options.max_depth
+        if (most is not None and folder.count(b"/") >= most) or not self._enters(folder):
+            return False
+        return self._is_there(folder, stat.S_ISDIR) and identity_of(self._base + folder) not in self._private
+
+    def _is_there(self, path: bytes, kind: Callable[[int], bool]) -> bool:
+        checkpoint()
+        try:
+            return kind(self._files.lstat(self._lead + path).st_mode)
+        except OSError:
+            return False
+
+    def _walk(self, pending: list[_Folder]) -> Iterator[Key]:
         visited = 0
         while pending:
             visited += 1
@@ -266,7 +371,7 @@ class _Search:
         elif entry.is_file(follow_symlinks=follow):
             self.seen += 1
             if self._patterns.wants(path) and self._is_ours(path, is_dir=False):
-                return self._key(entry, path)
+                return self._key(path, lambda: entry.stat(follow_symlinks=follow))
         return None
 
     def _inner(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
@@ -297,12 +402,12 @@ class _Search:
         under = self.options.under
         return self._ignore.accepts(under + b"/" + path if under else path, is_dir=is_dir)
 
-    def _key(self, entry: os.DirEntry[str], path: bytes) -> Key:
+    def _key(self, path: bytes, stat_file: Callable[[], os.stat_result]) -> Key:
         if self.options.sort_by == "path":
             return Key(path, path)
         if self.options.sort_by == "name":
             return Key(path.rpartition(b"/")[2], path)
-        found = entry.stat(follow_symlinks=self.options.follow_symlinks)
+        found = stat_file()
         return Key(found.st_size if self.options.sort_by == "size" else found.st_mtime_ns, path)
 
 
@@ -311,7 +416,8 @@ class _Patterns:
 
     def __init__(self, options: GlobOptions) -> None:
         dialect = Dialect(braces=True, fold=not options.case_sensitive, free_star=True, characters=True)
-        self._includes = _compile(options.include_field, options.include, dialect)
+        self.includes = _compile(options.include_field, options.include, dialect)
+        self.literals = [one for glob in options.include for one in literals(_raw(glob), dialect)]
         self._excludes = _compile("exclude", options.exclude, dialect) if options.exclude else None
         open_ended = [glob for glob in options.exclude if glob.endswith("*")]
         self._excludes_below = _compile("exclude", open_ended, dialect) if open_ended else None
@@ -319,9 +425,13 @@ class _Patterns:
         self._tops = _tops(options.include) if options.case_sensitive else [b""]
 
     def wants(self, path: bytes) -> bool:
+        return self.lets_in(path) and self.includes(path)
+
+    def lets_in(self, path: bytes) -> bool:
+        """Return whether a file's ending is wanted, and no pattern excludes it."""
         if self._endings and not self._has_ending(path):
             return False
-        return self._includes(path) and not (self._excludes is not None and self._excludes(path))
+        return self._excludes is None or not self._excludes(path)
 
     def prunes(self, folder: bytes) -> bool:
         if self._excludes is not None and self._excludes(folder):

@@ -115,6 +115,9 @@ def literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: b
 
 
 def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) -> Iterator[Literals]:
+    if glob and any_depth and below and plain(glob, dialect) is not None:
+        yield Literals(step=glob, exact=True)
+        return
     special = [found.start() for found in _SPECIAL.finditer(glob)]
     first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
     start, wild, end = glob[:first], glob[first:last], glob[last:]
@@ -136,9 +139,9 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
     if below:
         if exact:
             yield Literals(start, b"", end, exact=True)
-        yield Literals(start, max(inside, end, key=len))
+        yield Literals(start, end + b"/" if exact else max(inside, end, key=len))
     else:
-        yield Literals(start, b"" if exact else inside, end, exact)
+        yield Literals(start, b"" if exact else inside, end, exact=exact)
 
 
 def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:

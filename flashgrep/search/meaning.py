@@ -140,7 +140,7 @@ class MeaningSearch:
         words = words_of_question(self._question.text)
         if self._view.reader is None:
             self._asked = asked(self._question.text, dict.fromkeys(words, 1.0))
-            self._unready = np.unique(self._view.table.columns[:, 0])
+            self._unready = self._view.table.texts()
             return []
         with self._view.reader.snapshot() as connection:
             known = self._known = self._index.at(connection)
@@ -162,11 +162,11 @@ class MeaningSearch:
         there = allowed_texts(self._view, keep) if keep else texts.there
         few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
         unembedded = texts.unembedded if few else texts.unembedded[:0]
-        unready = np.union1d(texts.unchunked, unembedded)
-        self._unready = np.intersect1d(unready, there) if len(unready) else unready
+        unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
+        self._unready = unready[np.isin(unready, there)] if len(unready) else unready
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
-        return np.setdiff1d(there, self._unready) if len(self._unready) else there
+        return there[~np.isin(there, self._unready)] if len(self._unready) else there
 
     def _embed_question(self, known: Known, answer: MeaningAnswer) -> None:
         answer.problem, answer.damaged = known.problem, known.damaged

@@ -70,8 +70,8 @@ class Texts(NamedTuple):
         there = there[there > 0]
         chunks = known.chunks
         alive = np.isin(chunks.blob, there)
-        unembedded = np.setdiff1d(chunks.blob[alive & (chunks.size > 0)], known.rows.blob)
-        return cls(there, not alive.all(), np.setdiff1d(there, chunks.blob), unembedded)
+        unembedded = np.sort(chunks.blob[alive & (chunks.size > 0) & ~np.isin(chunks.blob, known.rows.blob)])
+        return cls(there, not alive.all(), there[~np.isin(there, chunks.blob)], unembedded)
 
 
 class MeaningIndex:
@@ -108,7 +108,7 @@ class MeaningIndex:
         """Return which texts files have, as far as they are known by meaning."""
         with self._lock:
             if self._texts is None or self._texts[0] is not files or self._texts[1] is not known:
-                self._texts = files, known, Texts.of(known, np.unique(files.columns[:, 0]))
+                self._texts = files, known, Texts.of(known, files.texts())
             return self._texts[2]
 
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:

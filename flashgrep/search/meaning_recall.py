@@ -131,7 +131,7 @@ def allowed_texts(view: View, keep: PathFilter) -> Ints:
     """Return the texts of unchanged files that count, ascending."""
     counts = keep.mask(view.table.text())
     counts[[at for at in map(view.table.find, view.pending) if at is not None]] = False
-    return np.unique(view.table.columns[counts, 0])
+    return view.table.texts(counts)
 
 
 def covered(words: Mapping[str, float], text: set[str]) -> float:

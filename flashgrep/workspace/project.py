@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-import numpy as np
 from anyio.abc import TaskGroup
 
 from flashgrep.damage import Damaged
@@ -300,6 +299,11 @@ class Workspace:
         return anyio.current_time() - begun
 
     @property
+    def is_watched(self) -> bool:
+        """Whether the tree has been listed and every change since then is told."""
+        return self.tree.listed_since is not None and not self._watcher.failed
+
+    @property
     def watching_stopped(self) -> bool:
         """Whether nothing is watched because somebody wanted it so: every question sweeps then."""
         return self._watcher.off
@@ -336,17 +340,7 @@ class Workspace:
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
-        table, pending = self.tree.table, dict(self.tree.pending)
-        settled, folded = table.paths, part.encode().lower()
-        if folded:
-            settled = [settled[at] for at in table.text().containing(folded, fold=True).tolist()]
-            settled = list(filter(keep, settled))
-        elif keep is not None:
-            settled = [settled[at] for at in np.flatnonzero(keep.mask(table.text())).tolist()]
-        if not pending:
-            return settled
-        changed = [path for path, mark in pending.items() if mark.ours and folded in path.lower()]
-        return sorted([*filter(keep, changed), *(path for path in settled if path not in pending)])
+        return self.tree.paths(keep, part)
 
     async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
         """Answer an exact question about the project as known now (``refresh`` first, unless stale will do).

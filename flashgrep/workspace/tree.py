@@ -5,16 +5,20 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import NamedTuple
+
+import numpy as np
 
 from flashgrep.errors import Busy
 from flashgrep.index.rows import FileRow
 from flashgrep.index.table import FileTable
+from flashgrep.ingest.finder import Known
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
-from flashgrep.search.exact import Mark
+from flashgrep.search.exact import Mark, View
 
 
 class Listing(NamedTuple):
@@ -27,8 +31,7 @@ class Listing(NamedTuple):
 class Swept(NamedTuple):
     """What a walk of the whole tree found different from the table (``anew``: from an empty one)."""
 
-    changed: list[Entry]
-    missing: list[bytes]
+    marks: dict[bytes, Mark]
     pending: list[bytes]
     """What was pending when the walk began."""
     anew: bool
@@ -58,19 +61,48 @@ class Tree:
         but replaced: a view holds on to what was known at its moment."""
         self._walker = walker
         self._watcher = watcher
-        self._sequence = 0
-        self._counted: tuple[object, int] = (None, 0)
+        self._sequence = count(1)  # a thread that sweeps takes numbers, too
+        self._count: int | None = None
         self._outside: tuple[tuple[bytes, int, int], ...] = ()  # until a sweep, which every project begins with
 
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
-        key = (self._sequence, len(self.pending), id(self.table))
-        if self._counted[0] != key:
-            more = 0
+        if self._count is None:
+            found = len(self.table)
             for path, mark in self.pending.items():
-                more += mark.ours - (self.table.find(path) is not None)
-            self._counted = (key, len(self.table) + more)
-        return self._counted[1]
+                found += mark.ours - (self.table.find(path) is not None)
+            self._count = found
+        return self._count
+
+    def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
+        """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
+        pending = dict(self.pending)  # before the table: what is stored meanwhile leaves the one for the other
+        table, folded = self.table, part.encode().lower()
+        settled = table.paths
+        if folded:
+            settled = [settled[at] for at in table.text().containing(folded, fold=True).tolist()]
+            settled = list(filter(keep, settled))
+        elif keep is not None:
+            settled = [settled[at] for at in np.flatnonzero(keep.mask(table.text())).tolist()]
+        if not pending:
+            return settled
+        changed = [path for path, mark in pending.items() if mark.ours and folded in path.lower()]
+        return sorted([*filter(keep, changed), *(path for path in settled if path not in pending)])
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the tree has been listed and every change since then is told."""
+        return self.listed_since is not None and not self._watcher.failed
+
+    def known(self, view: View) -> Known | None:
+        """Return what is known of all files, as a search by their names takes it; None: too many are excluded."""
+        if view.excluded is None:
+            return None
+        overruled = [at for at in map(view.table.find, view.pending) if at is not None]
+        changed = [path for path, mark in view.pending.items() if mark.ours]
+        return Known(
+            view.table.text(), np.array(overruled, np.int64), changed, view.excluded, list(self._walker.unreadable)
+        )
 
     def skipped(self) -> dict[str, int]:
         """Return how many files are declined, by reason; a folder that cannot be read counts as one."""
@@ -84,8 +116,8 @@ class Tree:
     def mark(self, path: bytes, *, ours: bool, size: int = 0) -> None:
         """Note that a path is not what the index has."""
         if ours or path in self.pending or self.table.find(path) is not None:
-            self._sequence += 1
-            self.pending[path] = Mark(ours, self._sequence, size)
+            self.pending[path] = Mark(ours, next(self._sequence), size)
+            self._count = None
 
     def mark_changed(self, paths: Iterable[bytes]) -> None:
         """Look at paths that may have changed: a regular file that the rules accept is ours.
@@ -183,7 +215,10 @@ class Tree:
         after = self._walker.outside_rules()
         # A nested repository met on the way adds its own rules; one that changed meanwhile means another sweep.
         self._outside = after if set(before) <= set(after) else before
-        return Swept([entries[at] for at in changed], missing, pending, anew, excluded)
+        marks = {path: Mark(ours=False, sequence=next(self._sequence), size=0) for path in missing}
+        for at in changed:
+            marks[entries[at].path] = Mark(ours=True, sequence=next(self._sequence), size=entries[at].size)
+        return Swept(marks, pending, anew, excluded)
 
     def take_sweep(self, swept: Swept) -> None:
         """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more.
@@ -194,14 +229,11 @@ class Tree:
         if swept.anew:
             self.table, self.pending = FileTable(), {}
         else:
-            found = {entry.path for entry in swept.changed}
             # What was pending at the start may have been stored meanwhile, from before the walk.
-            self.mark_changed([path for path in {**dict.fromkeys(swept.pending), **self.pending} if path not in found])
-        for path in swept.missing:
-            self.mark(path, ours=False)
-        for entry in swept.changed:
-            self.mark(entry.path, ours=True, size=entry.size)
-        self.unread = {}
+            pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
+            self.mark_changed([path for path in pending if path not in swept.marks])
+        self.pending.update(swept.marks)
+        self.unread, self._count = {}, None
         if self.listed_since is None:
             self.listed_since = time.perf_counter()
 
@@ -232,6 +264,7 @@ class Tree:
     def stored(self, sent: dict[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes]) -> None:
         """Take what the indexer stored; paths marked again since they were sent stay pending."""
         self.table = self.table.with_changes(rows, gone)
+        self._count = None
         for path in (*(row.path for row in rows), *gone):
             mark = self.pending.get(path)
             if mark is not None and path in sent and mark.sequence == sent[path].sequence:
