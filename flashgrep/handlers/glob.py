@@ -105,7 +105,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         None if params.limit and not params.max_tokens else params.max_tokens or call.host.settings.query.max_tokens
     )
 
-    known = workspace.is_watched and await workspace.refresh()
+    known = workspace.tree.is_watched and await workspace.refresh()
 
     def look(view: View) -> GlobResult:
         under, page = _look(workspace, params, call.deadline, view if known else None)

@@ -9,7 +9,8 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from itertools import starmap
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -244,8 +245,30 @@ def unembedded_with(connection: sqlite3.Connection, embedding: str) -> int:
     return unembedded_count(connection, sets[-1].id)
 
 
-@lru_cache(maxsize=1024)  # about 5 MB; unpacking takes 40 µs a text, and questions look at 100 of them
-def unpack(packed: bytes) -> tuple[StoredChunk, ...]:
+_FIELDS: Final = {len(StoredChunk._fields) - 1, len(StoredChunk._fields)}
+
+
+class _Chunks(Sequence[StoredChunk]):
+    """A text's chunks, each made when it is looked at: a question looks at two of 50."""
+
+    def __init__(self, fields: list[list[Any]]) -> None:
+        self._fields = fields
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    @overload
+    def __getitem__(self, at: int) -> StoredChunk: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[StoredChunk]: ...
+
+    def __getitem__(self, at: int | slice) -> StoredChunk | list[StoredChunk]:
+        return StoredChunk(*self._fields[at]) if isinstance(at, int) else list(starmap(StoredChunk, self._fields[at]))
+
+
+@lru_cache(maxsize=1024)  # about 5 MB; unpacking takes 15 µs a text, and questions look at 100 of them
+def unpack(packed: bytes) -> Sequence[StoredChunk]:
     """Return the chunks of a text as ``put`` was given them.
 
     Raises:
@@ -253,17 +276,21 @@ def unpack(packed: bytes) -> tuple[StoredChunk, ...]:
 
     """
     try:
-        return tuple(StoredChunk(*fields) for fields in orjson.loads(inflate(packed, MOST_UNPACKED)))
+        fields = orjson.loads(inflate(packed, MOST_UNPACKED))
+        fits = {*map(len, fields)} <= _FIELDS and {*map(type, fields)} <= {list}
     except (ValueError, TypeError) as error:
         raise Damaged(f"chunks: {error}") from error
+    if not fits:
+        raise Damaged("chunks: of another shape")
+    return _Chunks(fields)
 
 
-def chunks_of_text(connection: sqlite3.Connection, blob: int) -> tuple[StoredChunk, ...]:
+def chunks_of_text(connection: sqlite3.Connection, blob: int) -> Sequence[StoredChunk]:
     """Return a text's chunks; none where they are not stored."""
     return chunks_of_texts(connection, [blob]).get(blob, ())
 
 
-def chunks_of_texts(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, tuple[StoredChunk, ...]]:
+def chunks_of_texts(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
     """Return the chunks of texts; those whose chunks are not stored are left out."""
     query = "SELECT blob, packed FROM chunked WHERE blob IN (SELECT value FROM json_each(?))"
     return {blob: unpack(packed) for blob, packed in connection.execute(query, [orjson.dumps(list(blobs)).decode()])}

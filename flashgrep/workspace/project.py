@@ -299,11 +299,6 @@ class Workspace:
         return anyio.current_time() - begun
 
     @property
-    def is_watched(self) -> bool:
-        """Whether the tree has been listed and every change since then is told."""
-        return self.tree.listed_since is not None and not self._watcher.failed
-
-    @property
     def watching_stopped(self) -> bool:
         """Whether nothing is watched because somebody wanted it so: every question sweeps then."""
         return self._watcher.off
