@@ -16,7 +16,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from flashgrep.config import Loaded, Settings
-from flashgrep.edit.limits import Limits
+from flashgrep.edit.editor import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound

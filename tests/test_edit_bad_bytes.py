@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from flashgrep.edit import files
 from flashgrep.edit.batch import Operation, write_batch
-from flashgrep.edit.change import Edit, LineEdit, TextEdit
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.files import How
-from flashgrep.edit.limits import Limits
-from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.read import Ask, read_slice
-from flashgrep.edit.text import decode
-from flashgrep.edit.write import Order, write_file
+from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.edit.encoding import decode
+from flashgrep.edit.files import WriteOptions
+from flashgrep.edit.read import SliceQuery, read_slice
+from flashgrep.edit.write import WriteRequest, write_file
 from flashgrep.errors import Conflict, InvalidParams
 from tests.edit_harness import root_at
 
@@ -43,7 +41,7 @@ def put(editor: Editor, data: bytes) -> Path:
 
 
 def change(editor: Editor, edit: Edit, belief: Precondition | None = None) -> None:
-    write_file(editor, Order(b"file.txt", edit, belief or Precondition()))
+    write_file(editor, WriteRequest(b"file.txt", edit, belief or Precondition()))
 
 
 @pytest.mark.parametrize(
@@ -61,11 +59,11 @@ def change(editor: Editor, edit: Edit, belief: Precondition | None = None) -> No
 )
 def test_one_bad_byte_does_not_change_how_a_file_is_read(editor: Editor, data: bytes, text: str, encoding: str) -> None:
     put(editor, data)
-    whole = read_slice(editor, b"file.txt", Ask())
+    whole = read_slice(editor, b"file.txt", SliceQuery())
     assert (whole["content"], whole["encoding"]) == (text, encoding)
     large = Editor(editor.root, Limits(whole_bytes=0))
-    assert read_slice(large, b"file.txt", Ask())["content"] == text
-    assert (files.read(editor, b"file.txt").text.text, decode(data).encode(decode(data).kept)) == (text, data)
+    assert read_slice(large, b"file.txt", SliceQuery())["content"] == text
+    assert (files.read(editor, b"file.txt").text.text, decode(data).encode(decode(data).lossless)) == (text, data)
 
 
 @settings(max_examples=150, deadline=None)
@@ -80,7 +78,7 @@ def test_replacing_a_word_leaves_every_other_byte(
         change(editor, TextEdit("WORD", "other"))
         assert path.read_bytes() == left + b"other" + right
         line = (left.removeprefix(mark)).count(b"\n") + 1  # the same by reading the line and writing it back
-        shown = read_slice(editor, b"file.txt", Ask(start_line=line, end_line=line))["content"]
+        shown = read_slice(editor, b"file.txt", SliceQuery(start_line=line, end_line=line))["content"]
         change(editor, LineEdit(line, line, shown.replace("other", "third")))
         assert path.read_bytes() == left + b"third" + right
 
@@ -135,15 +133,15 @@ def test_u_fffd_is_a_character_like_others_where_every_byte_is_text(editor: Edit
     path = put(editor, "é \ufffd\n".encode())
     change(editor, LineEdit(1, 1, "\ufffd\ufffd"))
     assert path.read_bytes() == "\ufffd\ufffd\n".encode()
-    assert "invalid_bytes" not in read_slice(editor, b"file.txt", Ask())
+    assert "invalid_bytes" not in read_slice(editor, b"file.txt", SliceQuery())
 
 
 def test_beliefs_and_differences_are_in_what_was_shown(editor: Editor) -> None:
     path = put(editor, ACCENTS + b"a\xe9\nb\n")
-    read = read_slice(editor, b"file.txt", Ask(start_line=2, end_line=2))
+    read = read_slice(editor, b"file.txt", SliceQuery(start_line=2, end_line=2))
     assert (read["content"], read["invalid_bytes"]) == ("a\ufffd\n", 1)
     belief = Precondition(file_hash=read["file_hash"], start_line_text="a\ufffd", end_line_text="b")
-    order = Order(b"file.txt", LineEdit(2, 3, "a\ufffd\nc"), belief, dry_run=True)
+    order = WriteRequest(b"file.txt", LineEdit(2, 3, "a\ufffd\nc"), belief, dry_run=True)
     assert write_file(editor, order)[0]["diff"].splitlines()[3:] == [" # déjà été", " a\ufffd", "-b", "+c"]
     change(editor, order.edit, belief)
     assert path.read_bytes() == ACCENTS + b"a\xe9\nc\n"
@@ -155,14 +153,14 @@ def test_beliefs_and_differences_are_in_what_was_shown(editor: Editor) -> None:
 def test_a_batch_moves_a_line_with_its_bytes(editor: Editor) -> None:
     path = put(editor, ACCENTS + b"a\xe9\nb\xea\nend\n")
     move = [LineEdit(2, 2, ""), LineEdit(4, 3, "a\ufffd\n")]
-    operations = [Operation(str(at), Order(b"file.txt", edit)) for at, edit in enumerate(move)]
+    operations = [Operation(str(at), WriteRequest(b"file.txt", edit)) for at, edit in enumerate(move)]
     result, _ = write_batch(editor, operations, "atomic")
     assert result["ok"]
     assert path.read_bytes() == ACCENTS + b"b\xea\na\xe9\nend\n"
 
 
 def test_a_whole_file_written_back_keeps_its_bytes(editor: Editor) -> None:
-    how = How(overwrite=True)
+    how = WriteOptions(overwrite=True)
     path = put(editor, ACCENTS + b"a\xe9 b\xea\n")
     content = files.read(editor, b"file.txt").text.text
     files.write(editor, b"file.txt", content.replace("déjà", "deja"), how)

@@ -16,12 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.edit.batch import BatchResult, Mode, Operation, write_batch
-from flashgrep.edit.change import LineEdit, TextEdit
-from flashgrep.edit.editor import Editor
+from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.edits import LineEdit, Precondition, TextEdit
 from flashgrep.edit.journal import recover
-from flashgrep.edit.limits import Limits
-from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.write import Order
+from flashgrep.edit.write import WriteRequest
 from flashgrep.errors import TooLarge
 from tests.edit_harness import root_at, state_of
 
@@ -33,7 +31,7 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
 
 
 def lines(name: str, path: str, start: int, end: int, new: str, belief: Precondition | None = None) -> Operation:
-    return Operation(name, Order(path.encode(), LineEdit(start, end, new), belief or Precondition()))
+    return Operation(name, WriteRequest(path.encode(), LineEdit(start, end, new), belief or Precondition()))
 
 
 def run(editor: Editor, *operations: Operation, mode: Mode = "atomic", dry_run: bool = False) -> BatchResult:
@@ -57,7 +55,7 @@ def test_edits_of_one_file_are_in_its_original_line_numbers(editor: Editor, tmp_
         lines("late", "a", 4, 5, "four\nfive\nsix"),
         lines("early", "a", 1, 2, ""),
         lines("between", "a", 3, 2, "2.5"),
-        Operation("text", Order(b"a", TextEdit("3", "three"))),
+        Operation("text", WriteRequest(b"a", TextEdit("3", "three"))),
     )
     assert (result["ok"], result["applied_count"]) == (True, 4)
     after = b"2.5\nthree\nfour\nfive\nsix\n"
@@ -184,11 +182,11 @@ def test_a_batch_of_too_many_operations_is_refused(tmp_path: Path) -> None:
 VICTIM = """
 import os, signal, sys
 from flashgrep.edit.batch import Operation, write_batch
-from flashgrep.edit.change import LineEdit
+from flashgrep.edit.edits import LineEdit
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.precondition import Precondition
+from flashgrep.edit.edits import Precondition
 from flashgrep.edit.root import Root
-from flashgrep.edit.write import Order
+from flashgrep.edit.write import WriteRequest
 
 folder, fatal, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
@@ -199,8 +197,8 @@ def step(name):
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-new = [Operation(name, Order(name.encode(), LineEdit(1, 1, "new"))) for name in ("a", "sub/b", "c")]
-new.append(Operation("made", Order(b"made", LineEdit(1, 0, "new\\n"), Precondition(absent=True))))
+new = [Operation(name, WriteRequest(name.encode(), LineEdit(1, 1, "new"))) for name in ("a", "sub/b", "c")]
+new.append(Operation("made", WriteRequest(b"made", LineEdit(1, 0, "new\\n"), Precondition(absent=True))))
 write_batch(Editor(Root(os.fsencode(folder), os.fsencode(folder) + b"-state"), step=step), new, "atomic")
 """
 POINTS = [
@@ -240,15 +238,15 @@ def test_a_batch_killed_anywhere_leaves_all_or_nothing(tmp_path: Path, point: st
 
 SINGLE = """
 import os, signal, sys
-from flashgrep.edit.change import LineEdit
+from flashgrep.edit.edits import LineEdit
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.root import Root
-from flashgrep.edit.write import Order, write_file
+from flashgrep.edit.write import WriteRequest, write_file
 
 fatal = sys.argv[2]
 step = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == fatal else None
 root = os.fsencode(sys.argv[1])
-write_file(Editor(Root(root, root + b"-state"), step=step), Order(b"a", LineEdit(1, 1, "new")))
+write_file(Editor(Root(root, root + b"-state"), step=step), WriteRequest(b"a", LineEdit(1, 1, "new")))
 """
 
 

@@ -14,16 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.edit import files, tree
-from flashgrep.edit.change import LineEdit
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.entries import ListAsk, list_folder, stat_entry
-from flashgrep.edit.files import How
-from flashgrep.edit.protect import is_protected
-from flashgrep.edit.read import Ask, read_slice
-from flashgrep.edit.root import Root
-from flashgrep.edit.write import Order, write_file
+from flashgrep.edit.edits import LineEdit
+from flashgrep.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
+from flashgrep.edit.read import SliceQuery, read_slice
+from flashgrep.edit.root import Root, is_protected
+from flashgrep.edit.write import WriteRequest, write_file
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
-from tests.edit_harness import root_at
+from flashgrep.private import PrivateFolders
+from tests.edit_harness import root_at, state_of
 
 SENTINEL = "nobody's business\n"
 
@@ -53,11 +52,11 @@ def editor(inside: Path) -> Iterator[Editor]:
 
 
 def read(editor: Editor, path: str | bytes) -> str:
-    return read_slice(editor, os.fsencode(path), Ask())["content"]
+    return read_slice(editor, os.fsencode(path), SliceQuery())["content"]
 
 
 def write(editor: Editor, path: str | bytes) -> None:
-    write_file(editor, Order(os.fsencode(path), LineEdit(1, 1, "written")))
+    write_file(editor, WriteRequest(os.fsencode(path), LineEdit(1, 1, "written")))
 
 
 def removing(editor: Editor, path: bytes) -> object:
@@ -70,13 +69,13 @@ EVERY_WAY: list[Callable[[Editor, bytes], object]] = [
     files.read,
     stat_entry,
     removing,
-    lambda editor, path: list_folder(editor, path, ListAsk()),
-    lambda editor, path: files.write(editor, path, "w", How(overwrite=True, parents=True)),
-    lambda editor, path: files.create(editor, path, How(overwrite=True, parents=True), folder=False),
-    lambda editor, path: tree.copy(editor, path, b"copied", How(overwrite=True), recursive=True),
-    lambda editor, path: tree.copy(editor, b"sub", path, How(overwrite=True), recursive=True),
-    lambda editor, path: tree.move(editor, path, b"moved", How(overwrite=True)),
-    lambda editor, path: tree.move(editor, b"sub", path, How(overwrite=True)),
+    lambda editor, path: list_folder(editor, path, ListQuery()),
+    lambda editor, path: files.write(editor, path, "w", WriteOptions(overwrite=True, parents=True)),
+    lambda editor, path: files.create(editor, path, WriteOptions(overwrite=True, parents=True), folder=False),
+    lambda editor, path: tree.copy(editor, path, b"copied", WriteOptions(overwrite=True), recursive=True),
+    lambda editor, path: tree.copy(editor, b"sub", path, WriteOptions(overwrite=True), recursive=True),
+    lambda editor, path: tree.move(editor, path, b"moved", WriteOptions(overwrite=True)),
+    lambda editor, path: tree.move(editor, b"sub", path, WriteOptions(overwrite=True)),
 ]
 
 
@@ -184,12 +183,14 @@ def test_a_protected_name_is_never_written(editor: Editor, inside: Path, name: s
     (inside / name / "config").write_text("kept\n")
     ways: list[Callable[[], object]] = [
         lambda: write(editor, f"{name}/config"),
-        lambda: files.write(editor, f"{name}/new".encode(), "x", How(parents=True)),
-        lambda: files.create(editor, f"{name}/new/deep".encode(), How(parents=True), folder=True),
+        lambda: files.write(editor, f"{name}/new".encode(), "x", WriteOptions(parents=True)),
+        lambda: files.create(editor, f"{name}/new/deep".encode(), WriteOptions(parents=True), folder=True),
         lambda: removing(editor, f"{name}/config".encode()),
         lambda: removing(editor, name.encode()),
-        lambda: tree.move(editor, name.encode(), b"elsewhere", How()),
-        lambda: tree.copy(editor, b"file.txt", f"{name}/config".encode(), How(overwrite=True), recursive=False),
+        lambda: tree.move(editor, name.encode(), b"elsewhere", WriteOptions()),
+        lambda: tree.copy(
+            editor, b"file.txt", f"{name}/config".encode(), WriteOptions(overwrite=True), recursive=False
+        ),
     ]
     for way in ways:
         with pytest.raises(Forbidden) as caught:
@@ -211,8 +212,8 @@ def test_a_folder_with_a_repository_in_it_is_not_removed_or_moved_or_copied(edit
     (inside / "sub/deep/.git").mkdir()
     ways: list[Callable[[], object]] = [
         lambda: removing(editor, b"sub"),
-        lambda: tree.move(editor, b"sub", b"new", How()),
-        lambda: tree.copy(editor, b"sub", b"new", How(), recursive=True),
+        lambda: tree.move(editor, b"sub", b"new", WriteOptions()),
+        lambda: tree.copy(editor, b"sub", b"new", WriteOptions(), recursive=True),
     ]
     for way in ways:
         with pytest.raises(Forbidden):
@@ -231,7 +232,7 @@ def test_a_hard_link_to_a_protected_file_leaves_it_as_it_is(editor: Editor, insi
     (inside / ".git/config").write_text("kept\n")
     (inside / "link").hardlink_to(inside / ".git/config")
     write(editor, "link")
-    files.write(editor, b"link", "more", How(overwrite=True), append=True)
+    files.write(editor, b"link", "more", WriteOptions(overwrite=True), append=True)
     assert (inside / ".git/config").read_text() == "kept\n"
 
 
@@ -245,7 +246,7 @@ def test_a_folder_of_ours_in_the_project_that_is_a_link_is_not_entered(
 
 def test_a_name_that_is_not_utf8_is_found_as_it_is_shown(editor: Editor, inside: Path) -> None:
     (inside / os.fsdecode(b"caf\xe9.txt")).write_text("coffee\n")
-    shown = read_slice(editor, b"caf\xe9.txt", Ask())
+    shown = read_slice(editor, b"caf\xe9.txt", SliceQuery())
     assert (shown["file_path"], shown["content"]) == ("caf\ufffd.txt", "coffee\n")
     assert "file_path_bytes" in shown
     assert read(editor, "caf\ufffd.txt") == "coffee\n"
@@ -312,7 +313,7 @@ def race(editor: Editor, path: bytes, *, write: bool) -> bool:
     """Read or write once; returns whether it was let through."""
     try:
         if write:
-            files.write(editor, path, "inside\n", How(overwrite=True))
+            files.write(editor, path, "inside\n", WriteOptions(overwrite=True))
         else:
             assert read(editor, path) != SENTINEL
     except FlashgrepError:
@@ -331,3 +332,28 @@ def test_a_thousand_races_of_links_never_reach_the_sentinel(editor: Editor, insi
     assert (outside / "secret.txt").read_text() == SENTINEL
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
     assert 50 < sum(passed) < 950
+
+
+def test_a_private_folder_made_or_moved_while_the_root_is_open_is_known_at_once(tmp_path: Path) -> None:
+    older, own = tmp_path / "older", tmp_path / "own"
+    older.mkdir()
+    for folder in (tmp_path, older):
+        (folder / "token").write_text("secret")
+    with Root(os.fsencode(tmp_path), os.fsencode(state_of(tmp_path)), PrivateFolders([str(own)])) as root:
+
+        def is_refused(path: str) -> bool:
+            try:
+                os.close(root.open_file(os.fsencode(path))[0])
+            except Forbidden:
+                return True
+            return False
+
+        assert not is_refused("older/token")  # what is private has been looked at
+        own.mkdir()
+        (own / "token").write_text("secret")
+        assert is_refused("own/token")
+        own.rename(tmp_path / "former")
+        older.rename(own)
+        assert is_refused("own/token")
+        assert not is_refused("former/token")
+        assert not is_refused("token")

@@ -18,11 +18,11 @@ CHILD = """
 import codecs, json, os, resource, sys
 from flashgrep.edit import files, tree
 from flashgrep.edit.batch import Operation, write_batch
-from flashgrep.edit.change import LineEdit
+from flashgrep.edit.edits import LineEdit
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.files import How
+from flashgrep.edit.files import WriteOptions
 from flashgrep.edit.root import Root
-from flashgrep.edit.write import Order, write_file
+from flashgrep.edit.write import WriteRequest, write_file
 from flashgrep.errors import FlashgrepError
 
 folder, what, preparation = sys.argv[1:4]
@@ -35,14 +35,14 @@ if user:
     os.setgid(int(user)); os.setuid(int(user))
 
 def edit(path, size=10):
-    return Order(path.encode(), LineEdit(1, 1, "x" * size))
+    return WriteRequest(path.encode(), LineEdit(1, 1, "x" * size))
 
 try:
     if what == "batch":
         answer = write_batch(editor, [Operation(p, edit(p, 60000)) for p in sys.argv[4:]], "atomic")[0]
     elif what == "move":
-        answer = tree.move(editor, sys.argv[4].encode(), sys.argv[5].encode(), How(overwrite=True))._asdict().keys()
-        answer = list(answer)
+        moved = tree.move(editor, sys.argv[4].encode(), sys.argv[5].encode(), WriteOptions(overwrite=True))
+        answer = list(moved._asdict())
     else:
         answer = write_file(editor, edit(sys.argv[4], int(what)))[0]
     print(json.dumps({"answer": answer}))

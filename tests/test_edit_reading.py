@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.limits import Limits
-from flashgrep.edit.read import Ask, SliceResult, read_slice
+from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.errors import DeadlineExceeded, FlashgrepError, InvalidParams, InvalidRange, NotFound
 from tests.edit_harness import root_at
 
@@ -40,11 +39,11 @@ def as_shown(data: bytes, encoding: str) -> str:
     return data.decode(encoding, "replace")
 
 
-def follow(editor: Editor, path: bytes, ask: Ask) -> list[SliceResult]:
+def follow(editor: Editor, path: bytes, ask: SliceQuery) -> list[SliceResult]:
     """Read until completed, going on at each cursor."""
     results = [read_slice(editor, path, ask)]
     while (cursor := results[-1]["continuation"]["cursor"]) is not None:
-        onward = Ask(
+        onward = SliceQuery(
             start_line=cursor["continuation_start_line"],
             start_byte=cursor.get("continuation_start_byte"),
             end_line=cursor.get("end_line"),
@@ -87,7 +86,7 @@ def test_any_chunking_covers_the_file_byte_for_byte(tmp_path: Path, limits: Limi
         with root_at(tmp_path) as root:
             editor = Editor(root, limits)
             path = put(editor, data)
-            results = follow(editor, path, Ask(max_lines=lines, max_bytes=size, max_tokens=tokens))
+            results = follow(editor, path, SliceQuery(max_lines=lines, max_bytes=size, max_tokens=tokens))
             encoding = results[0]["encoding"]
             bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"\xef\xbb\xbf")
             at = len(bom) if results[0]["bom"] and data.startswith(bom) else 0
@@ -129,9 +128,9 @@ def test_a_range_is_what_splitting_at_line_feeds_gives(
             path = put(editor, text.encode())
             if start > max(len(wanted), 1):
                 with pytest.raises(InvalidRange):
-                    read_slice(editor, path, Ask(start_line=start, end_line=start + more))
+                    read_slice(editor, path, SliceQuery(start_line=start, end_line=start + more))
                 continue
-            result = read_slice(editor, path, Ask(start_line=start, end_line=start + more))
+            result = read_slice(editor, path, SliceQuery(start_line=start, end_line=start + more))
             end = min(start + more, len(wanted))
             assert (result["start_line"], result["end_line"], result["truncated"]) == (start, end, False)
             pieces = text.splitlines(keepends=True) if "\r" not in text else None
@@ -141,7 +140,7 @@ def test_a_range_is_what_splitting_at_line_feeds_gives(
 
 def test_the_hash_is_of_the_raw_bytes(editor: Editor) -> None:
     data = b"\xef\xbb\xbfone\r\ntwo"
-    result = read_slice(editor, put(editor, data), Ask())
+    result = read_slice(editor, put(editor, data), SliceQuery())
     assert result["file_hash"] == hashlib.sha256(data).hexdigest()
     assert (result["bom"], result["encoding"], result["line_ending"]) == (True, "utf-8", "crlf")
     assert result["content"] == "one\r\ntwo"
@@ -150,30 +149,30 @@ def test_the_hash_is_of_the_raw_bytes(editor: Editor) -> None:
 def test_a_large_file_is_hashed_only_when_asked(editor: Editor) -> None:
     data = b"line\n" * 1_000_000
     path = put(editor, data)
-    silent = read_slice(editor, path, Ask(end_line=1))
+    silent = read_slice(editor, path, SliceQuery(end_line=1))
     assert silent["file_hash"] is None
     assert "include_hash" in silent["notes"][0]
-    asked = read_slice(editor, path, Ask(end_line=1, with_hash=True))
+    asked = read_slice(editor, path, SliceQuery(end_line=1, with_hash=True))
     assert asked["file_hash"] == hashlib.sha256(data).hexdigest()
 
 
 def test_a_full_page_is_not_called_truncated(editor: Editor) -> None:
     path = put(editor, b"a\nb\nc\n")
-    assert not read_slice(editor, path, Ask(max_lines=3))["truncated"]
-    assert not read_slice(editor, path, Ask(end_line=2))["truncated"]
-    cut = read_slice(editor, path, Ask(max_lines=2))
+    assert not read_slice(editor, path, SliceQuery(max_lines=3))["truncated"]
+    assert not read_slice(editor, path, SliceQuery(end_line=2))["truncated"]
+    cut = read_slice(editor, path, SliceQuery(max_lines=2))
     assert (cut["truncated"], cut["continuation_start_line"]) == (True, 3)
 
 
 def test_an_empty_file_is_an_answer(editor: Editor) -> None:
-    result = read_slice(editor, put(editor, b""), Ask())
+    result = read_slice(editor, put(editor, b""), SliceQuery())
     assert (result["content"], result["start_line"], result["end_line"], result["truncated"]) == ("", 1, 0, False)
 
 
 def test_a_line_over_the_budget_comes_in_windows_with_its_columns(editor: Editor) -> None:
     data = b"head\n" + b"x" * 500_000 + b"\ntail\n"
     path = put(editor, data)
-    results = follow(editor, path, Ask(start_line=2))
+    results = follow(editor, path, SliceQuery(start_line=2))
     assert results[0]["cut"]
     assert (results[0]["start_byte_column"], results[0]["end_byte_column"]) == (1, 196_608)
     assert results[1]["start_byte_column"] == 196_609
@@ -184,7 +183,7 @@ def test_the_tail_of_a_large_file_has_its_line_numbers(tmp_path: Path) -> None:
     with root_at(tmp_path) as root:
         editor = Editor(root, TINY)
         path = put(editor, b"".join(b"line %d\n" % number for number in range(1, 5001)))
-        result = read_slice(editor, path, Ask(tail=2))
+        result = read_slice(editor, path, SliceQuery(tail=2))
         assert (result["start_line"], result["content"]) == (4999, "line 4999\nline 5000\n")
 
 
@@ -194,21 +193,21 @@ def test_a_file_that_changes_is_not_read_by_its_old_index(tmp_path: Path) -> Non
         path = put(editor, b"aaa\n" * 100)
         old = 1_700_000_000
         os.utime(tmp_path / "file.txt", (old, old))
-        assert read_slice(editor, path, Ask(start_line=100))["content"] == "aaa\n"
+        assert read_slice(editor, path, SliceQuery(start_line=100))["content"] == "aaa\n"
         put(editor, b"b\nb\n" * 100)
-        assert read_slice(editor, path, Ask(start_line=200))["content"] == "b\n"
+        assert read_slice(editor, path, SliceQuery(start_line=200))["content"] == "b\n"
 
 
 @pytest.mark.parametrize(
     ("ask", "error"),
     [
-        (Ask(start_line=9), InvalidRange),
-        (Ask(start_line=2, end_line=1), InvalidRange),
-        (Ask(max_bytes=196_609), InvalidParams),
-        (Ask(start_line=2, start_byte=0), InvalidRange),
+        (SliceQuery(start_line=9), InvalidRange),
+        (SliceQuery(start_line=2, end_line=1), InvalidRange),
+        (SliceQuery(max_bytes=196_609), InvalidParams),
+        (SliceQuery(start_line=2, start_byte=0), InvalidRange),
     ],
 )
-def test_what_cannot_be_read_is_refused(editor: Editor, ask: Ask, error: type[FlashgrepError]) -> None:
+def test_what_cannot_be_read_is_refused(editor: Editor, ask: SliceQuery, error: type[FlashgrepError]) -> None:
     path = put(editor, b"a\nb\n")
     with pytest.raises(error):
         read_slice(editor, path, ask)
@@ -216,7 +215,7 @@ def test_what_cannot_be_read_is_refused(editor: Editor, ask: Ask, error: type[Fl
 
 def test_a_missing_file_is_named(editor: Editor) -> None:
     with pytest.raises(NotFound) as caught:
-        read_slice(editor, b"src/none.py", Ask())
+        read_slice(editor, b"src/none.py", SliceQuery())
     assert caught.value.to_object()["data"] == {
         "reason": "file_not_found",
         "target_path": "src/none.py",
@@ -229,8 +228,8 @@ def test_counting_lines_keeps_to_the_deadline(tmp_path: Path) -> None:
         editor = Editor(root, TINY)
         path = put(editor, b"line\n" * 100)
         with pytest.raises(DeadlineExceeded):
-            read_slice(editor, path, Ask(tail=1, deadline=time.monotonic() - 1))
-        assert read_slice(editor, path, Ask(tail=1, deadline=time.monotonic() + 60))["start_line"] == 100
+            read_slice(editor, path, SliceQuery(tail=1, deadline=time.monotonic() - 1))
+        assert read_slice(editor, path, SliceQuery(tail=1, deadline=time.monotonic() + 60))["start_line"] == 100
 
 
 def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
@@ -242,7 +241,7 @@ def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
     with root_at(tmp_path) as root:
         editor = Editor(root)
         tracemalloc.start()
-        result = read_slice(editor, b"huge.log", Ask(start_line=2))
+        result = read_slice(editor, b"huge.log", SliceQuery(start_line=2))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert result["content"] == "last line\n"

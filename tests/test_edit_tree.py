@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 
 from flashgrep.edit import files, tree
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.entries import ListAsk, list_folder, stat_entry
-from flashgrep.edit.files import How
+from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
 from flashgrep.edit.journal import recover
-from flashgrep.edit.limits import Limits
 from flashgrep.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
 from tests.edit_harness import root_at
 
-ANY = How(overwrite=True, parents=True)
-PLAN = How(overwrite=True, parents=True, dry_run=True)
+ANY = WriteOptions(overwrite=True, parents=True)
+PLAN = WriteOptions(overwrite=True, parents=True, dry_run=True)
 
 
 @pytest.fixture
@@ -52,16 +50,16 @@ def copied(snap: dict[str, tuple[int, bytes]], top: str) -> dict[str, tuple[int,
 
 
 def test_a_copied_folder_is_the_same_with_modes_and_links(editor: Editor, tmp_path: Path) -> None:
-    done = tree.copy(editor, b"folder", b"new", How(), recursive=True)
+    done = tree.copy(editor, b"folder", b"new", WriteOptions(), recursive=True)
     after = snapshot(tmp_path)
     assert copied(after, "new") == copied(after, "folder")
-    assert set(done.changed) == {b"new", b"new/deep", b"new/deep/tool", b"new/link"}
+    assert set(done.paths) == {b"new", b"new/deep", b"new/deep/tool", b"new/link"}
 
 
 def test_a_folder_takes_the_place_of_another_only_when_allowed(editor: Editor, tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     with pytest.raises(Conflict) as caught:
-        tree.copy(editor, b"folder", b"other", How(), recursive=True)
+        tree.copy(editor, b"folder", b"other", WriteOptions(), recursive=True)
     assert caught.value.reason == "destination_exists"
     assert snapshot(tmp_path) == before
     tree.copy(editor, b"folder", b"other", ANY, recursive=True)
@@ -70,7 +68,7 @@ def test_a_folder_takes_the_place_of_another_only_when_allowed(editor: Editor, t
 
 
 def test_a_copied_file_keeps_its_mode_and_one_replaced_its_own(editor: Editor, tmp_path: Path) -> None:
-    tree.copy(editor, b"folder/deep/tool", b"tool", How(), recursive=False)
+    tree.copy(editor, b"folder/deep/tool", b"tool", WriteOptions(), recursive=False)
     assert stat.S_IMODE((tmp_path / "tool").stat().st_mode) == 0o755
     (tmp_path / "file").chmod(0o640)
     tree.copy(editor, b"tool", b"file", ANY, recursive=False)
@@ -85,13 +83,13 @@ def test_a_moved_folder_is_all_of_it_elsewhere(editor: Editor, tmp_path: Path, t
     after = snapshot(tmp_path)
     assert copied(after, target) == copied(before, "folder")
     assert not copied(after, "folder")
-    assert {b"folder/deep/tool", target.encode() + b"/deep/tool"} <= set(done.changed)
+    assert {b"folder/deep/tool", target.encode() + b"/deep/tool"} <= set(done.paths)
 
 
 def test_a_moved_file_replaces_another_and_a_moved_link_stays_a_link(editor: Editor, tmp_path: Path) -> None:
     tree.move(editor, b"file", b"other/kept", ANY)
     assert (tmp_path / "other/kept").read_bytes() == b"text\n"
-    tree.move(editor, b"folder/link", b"folder/deep/link", How())
+    tree.move(editor, b"folder/link", b"folder/deep/link", WriteOptions())
     assert (tmp_path / "folder/deep/link").is_symlink()
 
 
@@ -104,7 +102,7 @@ def test_a_removed_link_leaves_its_target(editor: Editor, tmp_path: Path) -> Non
 def test_a_removed_folder_is_gone_and_told_path_by_path(editor: Editor, tmp_path: Path) -> None:
     done = tree.remove(editor, b"folder", recursive=True, force=False, dry_run=False)
     assert not (tmp_path / "folder").exists()
-    assert set(done.changed) == {b"folder", b"folder/deep", b"folder/deep/tool", b"folder/link"}
+    assert set(done.paths) == {b"folder", b"folder/deep", b"folder/deep/tool", b"folder/link"}
     assert tree.remove(editor, b"folder", recursive=False, force=True, dry_run=False).already_missing
 
 
@@ -120,11 +118,11 @@ def test_writing_keeps_the_encoding_and_adds_in_it(editor: Editor, tmp_path: Pat
 
 
 def test_making_folders_and_files(editor: Editor, tmp_path: Path) -> None:
-    assert files.create(editor, b"a/b/c", How(parents=True), folder=True).entry["file_type"] == "directory"
-    assert files.create(editor, b"a/b/file", How(), folder=False).changed == [b"a/b/file"]
+    assert files.create(editor, b"a/b/c", WriteOptions(parents=True), folder=True).entry["file_type"] == "directory"
+    assert files.create(editor, b"a/b/file", WriteOptions(), folder=False).paths == [b"a/b/file"]
     files.create(editor, b"file", ANY, folder=False)
     assert (tmp_path / "file").read_bytes() == b""
-    files.write(editor, b"x/y/z", "text", How(parents=True))
+    files.write(editor, b"x/y/z", "text", WriteOptions(parents=True))
     assert (tmp_path / "x/y/z").read_bytes() == b"text"
 
 
@@ -135,8 +133,8 @@ def test_what_is_new_has_the_rights_of_its_folder_whatever_the_umask(
     (tmp_path / "folder").chmod(folder)
     before = os.umask(0o077)
     try:
-        files.write(editor, b"folder/new/file", "text", How(parents=True))
-        files.create(editor, b"folder/made", How(), folder=True)
+        files.write(editor, b"folder/new/file", "text", WriteOptions(parents=True))
+        files.create(editor, b"folder/made", WriteOptions(), folder=True)
     finally:
         os.umask(before)
     modes = [stat.S_IMODE((tmp_path / "folder" / name).stat().st_mode) for name in ("new", "made", "new/file")]
@@ -156,14 +154,14 @@ def test_reading_whole_says_what_it_read(editor: Editor, tmp_path: Path) -> None
 def test_a_listing_is_paged_without_gaps_and_sorted_by_what_is_asked(editor: Editor, tmp_path: Path) -> None:
     for size, name in enumerate(["b", "a", ".hidden", "c"]):
         (tmp_path / "other" / name).write_bytes(b"x" * size)
-    listing = list_folder(editor, b"other", ListAsk(sort_by="size", sort_order="desc", limit=2))
+    listing = list_folder(editor, b"other", ListQuery(sort_by="size", sort_order="desc", limit=2))
     assert [entry["path"] for entry in listing["entries"]] == ["other/kept", "other/c"]
     assert (listing["total"], listing["next_offset"], listing["completed"]) == (4, 2, False)
-    rest = list_folder(editor, b"other", ListAsk(sort_by="size", sort_order="desc", limit=2, offset=2))
+    rest = list_folder(editor, b"other", ListQuery(sort_by="size", sort_order="desc", limit=2, offset=2))
     assert [entry["path"] for entry in rest["entries"]] == ["other/a", "other/b"]
     assert rest["completed"]
-    assert list_folder(editor, b"other", ListAsk(include_hidden=True))["total"] == 5
-    assert list_folder(editor, b".", ListAsk(offset=99))["entries"] == []
+    assert list_folder(editor, b"other", ListQuery(include_hidden=True))["total"] == 5
+    assert list_folder(editor, b".", ListQuery(offset=99))["entries"] == []
 
 
 def test_an_entry_says_what_a_path_is(editor: Editor, tmp_path: Path) -> None:
@@ -204,10 +202,10 @@ REFUSED: list[tuple[str, type[FlashgrepError], str, Callable[[Editor], object]]]
         "copy over a file",
         Conflict,
         "destination_exists",
-        lambda e: tree.copy(e, b"folder/deep/tool", b"file", How(), recursive=False),
+        lambda e: tree.copy(e, b"folder/deep/tool", b"file", WriteOptions(), recursive=False),
     ),
     ("copy nothing", NotFound, "path_not_found", lambda e: tree.copy(e, b"none", b"n", ANY, recursive=True)),
-    ("move over a file", Conflict, "destination_exists", lambda e: tree.move(e, b"folder", b"file", How())),
+    ("move over a file", Conflict, "destination_exists", lambda e: tree.move(e, b"folder", b"file", WriteOptions())),
     ("move nothing", NotFound, "path_not_found", lambda e: tree.move(e, b"none", b"n", ANY)),
     ("move into itself", InvalidParams, "invalid_params", lambda e: tree.move(e, b"folder", b"folder/deep/n", ANY)),
     (
@@ -222,24 +220,34 @@ REFUSED: list[tuple[str, type[FlashgrepError], str, Callable[[Editor], object]]]
         "path_not_found",
         lambda e: tree.remove(e, b"none", recursive=True, force=False, dry_run=False),
     ),
-    ("create over", Conflict, "destination_exists", lambda e: files.create(e, b"file", How(), folder=False)),
-    ("create without parents", NotFound, "directory_not_found", lambda e: files.create(e, b"x/y", How(), folder=False)),
+    ("create over", Conflict, "destination_exists", lambda e: files.create(e, b"file", WriteOptions(), folder=False)),
+    (
+        "create without parents",
+        NotFound,
+        "directory_not_found",
+        lambda e: files.create(e, b"x/y", WriteOptions(), folder=False),
+    ),
     (
         "make a folder over a file",
         InvalidParams,
         "not_a_directory",
         lambda e: files.create(e, b"file", ANY, folder=True),
     ),
-    ("write over", Conflict, "destination_exists", lambda e: files.write(e, b"file", "x", How())),
+    ("write over", Conflict, "destination_exists", lambda e: files.write(e, b"file", "x", WriteOptions())),
     ("write a folder", InvalidParams, "target_is_directory", lambda e: files.write(e, b"folder", "x", ANY)),
     ("write too much", TooLarge, "payload_too_large", lambda e: files.write(e, b"file", "x" * 131_073, ANY)),
     ("read a folder", InvalidParams, "not_a_file", lambda e: files.read(e, b"folder")),
     ("read nothing", NotFound, "file_not_found", lambda e: files.read(e, b"none")),
     ("stat nothing", NotFound, "path_not_found", lambda e: stat_entry(e, b"none")),
-    ("list nothing", NotFound, "directory_not_found", lambda e: list_folder(e, b"none", ListAsk())),
-    ("list a file", InvalidParams, "not_a_directory", lambda e: list_folder(e, b"file", ListAsk())),
-    ("sort by what is not", InvalidParams, "invalid_sort_by", lambda e: list_folder(e, b".", ListAsk(sort_by="x"))),
-    ("sort in no order", InvalidParams, "invalid_sort_order", lambda e: list_folder(e, b".", ListAsk(sort_order="x"))),
+    ("list nothing", NotFound, "directory_not_found", lambda e: list_folder(e, b"none", ListQuery())),
+    ("list a file", InvalidParams, "not_a_directory", lambda e: list_folder(e, b"file", ListQuery())),
+    ("sort by what is not", InvalidParams, "invalid_sort_by", lambda e: list_folder(e, b".", ListQuery(sort_by="x"))),
+    (
+        "sort in no order",
+        InvalidParams,
+        "invalid_sort_order",
+        lambda e: list_folder(e, b".", ListQuery(sort_order="x")),
+    ),
 ]
 
 
@@ -293,7 +301,7 @@ VICTIM = """
 import os, signal, sys
 from flashgrep.edit import tree
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.files import How
+from flashgrep.edit.files import WriteOptions
 from flashgrep.edit.root import Root
 
 folder, what, fatal = sys.argv[1:]
@@ -302,11 +310,12 @@ def step(name):
     if name == fatal:
         os.kill(os.getpid(), signal.SIGKILL)
 
-editor, how = Editor(Root(os.fsencode(folder), os.fsencode(folder) + b"-state"), step=step), How(overwrite=True)
+editor = Editor(Root(os.fsencode(folder), os.fsencode(folder) + b"-state"), step=step)
+options = WriteOptions(overwrite=True)
 if what == "copy":
-    tree.copy(editor, b"folder", b"other", how, recursive=True)
+    tree.copy(editor, b"folder", b"other", options, recursive=True)
 else:
-    tree.move(editor, b"folder", b"other", how)
+    tree.move(editor, b"folder", b"other", options)
 """
 
 

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.edit.change import LineEdit, TextEdit
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.limits import Limits
-from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.write import Order, write_file
+from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.edits import LineEdit, Precondition, TextEdit
+from flashgrep.edit.write import WriteRequest, write_file
 from flashgrep.errors import Conflict, FlashgrepError, Forbidden, InvalidParams, InvalidRange, NotFound, TooLarge
 from tests.edit_harness import root_at
 
@@ -43,7 +41,7 @@ def sha(data: bytes) -> str:
 
 
 def replace_lines(editor: Editor, start: int, end: int, new: str, belief: Precondition | None = None) -> None:
-    write_file(editor, Order(b"file.txt", LineEdit(start, end, new), belief or Precondition()))
+    write_file(editor, WriteRequest(b"file.txt", LineEdit(start, end, new), belief or Precondition()))
 
 
 @dataclass
@@ -127,7 +125,7 @@ def test_in_a_mixed_file_only_the_range_changes(
 def test_a_file_of_carriage_returns_keeps_them(editor: Editor, tmp_path: Path) -> None:
     file = tmp_path / "file.txt"
     file.write_bytes(b"one\rtwo\r")
-    write_file(editor, Order(b"file.txt", TextEdit("two", "2\n3")))
+    write_file(editor, WriteRequest(b"file.txt", TextEdit("two", "2\n3")))
     assert file.read_bytes() == b"one\r2\r3\r"
     replace_lines(editor, 1, 1, "x\ny\n")
     assert file.read_bytes() == b"x\ry\r"
@@ -151,7 +149,7 @@ def test_a_file_of_carriage_returns_keeps_them(editor: Editor, tmp_path: Path) -
 def test_an_edit_gives(editor: Editor, tmp_path: Path, before: bytes, edit: LineEdit | TextEdit, after: bytes) -> None:
     file = tmp_path / "file.txt"
     file.write_bytes(before)
-    result, path = write_file(editor, Order(b"file.txt", edit))
+    result, path = write_file(editor, WriteRequest(b"file.txt", edit))
     assert file.read_bytes() == after
     assert path == b"file.txt"
     assert (result["file_hash_before"], result["file_hash_after"]) == (sha(before), sha(after))
@@ -161,7 +159,7 @@ def test_an_edit_gives(editor: Editor, tmp_path: Path, before: bytes, edit: Line
 def test_a_text_that_does_not_occur_once_is_refused(editor: Editor, tmp_path: Path, old: str, count: int) -> None:
     (tmp_path / "file.txt").write_bytes(b"x\nx\nx aaa")
     with pytest.raises(Conflict) as caught:
-        write_file(editor, Order(b"file.txt", TextEdit(old, "y")))
+        write_file(editor, WriteRequest(b"file.txt", TextEdit(old, "y")))
     assert caught.value.reason == "precondition_failed"
     assert caught.value.data["conflict"]["mismatches"][0]["occurrences"] == count
     assert (tmp_path / "file.txt").read_bytes() == b"x\nx\nx aaa"
@@ -186,9 +184,9 @@ def test_preconditions_that_hold_let_the_write_through(editor: Editor, tmp_path:
 
 
 def test_a_new_file_needs_to_be_expected_absent(editor: Editor, tmp_path: Path) -> None:
-    order = Order(b"new.txt", LineEdit(1, 0, "text\r\n"), Precondition(absent=True))
+    order = WriteRequest(b"new.txt", LineEdit(1, 0, "text\r\n"), Precondition(absent=True))
     with pytest.raises(NotFound):
-        write_file(editor, Order(b"new.txt", order.edit))
+        write_file(editor, WriteRequest(b"new.txt", order.edit))
     assert write_file(editor, order)[0]["created"]
     assert (tmp_path / "new.txt").read_bytes() == b"text\r\n"
     with pytest.raises(Conflict):
@@ -201,7 +199,7 @@ def test_the_mode_is_kept_and_a_link_stays_a_link(editor: Editor, tmp_path: Path
     (tmp_path / "real/target.sh").write_bytes(b"#!/bin/sh\n")
     (tmp_path / "real/target.sh").chmod(0o751)
     file.symlink_to("real/target.sh")
-    _, path = write_file(editor, Order(b"file.txt", LineEdit(2, 1, "true")))
+    _, path = write_file(editor, WriteRequest(b"file.txt", LineEdit(2, 1, "true")))
     assert path == b"real/target.sh"
     assert file.is_symlink()
     assert stat.S_IMODE((tmp_path / "real/target.sh").stat().st_mode) == 0o751
@@ -219,22 +217,22 @@ def test_a_hard_link_elsewhere_keeps_its_content(editor: Editor, tmp_path: Path)
 @pytest.mark.parametrize(
     ("order", "error", "reason"),
     [
-        (Order(b"file.txt", LineEdit(3, 3, "")), InvalidRange, "invalid_range"),
-        (Order(b"file.txt", LineEdit(3, 1, "")), InvalidRange, "invalid_range"),
-        (Order(b"empty.txt", LineEdit(1, 1, "x")), InvalidRange, "invalid_range"),
-        (Order(b"file.txt", LineEdit(1, 1, "x" * 131_073)), TooLarge, "payload_too_large"),
-        (Order(b"latin.txt", LineEdit(1, 1, "€")), InvalidParams, "encoding"),
-        (Order(b"folder", LineEdit(1, 1, "x")), InvalidParams, "not_a_file"),
-        (Order(b".git/config", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
-        (Order(b"sub/.Git/config", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
-        (Order(b".FLASHGREP/x", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
-        (Order(b"../out.txt", LineEdit(1, 1, "x")), Forbidden, "outside_root"),
-        (Order(b"", LineEdit(1, 1, "x")), InvalidParams, "invalid_params"),
-        (Order(b"a\0b", LineEdit(1, 1, "x")), InvalidParams, "invalid_params"),
+        (WriteRequest(b"file.txt", LineEdit(3, 3, "")), InvalidRange, "invalid_range"),
+        (WriteRequest(b"file.txt", LineEdit(3, 1, "")), InvalidRange, "invalid_range"),
+        (WriteRequest(b"empty.txt", LineEdit(1, 1, "x")), InvalidRange, "invalid_range"),
+        (WriteRequest(b"file.txt", LineEdit(1, 1, "x" * 131_073)), TooLarge, "payload_too_large"),
+        (WriteRequest(b"latin.txt", LineEdit(1, 1, "€")), InvalidParams, "encoding"),
+        (WriteRequest(b"folder", LineEdit(1, 1, "x")), InvalidParams, "not_a_file"),
+        (WriteRequest(b".git/config", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
+        (WriteRequest(b"sub/.Git/config", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
+        (WriteRequest(b".FLASHGREP/x", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
+        (WriteRequest(b"../out.txt", LineEdit(1, 1, "x")), Forbidden, "outside_root"),
+        (WriteRequest(b"", LineEdit(1, 1, "x")), InvalidParams, "invalid_params"),
+        (WriteRequest(b"a\0b", LineEdit(1, 1, "x")), InvalidParams, "invalid_params"),
     ],
 )
 def test_a_write_that_cannot_be_is_refused(
-    editor: Editor, tmp_path: Path, order: Order, error: type[FlashgrepError], reason: str
+    editor: Editor, tmp_path: Path, order: WriteRequest, error: type[FlashgrepError], reason: str
 ) -> None:
     (tmp_path / "file.txt").write_bytes(b"a\nb\n")
     (tmp_path / "latin.txt").write_bytes(b"\xe9\n")
@@ -336,9 +334,9 @@ def test_git_apply_takes_the_preview_and_gets_what_the_write_gives(
         for at, length, new in edits:
             start = min(at, count) + 1
             edit = LineEdit(start, min(start + length - 1, count), new)
-            diff = write_file(editor, Order(b"file.txt", edit, dry_run=True))[0]["diff"]
+            diff = write_file(editor, WriteRequest(b"file.txt", edit, dry_run=True))[0]["diff"]
             before = file.read_bytes()
-            write_file(editor, Order(b"file.txt", edit))
+            write_file(editor, WriteRequest(b"file.txt", edit))
             after = file.read_bytes()
             file.write_bytes(before)
             if diff:
@@ -349,18 +347,18 @@ def test_git_apply_takes_the_preview_and_gets_what_the_write_gives(
 def test_an_old_text_that_is_only_spaced_otherwise_is_pointed_to(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(b"if x:\n        return  # deep\n")
     with pytest.raises(Conflict) as caught:
-        write_file(editor, Order(b"file.txt", TextEdit("\treturn  # deep\n", "pass\n")))
-    write_file(editor, Order(b"file.txt", TextEdit("return  # deep", "pass")))
+        write_file(editor, WriteRequest(b"file.txt", TextEdit("\treturn  # deep\n", "pass\n")))
+    write_file(editor, WriteRequest(b"file.txt", TextEdit("return  # deep", "pass")))
     assert (tmp_path / "file.txt").read_bytes() == b"if x:\n        pass\n"
     assert caught.value.data["conflict"]["mismatches"][0]["lines"] == [2]
 
 
 def test_a_text_of_many_places_is_replaced_at_once(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(b"x x\n" * 100_000)
-    result, _ = write_file(editor, Order(b"file.txt", TextEdit("x", "y", everywhere=True)))
+    result, _ = write_file(editor, WriteRequest(b"file.txt", TextEdit("x", "y", everywhere=True)))
     assert (result["occurrences"], result["end_line"]) == (200_000, 100_000)
     with pytest.raises(Conflict, match="at least 20 times"):
-        write_file(editor, Order(b"file.txt", TextEdit("y", "x")))
+        write_file(editor, WriteRequest(b"file.txt", TextEdit("y", "x")))
 
 
 def test_a_root_whose_folder_was_replaced_is_opened_anew(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from flashgrep.edit import files
-from flashgrep.edit.editor import Editor
-from flashgrep.edit.limits import Limits
+from flashgrep.edit.editor import Editor, Limits
 from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import files as file_methods
 from flashgrep.handlers import reading, writing

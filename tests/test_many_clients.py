@@ -5,9 +5,10 @@ import signal
 import threading
 import time
 from contextlib import closing
+from operator import attrgetter
 from pathlib import Path
 
-from flashgrep.edit.lines import Wholes
+from flashgrep.edit.lines import SmallFile, VersionCache
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
@@ -81,24 +82,24 @@ def parsed(language: str, data: bytes) -> object:
 
 
 def test_files_read_by_two_threads_at_once_are_kept_once() -> None:
-    wholes = Wholes(most_bytes=sum(path.stat().st_size for path in SAMPLES))
+    cache = VersionCache[SmallFile](sum(path.stat().st_size for path in SAMPLES), attrgetter("size"))
     for path in SAMPLES:  # they are older than what is too fresh to be kept
         both = threading.Barrier(2)
 
-        def read(path: Path = path, both: threading.Barrier = both) -> bytes:
+        def read(path: Path = path, both: threading.Barrier = both) -> SmallFile:
             both.wait(BOUND)
-            return path.read_bytes()
+            return SmallFile(path.read_bytes())
 
-        threads = [threading.Thread(target=wholes.get, args=[path.stat(), read]) for _ in range(2)]
+        threads = [threading.Thread(target=cache.get, args=[path.stat(), read]) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(BOUND)
     for path in SAMPLES:
-        wholes.get(path.stat(), unexpected)
+        cache.get(path.stat(), unexpected)
 
 
-def unexpected() -> bytes:
+def unexpected() -> SmallFile:
     raise AssertionError("read again")
 
 

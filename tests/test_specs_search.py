@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 
 from flashgrep.config import Settings
 from flashgrep.embed import Embedder, Scale, open_embedder
-from flashgrep.specs.parse import parse
-from flashgrep.specs.search import SNIPPET, Found, passages_of, search, snippet_of, word_scores, words_of
-from flashgrep.specs.shelf import Shelved, SpecFile, spec_files
-from flashgrep.specs.vectors import Rows, SpecVectors
+from flashgrep.specs.openspec import parse
+from flashgrep.specs.search import (
+    SNIPPET,
+    Rows,
+    SpecMatch,
+    SpecVectors,
+    make_snippet,
+    score_words,
+    search,
+    split_passages,
+    split_words,
+)
+from flashgrep.specs.spec_repository import ProjectSpec, SpecFile, find_spec_files
 from tests.conftest import MakeProject, daemon_in, short_folder
 from tests.scenarios.ways import ways
 
@@ -73,27 +82,27 @@ class Counting:
         return self
 
 
-def shelved(name: str, text: str) -> Shelved:
-    return Shelved(SpecFile(name, name.encode()), parse(text))
+def make_spec(name: str, text: str) -> ProjectSpec:
+    return ProjectSpec(SpecFile(name, name.encode()), parse(text))
 
 
 @pytest.fixture(scope="module")
-def specs() -> list[Shelved]:
-    return [shelved(file.stem, file.read_text(encoding="utf-8")) for file in sorted(SAMPLES.glob("0*.md"))]
+def specs() -> list[ProjectSpec]:
+    return [make_spec(file.stem, file.read_text(encoding="utf-8")) for file in sorted(SAMPLES.glob("0*.md"))]
 
 
 def ask(
-    specs: list[Shelved], query: str, embedder: Embedder | None, threshold: float = 0, limit: int = 100
-) -> list[Found]:
+    specs: list[ProjectSpec], query: str, embedder: Embedder | None, threshold: float = 0, limit: int = 100
+) -> list[SpecMatch]:
     return search(specs, query, embedder=embedder, vectors=VECTORS, limit=limit, threshold=threshold)
 
 
-def rank(found: list[Found], spec_id: str, name: str) -> int:
+def rank(found: list[SpecMatch], spec_id: str, name: str) -> int:
     names = [(one.passage.spec.id, one.requirement.name if one.requirement else "") for one in found]
     return names.index((spec_id, name)) + 1
 
 
-def test_words_and_meaning_together_rank_better_than_words(specs: list[Shelved]) -> None:
+def test_words_and_meaning_together_rank_better_than_words(specs: list[ProjectSpec]) -> None:
     def reciprocal(embedder: Embedder | None) -> float:
         ranks = [rank(ask(specs, query, embedder), spec_id, name) for query, spec_id, name in QUESTIONS]
         return float(np.mean([1 / one for one in ranks]))
@@ -102,17 +111,17 @@ def test_words_and_meaning_together_rank_better_than_words(specs: list[Shelved])
     assert both > max(words, 0.65), (both, words)
 
 
-def test_what_no_specification_is_about_is_below_the_threshold(specs: list[Shelved]) -> None:
+def test_what_no_specification_is_about_is_below_the_threshold(specs: list[ProjectSpec]) -> None:
     embedder = open_embedder(Settings(), {})
     assert [query for query in STRANGE if ask(specs, query, embedder, threshold=0.4)] == []
     passing = [query for query, *_ in QUESTIONS if ask(specs, query, embedder, threshold=0.4)]
     assert len(passing) >= len(QUESTIONS) * 0.9
 
 
-def test_a_passage_asked_for_in_its_own_words_comes_first(specs: list[Shelved]) -> None:
+def test_a_passage_asked_for_in_its_own_words_comes_first(specs: list[ProjectSpec]) -> None:
     embedder = open_embedder(Settings(), {})
     for spec in specs:
-        for passage in passages_of(spec):
+        for passage in split_passages(spec):
             (best, *_) = ask(specs, passage.text, embedder)
             assert best.passage.text == passage.text
             assert best.score > 0.8
@@ -120,16 +129,16 @@ def test_a_passage_asked_for_in_its_own_words_comes_first(specs: list[Shelved]) 
 
 def test_texts_are_embedded_once_and_forgotten_with_their_file() -> None:
     embedder, vectors = Counting(), SpecVectors()
-    first, second = shelved("a", "# A\n## Purpose\none\n"), shelved("b", "# B\n## Purpose\ntwo\n")
+    first, second = make_spec("a", "# A\n## Purpose\none\n"), make_spec("b", "# B\n## Purpose\ntwo\n")
 
-    def find(*specs: Shelved) -> list[str]:
+    def find(*specs: ProjectSpec) -> list[str]:
         embedder.asked.clear()
         search(specs, "one", embedder=embedder, vectors=vectors, limit=5, threshold=0)
         return embedder.asked
 
-    assert find(first, second, shelved("copy", "# A\n## Purpose\none\n")) == ["A\none", "B\ntwo"]
+    assert find(first, second, make_spec("copy", "# A\n## Purpose\none\n")) == ["A\none", "B\ntwo"]
     assert find(first, second) == []
-    assert find(first, shelved("b", "# B\n## Purpose\nthree\n")) == ["B\nthree"]
+    assert find(first, make_spec("b", "# B\n## Purpose\nthree\n")) == ["B\nthree"]
     assert find(second) == ["B\ntwo"]
     assert find() == []
 
@@ -142,7 +151,7 @@ def test_a_requirement_is_found_once_by_its_best_passage() -> None:
         "## REMOVED Requirements\n- `### Requirement: Bells`\n"
         "## RENAMED Requirements\n- FROM: `### Requirement: Gates`\n- TO: `### Requirement: Portals`\n"
     )
-    specs = [shelved("doors", text)]
+    specs = [make_spec("doors", text)]
 
     def best(query: str) -> tuple[str, str, str, int]:
         found = ask(specs, query, None)
@@ -152,7 +161,7 @@ def test_a_requirement_is_found_once_by_its_best_passage() -> None:
         return top.passage.kind, top.requirement.name, top.snippet, top.passage.line
 
     assert best("digits typed") == ("scenario", "Locks", "Locks: Code WHEN digits are typed THEN it opens", 10)
-    assert words_of("files filed filing file") == ["fil"] * 4
+    assert split_words("files filed filing file") == ["fil"] * 4
     assert best("turning keys")[:2] == ("scenario", "Locks")
     assert best("houses") == ("purpose", "Locks", "Doors houses", 2)
     assert best("bell") == ("requirement", "Bells", "Bells", 14)
@@ -160,12 +169,12 @@ def test_a_requirement_is_found_once_by_its_best_passage() -> None:
 
 
 def test_a_purpose_without_requirements_is_found_by_itself() -> None:
-    (found,) = ask([shelved("plan", "# Plan\n## Purpose\nhouses\n")], "house", None)
+    (found,) = ask([make_spec("plan", "# Plan\n## Purpose\nhouses\n")], "house", None)
     assert (found.requirement, found.snippet) == (None, "Plan houses")
 
 
 def test_words_are_compared_whole_in_parts_and_without_endings() -> None:
-    assert words_of("getHTTPResponse indexing Gebäude_2") == [
+    assert split_words("getHTTPResponse indexing Gebäude_2") == [
         "gethttprespons",
         "get",
         "http",
@@ -173,15 +182,15 @@ def test_words_are_compared_whole_in_parts_and_without_endings() -> None:
         "index",
         "gebäude_2",
     ]
-    scores = word_scores(Counter(words_of("index files")), [words_of("a file index"), ["index"], ["other"], []])
+    scores = score_words(Counter(split_words("index files")), [split_words("a file index"), ["index"], ["other"], []])
     assert scores[0] > scores[1] > scores[2] == scores[3] == 0
-    assert word_scores(Counter(), [["index"]]) == [0]
-    assert word_scores(Counter(["x"]), []) == []
+    assert score_words(Counter(), [["index"]]) == [0]
+    assert score_words(Counter(["x"]), []) == []
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1), st.lists(st.lists(st.sampled_from("abcdef"), max_size=9)))
 def test_a_share_of_words_is_a_share(wanted: list[str], texts: list[list[str]]) -> None:
-    scores = word_scores(Counter(wanted), texts)
+    scores = score_words(Counter(wanted), texts)
     for score, text in zip(scores, texts, strict=True):
         assert 0 <= score <= 1 + 1e-9
         assert (score > 0) == bool(set(wanted) & set(text))
@@ -189,8 +198,8 @@ def test_a_share_of_words_is_a_share(wanted: list[str], texts: list[list[str]]) 
 
 def test_a_snippet_begins_where_the_question_is_answered() -> None:
     text = "\n".join([*(f"line {at} says nothing at all of it" for at in range(30)), "here is the needle", "and more"])
-    assert snippet_of(text, words_of("needle")) == "here is the needle and more"
-    cut = snippet_of(text, words_of("nothing"))
+    assert make_snippet(text, split_words("needle")) == "here is the needle and more"
+    cut = make_snippet(text, split_words("nothing"))
     assert cut.startswith("line 0 ")
     assert cut.endswith(" …")
     assert len(cut) <= SNIPPET + 2
@@ -198,13 +207,13 @@ def test_a_snippet_begins_where_the_question_is_answered() -> None:
 
 def test_files_are_specifications_by_their_name_and_folder() -> None:
     paths = [b"specs/a/spec.md", b"specs/b/myspec.md", b"specs/spec.md", b"other/spec.md", b"specs/caf\xe9/spec.md"]
-    found = [(one.id, one.path) for one in spec_files(paths, ["./specs/"])]
+    found = [(one.id, one.path) for one in find_spec_files(paths, ["./specs/"])]
     assert found == [("a", paths[0]), ("caf\ufffd", paths[4]), ("specs", paths[2])]
-    twice = spec_files(
+    twice = find_spec_files(
         [b"x/one/specs/a/spec.md", b"specs/a/spec.md"], ["specs", "x/*/specs", "x/one/specs", "x/on?/specs"]
     )
     assert [one.id for one in twice] == ["a", "one/a"]
-    same = spec_files([b"specs/a/spec.md", b"b/a/spec.md", b"c/a/spec.md"], ["specs", "b", "c"])
+    same = find_spec_files([b"specs/a/spec.md", b"b/a/spec.md", b"c/a/spec.md"], ["specs", "b", "c"])
     assert [one.id for one in same] == ["a", "b/a", "c/a"]
 
 

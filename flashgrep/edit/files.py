@@ -1,47 +1,156 @@
-"""Single files and folders made, read whole and written whole."""
+"""Single files and folders made, read whole, written whole and listed."""
 
 import os
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, NotRequired
 
-from flashgrep.edit.bad_bytes import restore
-from flashgrep.edit.commit import Change, commit_one
+from typing_extensions import TypedDict
+
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.entries import FileEntry, entry_of
-from flashgrep.edit.faults import missing, shown, telling
-from flashgrep.edit.read import read_all
-from flashgrep.edit.replace import Original, read_original
+from flashgrep.edit.encoding import DecodedText, decode, encode_lossless, encode_strict, restore_bad_bytes
+from flashgrep.edit.replace import Change, Original, commit_one, read_original
 from flashgrep.edit.root import Place, make_folder
-from flashgrep.edit.text import Text, decode, encode_kept, encoded
+from flashgrep.edit.system import encode_path, format_path, missing, not_a_file, read_all, translate_errors
 from flashgrep.errors import Conflict, InvalidParams, NotFound, TooLarge
+
+FileType = Literal["file", "directory", "symlink", "other"]
+_TYPES: dict[int, FileType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+MOST_LISTED = 10_000
+SORT_ORDERS = ("asc", "desc")
+SORT_KEYS: dict[str, Callable[["FileEntry"], str | int]] = {
+    "path": lambda entry: entry["path"],
+    "name": lambda entry: entry["path"].rpartition("/")[2],
+    "modified": lambda entry: entry["modified_unix"],
+    "size": lambda entry: entry["size"],
+}
+
+
+class FileEntry(TypedDict):
+    """One name: size in bytes, time in whole seconds; ``readonly``: nobody has the right to write it."""
+
+    path: str
+    path_bytes: NotRequired[str]
+    file_type: FileType
+    size: int
+    modified_unix: int
+    readonly: bool
+
+
+class Listing(TypedDict):
+    """A part of a folder's entries; ``next_offset`` is null when there is no more."""
+
+    entries: list[FileEntry]
+    total: int
+    returned: int
+    next_offset: int | None
+    completed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class How:
-    """What a caller allows: folders on the way to be made, what is there to be replaced, nothing to be done at all."""
+class ListQuery:
+    """Which part of a folder to return, in which order."""
+
+    include_hidden: bool = False
+    sort_by: str = "path"
+    sort_order: str = "asc"
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """What a caller allows: missing folders to be made, what is there to be replaced, nothing to be done at all."""
 
     parents: bool = False
     overwrite: bool = False
     dry_run: bool = False
 
 
-class Done(NamedTuple):
+class FileChange(NamedTuple):
     """What is there now (or would be), and the path that changed, links resolved; none in a dry run."""
 
     entry: FileEntry
-    changed: list[bytes]
+    paths: list[bytes]
+
+
+class FileContent(NamedTuple):
+    """A whole file: its text, its bytes and its entry."""
+
+    text: DecodedText
+    data: bytes
+    entry: FileEntry
 
 
 def destination_exists(path: bytes) -> Conflict:
     """Return the error for a name that is taken."""
-    message = f"destination exists: {shown(path)} (overwrite replaces it)"
-    return Conflict(message, reason="destination_exists", target_path=shown(path))
+    shown = format_path(path)
+    message = f"destination exists: {shown} (overwrite replaces it)"
+    return Conflict(message, reason="destination_exists", target_path=shown)
 
 
-def create(editor: Editor, path: bytes, how: How, *, folder: bool) -> Done:
+def stat_entry(editor: Editor, path: bytes) -> FileEntry:
+    """Return what a path is; a link inside the project is followed.
+
+    Raises:
+        NotFound: path_not_found.
+
+    """
+    with editor.root.place(path) as place:
+        status = place.lstat()
+        if status is None:
+            raise missing(path, "path")
+        return _format_entry(place.path, status)
+
+
+def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
+    """Return the entries of a folder, links as links.
+
+    Raises:
+        NotFound: directory_not_found.
+        InvalidParams: not_a_directory, invalid_sort_by, invalid_sort_order.
+
+    """
+    for field, value, allowed in (
+        ("sort_by", query.sort_by, list(SORT_KEYS)),
+        ("sort_order", query.sort_order, list(SORT_ORDERS)),
+    ):
+        if value not in allowed:
+            message = f"{field}: one of {', '.join(allowed)}"
+            raise InvalidParams(message, reason=f"invalid_{field}", field=field, allowed=allowed)
+    entries = []
+    descriptor, real = editor.root.open_folder(path)
+    try:
+        with translate_errors(path, "directory"), os.scandir(descriptor) as names:
+            for each in names:
+                if not query.include_hidden and each.name.startswith("."):
+                    continue
+                try:
+                    status = each.stat(follow_symlinks=False)
+                except FileNotFoundError:  # removed while we looked
+                    continue
+                name = os.fsencode(each.name)
+                entries.append(_format_entry(real + b"/" + name if real else name, status))
+    finally:
+        os.close(descriptor)
+    entries.sort(key=lambda entry: entry["path"])
+    entries.sort(key=SORT_KEYS[query.sort_by], reverse=query.sort_order == "desc")
+    end = query.offset + min(query.limit or MOST_LISTED, MOST_LISTED)
+    page = entries[query.offset : end]
+    more = end < len(entries)
+    return {
+        "entries": page,
+        "total": len(entries),
+        "returned": len(page),
+        "next_offset": end if more else None,
+        "completed": not more,
+    }
+
+
+def create(editor: Editor, path: bytes, options: WriteOptions, *, folder: bool) -> FileChange:
     """Make an empty file or a folder; with ``overwrite``, an existing file is emptied and a folder left as it is.
 
     Raises:
@@ -49,62 +158,58 @@ def create(editor: Editor, path: bytes, how: How, *, folder: bool) -> Done:
         NotFound: a folder on the way is missing, and ``parents`` was not set.
 
     """
-    place = _open_target(editor, path, how)
+    place = _open_target(editor, path, options)
     if place is None:
-        return Done(_planned(path, 0, folder=folder), [])
+        return FileChange(_plan_entry(path, 0, folder=folder), [])
     with place, editor.locks.hold([place]):
         status = place.lstat()
         if status is not None:
             _check_kind(path, status, folder=folder)
-            if not how.overwrite:
+            if not options.overwrite:
                 raise destination_exists(path)
-        if how.dry_run:
-            return Done(_planned(place.path, 0, folder=folder), [])
+        if options.dry_run:
+            return FileChange(_plan_entry(place.path, 0, folder=folder), [])
         if not folder:
             commit_one(editor, Change(place, Original(None, status), b""))
         elif status is None:
-            with telling(path):
+            with translate_errors(path):
                 make_folder(place.name, place.folder)
                 place.sync()
-        return _done(place)
+        return _finish(place)
 
 
-def write(editor: Editor, path: bytes, content: str, how: How, *, append: bool = False) -> tuple[int, Done]:
+def write(
+    editor: Editor, path: bytes, content: str, options: WriteOptions, *, append: bool = False
+) -> tuple[int, FileChange]:
     """Write a whole file, or add to its end; returns the number of bytes written.
 
-    An existing file keeps its encoding and byte order mark where the content fits; line ends are taken as they are
-    given.
+    An existing file keeps its encoding and byte order mark if the content fits; line ends are taken as they are given.
     """
-    _check_size(editor, path, content)
-    place = _open_target(editor, path, how)
+    observed, most = len(content.encode("utf-8", "surrogatepass")), editor.limits.write_bytes
+    if observed > most:
+        guidance = "write the first part, then add the others with append"
+        raise _too_large("fs_write", "content", path, (observed, most), guidance)
+    place = _open_target(editor, path, options)
     if place is None:
-        data = encoded(content, "utf-8")
-        return len(data), Done(_planned(path, len(data), folder=False), [])
+        data = encode_strict(content, "utf-8")
+        return len(data), FileChange(_plan_entry(path, len(data), folder=False), [])
     with place, editor.locks.hold([place]):
         status = place.lstat()
         if status is not None:
             _check_kind(path, status, folder=False)
-            if not (how.overwrite or append):
+            if not (options.overwrite or append):
                 raise destination_exists(path)
         original = read_original(place, editor.limits.edit_bytes)
         before = original.data or b""
-        added = _encoded(decode(before), content, append=append)
+        added = _encode_content(decode(before), content, append=append)
         data = before + added if append else added
-        if how.dry_run:
-            return len(added), Done(_planned(place.path, len(data), folder=False), [])
+        if options.dry_run:
+            return len(added), FileChange(_plan_entry(place.path, len(data), folder=False), [])
         commit_one(editor, Change(place, original, data))
-        return len(added), _done(place)
+        return len(added), _finish(place)
 
 
-class Content(NamedTuple):
-    """A whole file: its text, its bytes and what it is."""
-
-    text: Text
-    data: bytes
-    entry: FileEntry
-
-
-def read(editor: Editor, path: bytes) -> Content:
+def read(editor: Editor, path: bytes) -> FileContent:
     """Read a whole file.
 
     Raises:
@@ -115,76 +220,83 @@ def read(editor: Editor, path: bytes) -> Content:
     try:
         most = editor.limits.read_bytes
         if status.st_size > most:
-            raise TooLarge(
-                f"file is {status.st_size} bytes, limit {most}: {shown(path)}",
-                operation="fs_read",
-                target_path=shown(path),
-                observed_bytes=status.st_size,
-                limit_bytes=most,
-                guidance="read it in parts with read_code",
-            )
+            raise _too_large("fs_read", "file", path, (status.st_size, most), "read it in parts with read_code")
         data = read_all(descriptor, status.st_size)
     finally:
         os.close(descriptor)
-    return Content(decode(data), data, entry_of(real, status))
+    return FileContent(decode(data), data, _format_entry(real, status))
 
 
-def _open_target(editor: Editor, path: bytes, how: How) -> Place | None:
+def _open_target(editor: Editor, path: bytes, options: WriteOptions) -> Place | None:
     """Open the place to write; None in a dry run whose folders would be made."""
     with suppress(NotFound):
         return editor.root.place(path, write=True)
-    if not how.parents:
+    if not options.parents:
         raise missing(os.path.dirname(path) or path, "directory")
-    return None if how.dry_run else editor.root.place(path, write=True, parents=True)
+    return None if options.dry_run else editor.root.place(path, write=True, parents=True)
 
 
 def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:
     if folder == stat.S_ISDIR(status.st_mode):
         if folder or stat.S_ISREG(status.st_mode):
             return
-        raise InvalidParams(f"not a regular file: {shown(path)}", reason="not_a_file", target_path=shown(path))
-    reason = "not_a_directory" if folder else "target_is_directory"
-    problem = "is no directory" if folder else "is a directory"
-    raise InvalidParams(f"{problem}: {shown(path)}", reason=reason, target_path=shown(path))
+        raise not_a_file(path)
+    problem, reason = ("is no directory", "not_a_directory") if folder else ("is a directory", "target_is_directory")
+    shown = format_path(path)
+    raise InvalidParams(f"{problem}: {shown}", reason=reason, target_path=shown)
 
 
-def _check_size(editor: Editor, path: bytes, content: str) -> None:
-    observed, most = len(content.encode("utf-8", "surrogatepass")), editor.limits.write_bytes
-    if observed > most:
-        raise TooLarge(
-            f"content is {observed} bytes, limit {most}: {shown(path)}",
-            operation="fs_write",
-            target_path=shown(path),
-            observed_bytes=observed,
-            limit_bytes=most,
-            guidance="write the first part, then add the others with append",
-        )
+def _too_large(operation: str, what: str, path: bytes, sizes: tuple[int, int], guidance: str) -> TooLarge:
+    shown, (observed, most) = format_path(path), sizes
+    return TooLarge(
+        f"{what} is {observed} bytes, limit {most}: {shown}",
+        operation=operation,
+        target_path=shown,
+        observed_bytes=observed,
+        limit_bytes=most,
+        guidance=guidance,
+    )
 
 
-def _encoded(before: Text, content: str, *, append: bool) -> bytes:
-    """Return the bytes of new content, with what a read showed as U+FFFD as it was."""
+def _encode_content(before: DecodedText, content: str, *, append: bool) -> bytes:
+    """Return the bytes of new content; U+FFFD that a read showed for bytes of the old one become these bytes."""
+    length = len(before.text)
     if append:
         if before.tail:
             message = f"the file is {before.encoding} and ends inside a character; write it whole"
             raise InvalidParams(message, reason="encoding", encoding=before.encoding)
-        return encode_kept(restore(before, len(before.text), len(before.text), content), before.encoding)
+        return encode_lossless(restore_bad_bytes(before, length, length, content), before.encoding)
     if "\0" in before.text:
-        return encoded(content, "utf-8")
+        return encode_strict(content, "utf-8")
     try:
-        encoded(content, before.encoding)
+        encode_strict(content, before.encoding)
     except InvalidParams:  # nothing of the old content stays, so its encoding need not
-        return encoded(content, "utf-8")
-    return before.encode(restore(before, 0, len(before.text), content))
+        return encode_strict(content, "utf-8")
+    return before.encode(restore_bad_bytes(before, 0, length, content))
 
 
-def _planned(path: bytes, size: int, *, folder: bool) -> FileEntry:
+def _plan_entry(path: bytes, size: int, *, folder: bool) -> FileEntry:
+    """Return the entry of a file that a dry run would make."""
     kind = stat.S_IFDIR if folder else stat.S_IFREG
     now = int(time.time())
-    return entry_of(path, os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, size, now, now, now)))
+    return _format_entry(path, os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, size, now, now, now)))
 
 
-def _done(place: Place) -> Done:
+def _finish(place: Place) -> FileChange:
     status = place.lstat()
     if status is None:
         raise missing(place.path)
-    return Done(entry_of(place.path, status), [place.path])
+    return FileChange(_format_entry(place.path, status), [place.path])
+
+
+def _format_entry(path: bytes, status: os.stat_result) -> FileEntry:
+    entry = FileEntry(
+        path=format_path(path),
+        file_type=_TYPES.get(stat.S_IFMT(status.st_mode), "other"),
+        size=status.st_size,
+        modified_unix=int(status.st_mtime),
+        readonly=not status.st_mode & 0o222,
+    )
+    if (in_base64 := encode_path(path)) is not None:
+        entry["path_bytes"] = in_base64
+    return entry

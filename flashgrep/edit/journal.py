@@ -17,14 +17,13 @@ import fcntl
 import os
 import secrets
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import orjson
 
-from flashgrep.edit.faults import telling
-from flashgrep.edit.replace import TEMPORARY, discard, write_all
 from flashgrep.edit.root import Place, Root
+from flashgrep.edit.system import TEMPORARY, discard, translate_errors, write_all
 from flashgrep.errors import FlashgrepError
 
 _FOLDER = b"journal"
@@ -71,14 +70,14 @@ class Journal:
         self._folder = root.open_state(_FOLDER)
         self._name = secrets.token_hex(8).encode("ascii")
         self._keep = False
-        with contextlib.ExitStack() as opened, telling(_FOLDER):
-            opened.callback(os.close, self._folder)
+        with contextlib.ExitStack() as undo_all, translate_errors(_FOLDER):
+            undo_all.callback(os.close, self._folder)
             self._file = os.open(self._name, _CREATE, 0o600, dir_fd=self._folder)
-            opened.callback(os.close, self._file)
-            opened.callback(discard, self._folder, self._name)
+            undo_all.callback(os.close, self._file)
+            undo_all.callback(discard, self._folder, self._name)
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            self._add({"state": "prepare", "entries": [_packed(each) for each in entries]})
-            opened.pop_all()
+            self._add("prepare", entries)
+            undo_all.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -91,23 +90,25 @@ class Journal:
 
     def commit(self, entries: Iterable[Entry]) -> None:
         """Decide that all of it happens; durable when this returns."""
-        with telling(_FOLDER):
-            self._add({"state": "commit", "entries": [_packed(each) for each in entries]})
+        with translate_errors(_FOLDER):
+            self._add("commit", entries)
             os.fsync(self._file)
             os.fsync(self._folder)
 
     def abort(self) -> None:
         """Decide that nothing of it happens after all."""
-        with telling(_FOLDER):
-            self._add({"state": "abort"})
+        with translate_errors(_FOLDER):
+            self._add("abort")
             os.fsync(self._file)
 
     def keep(self) -> None:
         """Leave the journal for the next recovery: undoing failed."""
         self._keep = True
 
-    def _add(self, line: dict[str, Any]) -> None:
-        write_all(self._file, orjson.dumps(line) + b"\n")
+    def _add(self, state: str, entries: Iterable[Entry] = ()) -> None:
+        # JSON holds text; latin-1 makes text of any bytes, and bytes of it again.
+        line = {"state": state, "entries": list(entries)}
+        write_all(self._file, orjson.dumps(line, default=lambda name: name.decode("latin-1")) + b"\n")
 
 
 def undo(root: Root, entries: Iterable[Entry]) -> None:
@@ -116,8 +117,11 @@ def undo(root: Root, entries: Iterable[Entry]) -> None:
         with _place(root, entry) as place:
             now = version(place.lstat())
             if (now is not None and now == entry.after) or (now is None and entry.backup is not None):
-                _restore(place, entry)
-            _clean(place, entry)
+                if entry.backup is None:
+                    os.unlink(place.name, dir_fd=place.folder)
+                elif version(place.lstat(entry.backup)) is not None:
+                    place.rename(entry.backup)
+            _discard_files(place, entry)
             place.sync()
 
 
@@ -128,14 +132,14 @@ def recover(root: Root) -> list[Recovered]:
     except FlashgrepError:  # nothing was ever written here, or nothing can be
         return []
     try:
-        with telling(_FOLDER, "directory"):
+        with translate_errors(_FOLDER, "directory"):
             names = [os.fsencode(name) for name in sorted(os.listdir(folder))]
-        return [done for name in names if (done := _recover(root, folder, name)) is not None]
+        return [recovered for name in names if (recovered := _recover_one(root, folder, name)) is not None]
     finally:
         os.close(folder)
 
 
-def _recover(root: Root, folder: int, name: bytes) -> Recovered | None:
+def _recover_one(root: Root, folder: int, name: bytes) -> Recovered | None:
     """Recover one journal, or return None when its writer lives."""
     try:
         descriptor = os.open(name, _OPEN, dir_fd=folder)
@@ -145,9 +149,9 @@ def _recover(root: Root, folder: int, name: bytes) -> Recovered | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         state, entries = _read(descriptor)
-        entries = [each for each in entries if _is_there(root, each)]
+        entries = [each for each in entries if _is_ours(root, each)]
         paths = tuple(entry.path for entry in entries)
-        recovered = _settle(root, state, entries)
+        outcome = _settle(root, state, entries)
         discard(folder, name)
     except BlockingIOError:
         return None
@@ -155,73 +159,47 @@ def _recover(root: Root, folder: int, name: bytes) -> Recovered | None:
         return Recovered("failed", paths)
     finally:
         os.close(descriptor)
-    return recovered
+    return Recovered(outcome, paths)
 
 
-def _settle(root: Root, state: str, entries: list[Entry]) -> Recovered:
-    paths = tuple(entry.path for entry in entries)
-    if state == "commit" and all(_may_redo(root, entry) for entry in entries):
-        for entry in entries:
-            _redo(root, entry)
-        return Recovered("completed", paths)
-    if state == "commit" and not all(_may_undo(root, entry) for entry in entries):
-        for entry in entries:
-            with _place(root, entry) as place:
-                _clean(place, entry)
-        return Recovered("kept", paths)
-    undo(root, entries)
-    return Recovered("nothing" if state == "prepare" else "undone", paths)
+def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
+    """Finish a write that was decided, undo any other; where others changed the files since, change neither."""
+    if state != "commit":
+        undo(root, entries)
+        return "nothing" if state == "prepare" else "undone"
+    may_redo = may_undo = True
+    for entry in entries:
+        with _place(root, entry) as place:
+            now, written = version(place.lstat()), version(place.lstat(entry.temporary))
+            is_done = now == entry.after
+            may_redo &= is_done or (now == entry.before and written == entry.after)
+            # Undoing loses nobody's later change if the file is ours, or was not yet replaced.
+            may_undo &= is_done or written is not None
+    if not may_redo and may_undo:
+        undo(root, entries)
+        return "undone"
+    for entry in entries:
+        with _place(root, entry) as place:
+            if may_redo and version(place.lstat()) != entry.after:
+                place.rename(entry.temporary)
+            _discard_files(place, entry)
+            if may_redo:
+                place.sync()
+    return "completed" if may_redo else "kept"
 
 
-def _may_redo(root: Root, entry: Entry) -> bool:
-    with _place(root, entry) as place:
-        now = version(place.lstat())
-        return now == entry.after or (now == entry.before and _version_of(place, entry.temporary) == entry.after)
-
-
-def _may_undo(root: Root, entry: Entry) -> bool:
-    """Tell whether undoing loses nobody's later change: the file is ours, or was not yet replaced."""
-    with _place(root, entry) as place:
-        return version(place.lstat()) == entry.after or _version_of(place, entry.temporary) is not None
-
-
-def _redo(root: Root, entry: Entry) -> None:
-    with _place(root, entry) as place:
-        if version(place.lstat()) != entry.after:
-            os.rename(entry.temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-        _clean(place, entry)
-        place.sync()
-
-
-def _restore(place: Place, entry: Entry) -> None:
-    if entry.backup is None:
-        os.unlink(place.name, dir_fd=place.folder)
-    elif _version_of(place, entry.backup) is not None:
-        os.rename(entry.backup, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-
-
-def _clean(place: Place, entry: Entry) -> None:
+def _discard_files(place: Place, entry: Entry) -> None:
     discard(place.folder, entry.temporary)
-    if entry.backup is not None:
-        discard(place.folder, entry.backup)
-
-
-def _version_of(place: Place, name: bytes) -> Version | None:
-    return version(replace_name(place, name).lstat())
-
-
-def replace_name(place: Place, name: bytes) -> Place:
-    """Return the place of another name in the same folder, on the same descriptor."""
-    return replace(place, name=name)
+    discard(place.folder, entry.backup)
 
 
 def _place(root: Root, entry: Entry) -> Place:
     return root.place(entry.path, follow=False, write=True)
 
 
-def _is_there(root: Root, entry: Entry) -> bool:
-    """Tell whether an entry can be ours: its folder is inside the root and its names are temporary ones."""
-    names = [entry.temporary, *([entry.backup] if entry.backup is not None else [])]
+def _is_ours(root: Root, entry: Entry) -> bool:
+    """Return whether an entry can be ours: its folder is inside the root and its names are temporary ones."""
+    names = [name for name in (entry.temporary, entry.backup) if name is not None]
     if not all(name.startswith(TEMPORARY) and b"/" not in name for name in names):
         return False
     with contextlib.suppress(FlashgrepError), _place(root, entry):
@@ -235,33 +213,27 @@ def _read(descriptor: int) -> tuple[str, list[Entry]]:
     entries: list[Entry] = []
     for line in os.pread(descriptor, _MOST_JOURNAL, 0).split(b"\n")[:-1]:
         try:
-            found = orjson.loads(line)
-            state = str(found["state"])
-            entries = [_unpacked(each) for each in found.get("entries", [])] or entries
+            fields = orjson.loads(line)
+            state = str(fields["state"])
+            entries = [_load_entry(each) for each in fields.get("entries", [])] or entries
         except (ValueError, TypeError, KeyError, AttributeError):
             return "prepare", []
     return state, entries
 
 
-def _packed(entry: Entry) -> dict[str, Any]:
-    """Return an entry for JSON; latin-1 holds any bytes as text."""
-    fields = asdict(entry)
-    return {key: value.decode("latin-1") if isinstance(value, bytes) else value for key, value in fields.items()}
-
-
-def _unpacked(fields: dict[str, Any]) -> Entry:
-    backup = fields["backup"]
+def _load_entry(fields: dict[str, Any]) -> Entry:
+    path, temporary, backup = fields["path"], fields["temporary"], fields["backup"]
     return Entry(
-        path=fields["path"].encode("latin-1"),
-        temporary=fields["temporary"].encode("latin-1"),
-        backup=None if backup is None else backup.encode("latin-1"),
-        before=_unpacked_version(fields["before"]),
-        after=_unpacked_version(fields["after"]),
+        path.encode("latin-1"),
+        temporary.encode("latin-1"),
+        None if backup is None else backup.encode("latin-1"),
+        _load_version(fields["before"]),
+        _load_version(fields["after"]),
     )
 
 
-def _unpacked_version(found: list[int] | None) -> Version | None:
-    if found is None:
+def _load_version(numbers: list[int] | None) -> Version | None:
+    if numbers is None:
         return None
-    inode, size, modified = found
+    inode, size, modified = numbers
     return (inode, size, modified)

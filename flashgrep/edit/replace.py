@@ -1,4 +1,4 @@
-"""A file's content replaced at once: a new file beside it takes its name, whole and durable, or nothing happens.
+"""Files' contents replaced, all together or not at all: a new file beside each takes its name, whole and durable.
 
 The new file gets the old one's mode, extended attributes and, where we may, its owner. The old file's bytes are never
 touched.
@@ -7,26 +7,35 @@ touched.
 import contextlib
 import errno
 import os
-import secrets
-import shutil
 import stat
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from flashgrep.edit.faults import named, not_a_file, shown, telling
-from flashgrep.edit.hashing import digest
-from flashgrep.edit.precondition import Mismatch, conflict
-from flashgrep.edit.read import read_all
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.edits import precondition_failed
+from flashgrep.edit.journal import Entry, Journal, undo, version
 from flashgrep.edit.root import Place
+from flashgrep.edit.system import (
+    CREATE,
+    digest,
+    discard,
+    format_path,
+    not_a_file,
+    read_all,
+    temporary_name,
+    translate_error,
+    translate_errors,
+    write_all,
+)
 from flashgrep.errors import FlashgrepError, TooLarge
+from flashgrep.ingest.openat import FILE
 
-TEMPORARY = b".flashgrep-tmp-"
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Time stamps move in ticks of up to 10 ms: a file changed within the tick it was read in looks unchanged.
 _TICK_NS = 100_000_000
 _MOST_COMPARED = 256 << 20  # bytes; no file that large is edited, so a larger one differs
+_BY_EFFECTIVE = os.access in os.supports_effective_ids
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 Content = bytes | Callable[[int], None]
@@ -42,8 +51,27 @@ class Original:
 
     @property
     def hash(self) -> str | None:
-        """The hash of the content, None where there was no file or it was not read."""
+        """The hash of the content, None if there was no file or it was not read."""
         return None if self.status is None or self.data is None else digest(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file as it was read and its new content; the place stays open, and locked, until all is done."""
+
+    place: Place
+    original: Original
+    content: Content
+
+
+class NotCommitted(Exception):
+    """Nothing was changed, because of ``cause`` at the change ``at``; ``begun``: some had been, and are as before."""
+
+    def __init__(self, at: int, cause: FlashgrepError, *, begun: bool) -> None:
+        super().__init__(str(cause))
+        self.at = at
+        self.cause = cause
+        self.begun = begun
 
 
 def read_original(place: Place, most: int) -> Original:
@@ -51,14 +79,19 @@ def read_original(place: Place, most: int) -> Original:
     status = place.lstat()
     if status is None:
         return Original()
-    if stat.S_ISDIR(status.st_mode) or not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise not_a_file(place.path)
     if status.st_size > most:
-        raise too_large_to_edit(place.path, status.st_size, most)
-    try:
-        descriptor = os.open(place.name, _READ, dir_fd=place.folder)
-    except OSError as error:
-        raise named(error, place.path) from error
+        shown = format_path(place.path)
+        raise TooLarge(
+            f"file too large to edit: {shown}: {status.st_size} bytes, limit {most}",
+            file_path=shown,
+            observed_bytes=status.st_size,
+            limit_bytes=most,
+            guidance="edit it with a tool that streams, such as sed",
+        )
+    with translate_errors(place.path):
+        descriptor = os.open(place.name, FILE, dir_fd=place.folder)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -68,40 +101,139 @@ def read_original(place: Place, most: int) -> Original:
         os.close(descriptor)
 
 
-def too_large_to_edit(path: bytes, size: int, most: int) -> TooLarge:
-    """Return the error for a file that will not be held in memory."""
-    message = f"file too large to edit: {shown(path)}: {size} bytes, limit {most}"
-    guidance = "edit it with a tool that streams, such as sed"
-    return TooLarge(message, file_path=shown(path), observed_bytes=size, limit_bytes=most, guidance=guidance)
+def commit_one(editor: Editor, change: Change) -> None:
+    """Replace (or make) one file; whoever changed it since it was read wins: Conflict.
+
+    A process killed on the way leaves the old or the new content, and no debris once recovered.
+    """
+    place, original, temporary = change.place, change.original, temporary_name()
+    with Journal(editor.root, [Entry(place.path, temporary)]):
+        _check_writable(place, original)
+        editor.step("write")
+        _write_beside(place, temporary, change.content, original)
+        try:
+            editor.step("check")
+            _check_unchanged(place, original)
+            editor.step("rename")
+            _take_name(place, temporary, original)
+        except BaseException:
+            discard(place.folder, temporary)
+            raise
+        editor.step("sync")
+        place.sync()
 
 
-def temporary_name() -> bytes:
-    """Return a name for a file on its way; hidden, so that no search shows it."""
-    return TEMPORARY + secrets.token_hex(8).encode("ascii")
+def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
+    """Replace all files or none.
+
+    Raises:
+        NotCommitted: with what stood in the way; every file is as it was.
+
+    """
+    entries = []
+    for change in changes:
+        status = change.original.status
+        backup = None if status is None else temporary_name()
+        entries.append(Entry(change.place.path, temporary_name(), backup, version(status)))
+    with Journal(editor.root, entries) as journal:
+        try:
+            entries = _prepare(editor, changes, entries)
+            _sync_folders(changes)  # what is decided must find the files it speaks of
+            editor.step("decide")
+            journal.commit(entries)
+        except BaseException:
+            _discard_all(changes, entries)
+            raise
+        _rename_all(editor, changes, entries, journal)
+        editor.step("sync")
+        _sync_folders(changes)
+        editor.step("clean")
+        _discard_all(changes, entries)
+        editor.step("forget")
 
 
-def check_writable(place: Place, original: Original) -> None:
+def _prepare(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry]) -> list[Entry]:
+    """Write every new content and keep every old one under a second name; return the entries with what was written."""
+    ready = []
+    for at, (change, entry) in enumerate(zip(changes, entries, strict=True)):
+        place, original = change.place, change.original
+        try:
+            _check_writable(place, original)
+            editor.step("write")
+            _write_beside(place, entry.temporary, change.content, original)
+            editor.step("backup")
+            if entry.backup is not None:
+                with translate_errors(place.path):
+                    _back_up(place, entry.backup, original)
+            ready.append(replace(entry, after=version(place.lstat(entry.temporary))))
+        except FlashgrepError as error:
+            raise NotCommitted(at, error, begun=False) from error
+    return ready
+
+
+def _back_up(place: Place, backup: bytes, original: Original) -> None:
+    """Give the old content a second name, if it is still the one that was read."""
+    try:
+        os.link(place.name, backup, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
+    except OSError:  # no links here, or the file is another user's: a copy serves as well
+        _write_beside(place, backup, original.data or b"", original)
+        return
+    if version(place.lstat(backup)) != version(original.status):
+        raise _conflict(place, original)
+
+
+def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry], journal: Journal) -> None:
+    for at, (change, entry) in enumerate(zip(changes, entries, strict=True)):
+        try:
+            editor.step("check")
+            _check_unchanged(change.place, change.original, is_linked=True)
+            editor.step("rename")
+            _take_name(change.place, entry.temporary, change.original)
+        except FlashgrepError as error:
+            try:
+                journal.abort()
+                editor.step("undo")
+                undo(editor.root, entries)
+            except (OSError, FlashgrepError):
+                journal.keep()
+                raise
+            raise NotCommitted(at, error, begun=at > 0) from error
+
+
+def _sync_folders(changes: Sequence[Change]) -> None:
+    """Make the names in all folders durable, each once."""
+    for place in {change.place.key()[:2]: change.place for change in changes}.values():
+        with translate_errors(place.path):
+            place.sync()
+
+
+def _discard_all(changes: Sequence[Change], entries: Sequence[Entry]) -> None:
+    for change, entry in zip(changes, entries, strict=True):
+        discard(change.place.folder, entry.temporary)
+        discard(change.place.folder, entry.backup)
+
+
+def _check_writable(place: Place, original: Original) -> None:
     """Refuse a file its owner made read-only, which a rename would replace all the same."""
     if original.status is None or os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=_BY_EFFECTIVE):
         return
-    if os.fstatvfs(place.folder).f_flag & os.ST_RDONLY:
-        raise named(OSError(errno.EROFS, ""), place.path)
-    raise named(PermissionError(errno.EACCES, ""), place.path)
+    is_read_only = os.fstatvfs(place.folder).f_flag & os.ST_RDONLY
+    raise translate_error(OSError(errno.EROFS if is_read_only else errno.EACCES, ""), place.path)
 
 
-def write_beside(place: Place, name: bytes, data: Content, original: Original) -> None:
-    """Write the new content to a temporary file in the same folder, durable and dressed as the original."""
-    with telling(place.path):
-        descriptor = os.open(name, _CREATE, 0o600, dir_fd=place.folder)
+def _write_beside(place: Place, name: bytes, content: Content, original: Original) -> None:
+    """Write the content to a temporary file in the same folder, durable and with the original's attributes."""
+    with translate_errors(place.path):
+        descriptor = os.open(name, CREATE, 0o600, dir_fd=place.folder)
         try:
             if original.status is None:  # as its folder says; the process's umask is a daemon's
                 os.fchmod(descriptor, 0o600 | (os.fstat(place.folder).st_mode & 0o664))
-            if isinstance(data, bytes):
-                write_all(descriptor, data)
+            if isinstance(content, bytes):
+                write_all(descriptor, content)
             else:
-                data(descriptor)
+                content(descriptor)
             if original.status is not None:
-                _dress(descriptor, place, original.status)
+                _copy_status(descriptor, place, original.status)
             os.fsync(descriptor)
         except BaseException:
             discard(place.folder, name)
@@ -110,86 +242,7 @@ def write_beside(place: Place, name: bytes, data: Content, original: Original) -
             os.close(descriptor)
 
 
-def check_unchanged(place: Place, original: Original, *, linked: bool = False) -> None:
-    """Raise Conflict when the file is not as it was read; ``linked``: our own backup link moved its change time."""
-    now = place.lstat()
-    before = original.status
-    if now is None or before is None:
-        same = now is before
-    else:
-        same = _version(now, linked=linked) == _version(before, linked=linked)
-        if same and original.data is not None and time.time_ns() - now.st_mtime_ns < _TICK_NS:
-            same = _data_now(place) == original.data
-    if not same:
-        raise changed(place, original)
-
-
-def changed(place: Place, original: Original) -> FlashgrepError:
-    """Return the conflict of a file that changed under us, with what is there now."""
-    data = _data_now(place)
-    wrong: Mismatch = {
-        "field": "file_hash_when_read",
-        "expected": original.hash,
-        "actual": None if data is None else digest(data),
-    }
-    return conflict(place.path, [wrong])
-
-
-def take_name(place: Place, name: bytes, original: Original) -> None:
-    """Give the temporary file its real name; where no file was, none is overwritten."""
-    with telling(place.path):
-        if original.status is not None:
-            os.rename(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-            return
-        try:
-            os.link(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
-        except FileExistsError:
-            raise changed(place, original) from None
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            check_unchanged(place, original)
-            os.rename(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-            return
-        os.unlink(name, dir_fd=place.folder)
-
-
-def replace(place: Place, name: bytes, data: Content, original: Original, step: Callable[[str], None]) -> None:
-    """Replace (or make) one file by way of a temporary name; whoever changed it since it was read wins: Conflict."""
-    check_writable(place, original)
-    step("write")
-    write_beside(place, name, data, original)
-    try:
-        step("check")
-        check_unchanged(place, original)
-        step("rename")
-        take_name(place, name, original)
-    except BaseException:
-        discard(place.folder, name)
-        raise
-    step("sync")
-    place.sync()
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, in as many steps as the system takes."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def discard(folder: int, name: bytes) -> None:
-    """Remove a temporary file or folder, if it is there."""
-    try:
-        os.unlink(name, dir_fd=folder)
-    except FileNotFoundError:
-        return
-    except (IsADirectoryError, PermissionError):  # Linux and macOS, for a folder
-        with contextlib.suppress(NotADirectoryError):
-            shutil.rmtree(name, dir_fd=folder)
-
-
-def _dress(descriptor: int, place: Place, status: os.stat_result) -> None:
+def _copy_status(descriptor: int, place: Place, status: os.stat_result) -> None:
     """Give the new file the old one's owner, attributes and mode (last: chown clears the set-id bits)."""
     mode = stat.S_IMODE(status.st_mode)
     mine = os.fstat(descriptor)
@@ -198,34 +251,62 @@ def _dress(descriptor: int, place: Place, status: os.stat_result) -> None:
             os.fchown(descriptor, status.st_uid, status.st_gid)
         except PermissionError:
             mode &= ~(stat.S_ISUID | stat.S_ISGID)  # a set-id file of another owner would be another program
-    _copy_attributes(descriptor, place)
+    if hasattr(os, "listxattr"):  # macOS: the standard library has no call
+        with contextlib.suppress(OSError):  # not every file system has attributes, not every attribute may be set
+            source = os.open(place.name, FILE, dir_fd=place.folder)
+            try:
+                for name in os.listxattr(source):
+                    with contextlib.suppress(OSError):
+                        os.setxattr(descriptor, name, os.getxattr(source, name))
+            finally:
+                os.close(source)
     os.fchmod(descriptor, mode)
 
 
-def _copy_attributes(descriptor: int, place: Place) -> None:
-    if not hasattr(os, "listxattr"):  # macOS: the standard library has no call
-        return
-    with contextlib.suppress(OSError):  # not every file system has attributes, not every attribute may be set
-        source = os.open(place.name, _READ, dir_fd=place.folder)
-        try:
-            for name in os.listxattr(source):
-                with contextlib.suppress(OSError):
-                    os.setxattr(descriptor, name, os.getxattr(source, name))
-        finally:
-            os.close(source)
+def _check_unchanged(place: Place, original: Original, *, is_linked: bool = False) -> None:
+    """Raise Conflict if the file is not as it was read; ``is_linked``: our own backup link moved its change time."""
+    now, before = place.lstat(), original.status
+    if now is None or before is None:
+        same = now is before
+    else:
+        same = os.path.samestat(now, before) and version(now) == version(before)
+        same = same and (is_linked or now.st_ctime_ns == before.st_ctime_ns)
+        if same and original.data is not None and time.time_ns() - now.st_mtime_ns < _TICK_NS:
+            same = _read_now(place) == original.data
+    if not same:
+        raise _conflict(place, original)
 
 
-def _version(status: os.stat_result, *, linked: bool) -> tuple[int, ...]:
-    changed_at = 0 if linked else status.st_ctime_ns
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, changed_at)
+def _conflict(place: Place, original: Original) -> FlashgrepError:
+    """Return the error for a file that changed since it was read, with what is there now."""
+    data = _read_now(place)
+    actual = None if data is None else digest(data)
+    return precondition_failed(
+        place.path, [{"field": "file_hash_when_read", "expected": original.hash, "actual": actual}]
+    )
 
 
-def _data_now(place: Place) -> bytes | None:
+def _read_now(place: Place) -> bytes | None:
     try:
         return read_original(place, _MOST_COMPARED).data if place.lstat() else None
     except FlashgrepError:
         return None
 
 
-_BY_EFFECTIVE = os.access in os.supports_effective_ids
-_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
+def _take_name(place: Place, temporary: bytes, original: Original) -> None:
+    """Give the temporary file its real name; where no file was, none is overwritten."""
+    with translate_errors(place.path):
+        if original.status is not None:
+            place.rename(temporary)
+            return
+        try:
+            os.link(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
+        except FileExistsError:
+            raise _conflict(place, original) from None
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _check_unchanged(place, original)
+            place.rename(temporary)
+        else:
+            os.unlink(temporary, dir_fd=place.folder)

@@ -1,11 +1,12 @@
 """Confinement, in this one place: every path is walked from the descriptor of the project's root.
 
-Each folder is opened from the one before it without following links; a link's target is walked by hand the same way, so
-what is swapped between check and use is met as it is then, and ``..`` goes back along the descriptors we hold, never by
-name. This is what Linux's openat2 does with RESOLVE_BENEATH, which has no call in the standard library; unlike it, an
-absolute target inside the root is followed. What this cannot see: a hard link to a file outside (it *is* that file:
-reading shows what the user may read anyway), and a folder moved out of the root while we hold it. Writing never changes
-a file's bytes in place: a new file takes its name, so a hard link elsewhere, protected or not, keeps its content.
+Each folder is opened from the one before it without following links. A link's target is walked by hand in the same way,
+so a name that is swapped between check and use is taken as it is then, and ``..`` goes back along the open descriptors,
+never by name. Linux's openat2 does this with RESOLVE_BENEATH, which the standard library does not offer; unlike it, an
+absolute target inside the root is followed. Two things are not detected: a hard link to a file outside (it *is* that
+file: reading shows what the user may read anyway), and a folder moved out of the root while it is open. Writing never
+changes a file's bytes in place: a new file takes its name, so a hard link elsewhere, protected or not, keeps its
+content.
 """
 
 import contextlib
@@ -15,13 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from flashgrep.edit.faults import missing, named, not_a_file, outside, shown, telling
-from flashgrep.edit.protect import is_protected
+from flashgrep.edit.system import format_path, missing, not_a_file, protected, translate_error, translate_errors
 from flashgrep.errors import Busy, Forbidden, InvalidParams
 from flashgrep.ingest.openat import FILE, FOLDER, LISTING
 from flashgrep.places import check_private, make_private
-from flashgrep.private import NO_FOLDERS, Identity, PrivateFolders
+from flashgrep.private import NO_FOLDERS, PrivateFolders
 
+PROTECTED = frozenset({".git", ".flashgrep"})
+"""Names that are never written: version control's own folder and ours."""
+# Code points HFS+ drops from a name, so that ".g<200c>it" opens ".git"; the list is git's (utf8.c, next_hfs_char).
+_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+_SHORT_NAMES = frozenset({"git~1", "flashg~1"})  # what an 8.3 file system may call them
 _MOST_LINKS = 40  # as Linux
 _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
 
@@ -42,17 +47,21 @@ class Place:
         self.close()
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder."""
         os.close(self.folder)
 
-    def lstat(self) -> os.stat_result | None:
-        """Return what the name is now, a link as itself, or None."""
+    def lstat(self, name: bytes | None = None) -> os.stat_result | None:
+        """Return the present state of the name, or of another in the same folder; a link as itself, None if missing."""
         try:
-            return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+            return os.stat(self.name if name is None else name, dir_fd=self.folder, follow_symlinks=False)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise named(error, self.path, "path") from error
+            raise translate_error(error, self.path, "path") from error
+
+    def rename(self, temporary: bytes) -> None:
+        """Give the file of a temporary name in the same folder this name."""
+        os.rename(temporary, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
 
     def sync(self) -> None:
         """Make the folder's names durable."""
@@ -63,7 +72,7 @@ class Place:
             os.close(descriptor)
 
     def key(self) -> tuple[int, int, bytes]:
-        """Return what tells this name from every other, whatever path led here."""
+        """Return what tells this name from every other, whatever path led here: device and inode of its folder."""
         folder = os.fstat(self.folder)
         return (folder.st_dev, folder.st_ino, self.name)
 
@@ -72,17 +81,17 @@ class Root:
     """A project's root folder, held open; a context manager."""
 
     def __init__(self, path: bytes, state_dir: bytes, private: PrivateFolders = NO_FOLDERS) -> None:
-        """``state_dir``: where writes under way are noted; it must not lie below ``path``, which others may fill.
+        """``state_dir``: where unfinished writes are noted; it must not lie below ``path``, which others may fill.
 
         ``private`` folders are never entered, named or part of what is moved, should they lie below the root.
         """
         self.path = os.path.abspath(path)
         self.private = private
         self._state_dir = state_dir
-        with telling(self.path, "directory"):
+        with translate_errors(self.path, "directory"):
             self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
         self._former: list[int] = []
-        self._prefixes = tuple({_as_folder(self.path), _as_folder(os.path.realpath(path))})
+        self._prefixes = tuple({each.rstrip(b"/") + b"/" for each in (self.path, os.path.realpath(path))})
 
     def __enter__(self) -> Self:
         return self
@@ -91,14 +100,14 @@ class Root:
         self.close()
 
     def close(self) -> None:
-        """Let go of the root."""
+        """Close the root."""
         for descriptor in (self.descriptor, *self._former):
             os.close(descriptor)
         self._former.clear()
 
     def current(self) -> int:
         """Return a new descriptor of the root; if another folder took its path, as a checkout does, of that one."""
-        with telling(self.path, "directory"):
+        with translate_errors(self.path, "directory"):
             try:
                 same = os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
             except PermissionError:  # a folder above was closed to us meanwhile; ours is open
@@ -120,48 +129,57 @@ class Root:
             InvalidParams: empty, or with a NUL byte.
 
         """
-        parts = self.parts(path)
-        with _Walk(self, path, parts, write=write, parents=parents) as walk:
+        if not path or b"\0" in path:
+            problem = "path contains a NUL byte" if path else "empty path"
+            shown = format_path(path)
+            raise InvalidParams(f"{problem}: {shown!r}", field="file_path", target_path=shown)
+        with _Walk(self, path, self.split(path, path), write=write, parents=parents) as walk:
             return walk.run(follow=follow)
 
     def open_file(self, path: bytes) -> tuple[int, os.stat_result, bytes]:
         """Open a regular file for reading; returns its descriptor, its state and its path with links resolved."""
         for _ in range(_MOST_RETRIES):
             with self.place(path) as place:
-                status = _regular(place)
+                status = place.lstat()
+                if status is None:
+                    raise missing(place.path)
+                if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):  # never open a device
+                    raise not_a_file(place.path)
                 try:
                     descriptor = os.open(place.name, FILE, dir_fd=place.folder)
                 except OSError as error:
-                    # A link took the name after the walk: walk again. Some systems say EMLINK, some ENOTDIR.
-                    if _is_link(place):
+                    # If a link took the name after the walk, walk again. Some systems say EMLINK, some ENOTDIR.
+                    now = place.lstat()
+                    if now is not None and stat.S_ISLNK(now.st_mode):
                         continue
-                    raise named(error, path) from error
+                    raise translate_error(error, path) from error
                 status = os.fstat(descriptor)
                 if stat.S_ISREG(status.st_mode):
                     return descriptor, status, place.path
                 os.close(descriptor)
                 raise not_a_file(path)
-        raise Busy(f"path keeps changing: {shown(path)}", target_path=shown(path))
+        shown = format_path(path)
+        raise Busy(f"path keeps changing: {shown}", target_path=shown)
 
     def open_folder(self, path: bytes) -> tuple[int, bytes]:
         """Open a folder for listing; returns its descriptor and its path with links resolved."""
-        with self.place(path) as place, telling(path, "directory"):
+        with self.place(path) as place, translate_errors(path, "directory"):
             status = place.lstat()
             if status is None:
                 raise missing(path, "directory")
             if not stat.S_ISDIR(status.st_mode):
-                message = f"not a directory: {shown(path)}"
-                raise InvalidParams(message, reason="not_a_directory", target_path=shown(path))
+                shown = format_path(path)
+                raise InvalidParams(f"not a directory: {shown}", reason="not_a_directory", target_path=shown)
             return os.open(place.name, LISTING, dir_fd=place.folder), place.path
 
     def open_state(self, name: bytes, *, make: bool = True) -> int:
         """Open (and make) a folder of the project's state, which lies with the user's.
 
         Raises:
-            FlashgrepError: it is not there, or it is not this user's alone.
+            FlashgrepError: it is not there, or others than this user may write to it.
 
         """
-        with telling(self._state_dir, "directory"):
+        with translate_errors(self._state_dir, "directory"):
             if make:
                 make_private(os.fsdecode(self._state_dir))
             else:
@@ -175,34 +193,30 @@ class Root:
             finally:
                 os.close(descriptor)
 
-    def parts(self, path: bytes) -> list[bytes]:
-        """Split a path into names, relative to the root; an absolute path inside the root is made relative."""
-        if not path or b"\0" in path:
-            problem = "empty path" if not path else "path contains a NUL byte"
-            raise InvalidParams(f"{problem}: {shown(path)!r}", field="file_path", target_path=shown(path))
-        return self._below(path, path)
+    def split(self, path: bytes, asked: bytes) -> list[bytes]:
+        """Return a path's names, relative to the root; an absolute path must begin with the root's.
 
-    def _below(self, path: bytes, asked: bytes) -> list[bytes]:
+        Raises:
+            Forbidden: outside_root, naming the path that was asked for.
+
+        """
         if path.startswith(b"/"):
-            for prefix in self._prefixes:
-                if _as_folder(path).startswith(prefix):
-                    path = path[len(prefix) :]
-                    break
-            else:
+            prefix = next((each for each in self._prefixes if (path.rstrip(b"/") + b"/").startswith(each)), None)
+            if prefix is None:
                 raise outside(asked)
+            path = path[len(prefix) :]
         return [name for name in path.split(b"/") if name not in {b"", b"."}]
 
 
 class _Walk:
     """One walk: the folders entered so far, and the names still ahead (the next one last)."""
 
-    def __init__(self, root: Root, asked: bytes, parts: Sequence[bytes], *, write: bool, parents: bool) -> None:
+    def __init__(self, root: Root, asked: bytes, names: Sequence[bytes], *, write: bool, parents: bool) -> None:
         self._root = root
         self._asked = asked
-        self._ahead = list(reversed(parts))
+        self._ahead = list(reversed(names))
         self._write = write
         self._parents = parents
-        self._private = root.private.identities()
         self._folders = [root.current()]
         self._names: list[bytes] = []
         self._links = 0
@@ -218,108 +232,103 @@ class _Walk:
         while self._ahead:
             name = self._ahead.pop()
             if name == b"..":
-                self._back()
+                self._go_back()
                 continue
-            self._guard(name)
+            if self._write and is_protected(name):
+                raise protected(self._asked)
             if self._ahead:
                 self._enter(name)
                 continue
-            name = self._spelled(name)
-            target = self._link(name) if follow else None
+            name = self._find_spelling(name)
+            target = self._read_link(name) if follow else None
             if target is None:
-                return self._place(name)
+                return self._end(name)
             self._follow(target)
         if not self._names:
             return Place(self._folders.pop(), b".", b"")
         os.close(self._folders.pop())
-        return self._place(self._names.pop())
+        return self._end(self._names.pop())
 
-    def _place(self, name: bytes) -> Place:
-        if self._private:
-            with contextlib.suppress(OSError):
-                found = os.stat(name, dir_fd=self._folders[-1], follow_symlinks=False)
-                refuse_private(found, self._private, self._asked)
+    def _end(self, name: bytes) -> Place:
+        with contextlib.suppress(OSError):
+            status = os.stat(name, dir_fd=self._folders[-1], follow_symlinks=False)
+            check_not_private(self._root, status, self._asked)
         return Place(self._folders.pop(), name, b"/".join([*self._names, name]))
 
-    def _guard(self, name: bytes) -> None:
-        if self._write and is_protected(name):
-            path = shown(self._asked)
-            raise Forbidden(f"never written: {path}", reason="protected_path", target_path=path)
-
-    def _back(self) -> None:
+    def _go_back(self) -> None:
         if not self._names:
             raise outside(self._asked)
         self._names.pop()
         os.close(self._folders.pop())
 
     def _enter(self, name: bytes) -> None:
-        folder = self._folders[-1]
         try:
-            below = os.open(name, FOLDER, dir_fd=folder)
+            below = os.open(name, FOLDER, dir_fd=self._folders[-1])
         except OSError as error:
-            target = self._link(name)
+            target = self._read_link(name)
             if target is not None:
                 self._follow(target)
                 return
             if not isinstance(error, FileNotFoundError):
-                raise named(error, self._asked) from error
-            name = self._spelled(name)
-            below = self._open_missing(name)
+                raise translate_error(error, self._asked) from error
+            name = self._find_spelling(name)
+            with translate_errors(self._asked):
+                if self._parents:
+                    with contextlib.suppress(FileExistsError):
+                        make_folder(name, self._folders[-1])
+                below = os.open(name, FOLDER, dir_fd=self._folders[-1])
         self._folders.append(below)
         self._names.append(name)
-        if self._private:
-            refuse_private(os.fstat(below), self._private, self._asked)
+        check_not_private(self._root, os.fstat(below), self._asked)
 
-    def _open_missing(self, name: bytes) -> int:
-        with telling(self._asked):
-            if self._parents:
-                with contextlib.suppress(FileExistsError):
-                    make_folder(name, self._folders[-1])
-            return os.open(name, FOLDER, dir_fd=self._folders[-1])
-
-    def _link(self, name: bytes) -> bytes | None:
+    def _read_link(self, name: bytes) -> bytes | None:
         try:
             return os.readlink(name, dir_fd=self._folders[-1])
-        except OSError:  # not a link, or not there: whoever opens it next is told why
+        except OSError:  # not a link, or not there: opening it will say why
             return None
 
     def _follow(self, target: bytes) -> None:
         self._links += 1
         if self._links > _MOST_LINKS:
             raise missing(self._asked, "path")
-        parts = self._root._below(target, self._asked)  # noqa: SLF001 - the walk is the root's other half
+        names = self._root.split(target, self._asked)
         if target.startswith(b"/"):
             while self._names:
-                self._back()
-        self._ahead.extend(reversed(parts))
+                self._go_back()
+        self._ahead.extend(reversed(names))
 
-    def _spelled(self, name: bytes) -> bytes:
-        """Return the one name that is shown like this; U+FFFD stands for bytes that are no UTF-8."""
+    def _find_spelling(self, name: bytes) -> bytes:
+        """Return the one name here that is shown like this; U+FFFD stands for bytes that are no UTF-8."""
         if "\ufffd".encode() not in name:
             return name
-        with telling(self._asked), _Listing(self._folders[-1]) as names:
-            same = [os.fsencode(each) for each in names if shown(os.fsencode(each)).encode() == name]
+        with translate_errors(self._asked):
+            descriptor = os.open(b".", LISTING, dir_fd=self._folders[-1])
+            try:
+                names = [os.fsencode(each) for each in os.listdir(descriptor)]
+            finally:
+                os.close(descriptor)
+        same = [each for each in names if format_path(each).encode() == name]
         return same[0] if len(same) == 1 else name
 
 
-class _Listing:
-    """The names of a folder, closed after use."""
-
-    def __init__(self, folder: int) -> None:
-        self._descriptor = os.open(b".", LISTING, dir_fd=folder)
-
-    def __enter__(self) -> list[str]:
-        return os.listdir(self._descriptor)
-
-    def __exit__(self, *_error: object) -> None:
-        os.close(self._descriptor)
+def is_protected(name: bytes) -> bool:
+    """Return whether a file system could take this name for a protected one: case, ignored characters, short names."""
+    if not (name.startswith(b".") or b"~" in name or name[:1] >= b"\x80"):
+        return False
+    plain = name.decode("utf-8", "replace").translate(_IGNORED).partition(":")[0].rstrip(" .").casefold()
+    return plain in PROTECTED or plain in _SHORT_NAMES
 
 
-def refuse_private(found: os.stat_result, private: frozenset[Identity], path: bytes) -> None:
+def outside(path: bytes) -> Forbidden:
+    """Return the error for a path that leaves the root."""
+    shown = format_path(path)
+    return Forbidden(f"path leaves the project: {shown}", target_path=shown)
+
+
+def check_not_private(root: Root, status: os.stat_result, path: bytes) -> None:
     """Refuse a folder that is flashgrep's own: the token, the settings and other projects' indexes lie there."""
-    if (found.st_dev, found.st_ino) in private:
-        told = shown(path)
-        raise Forbidden(f"flashgrep's own folder: {told}", reason="protected_path", target_path=told)
+    if root.private.includes(status):
+        raise protected(path, "flashgrep's own folder")
 
 
 def make_folder(name: bytes, folder: int) -> None:
@@ -330,22 +339,3 @@ def make_folder(name: bytes, folder: int) -> None:
         os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | (os.fstat(folder).st_mode & 0o775))
     finally:
         os.close(descriptor)
-
-
-def _as_folder(path: bytes) -> bytes:
-    return path if path.endswith(b"/") else path + b"/"
-
-
-def _regular(place: Place) -> os.stat_result:
-    """Return the state of a place that is a regular file: a device must not even be opened."""
-    status = place.lstat()
-    if status is None:
-        raise missing(place.path)
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
-        raise not_a_file(place.path)
-    return status
-
-
-def _is_link(place: Place) -> bool:
-    status = place.lstat()
-    return status is not None and stat.S_ISLNK(status.st_mode)

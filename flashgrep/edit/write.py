@@ -1,32 +1,65 @@
-"""One file changed: read, believed, edited, replaced."""
+"""One file changed: read, checked against what the caller expects, edited, replaced.
 
+A write too large for one call is staged: its chunks are gathered on disk, and nothing is changed before the last one.
+A staged write is a folder in the folder ``staged`` of the project's state: a header, and one file a chunk. The target's
+hash is taken with the first chunk and checked with the last, beside whatever the caller expects.
+"""
+
+import os
+import re
+import shutil
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, replace
 from typing import NotRequired
 
+import orjson
 from typing_extensions import TypedDict
 
-from flashgrep.edit.bad_bytes import restore
-from flashgrep.edit.change import Edit, LineEdit, Lines, Span, applied, line_count, lines_of, spans
-from flashgrep.edit.commit import Change, commit_one
-from flashgrep.edit.diff import unified
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.faults import as_base64, is_shown_whole, missing, shown
-from flashgrep.edit.hashing import digest
-from flashgrep.edit.precondition import Precondition, conflict, mismatches
-from flashgrep.edit.replace import Original, read_original
+from flashgrep.edit.edits import (
+    Edit,
+    LineEdit,
+    Lines,
+    Precondition,
+    Span,
+    apply_spans,
+    count_lines,
+    find_mismatches,
+    find_spans,
+    format_diff,
+    precondition_failed,
+    split_lines,
+)
+from flashgrep.edit.encoding import DecodedText, decode, decode_lossless, replace_lone, restore_bad_bytes
+from flashgrep.edit.replace import Change, Original, commit_one, read_original
 from flashgrep.edit.root import Place
-from flashgrep.edit.text import Text, decode, decode_kept, show
-from flashgrep.errors import FlashgrepError, InvalidParams, TooLarge
+from flashgrep.edit.system import (
+    CREATE,
+    digest,
+    encode_path,
+    format_path,
+    missing,
+    temporary_name,
+    translate_errors,
+    write_all,
+)
+from flashgrep.errors import Busy, Conflict, FlashgrepError, InvalidParams, TooLarge
+from flashgrep.ingest.openat import FILE, LISTING
+
+_FOLDER = b"staged"
+_HEADER = b"header"
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WriteRequest:
     """What a caller wants done to one file."""
 
     path: bytes
     edit: Edit
-    belief: Precondition = field(default_factory=Precondition)
+    expected: Precondition = field(default_factory=Precondition)
     dry_run: bool = False
 
 
@@ -70,12 +103,12 @@ class WriteResult(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedFile:
     """A file as it is, ready to be edited; the place stays open, and locked, until the edit is done."""
 
     place: Place
     original: Original
-    text: Text
+    text: DecodedText
     lines: Lines
     hash: str | None
 
@@ -84,13 +117,66 @@ class Loaded:
         """Whether there is a file."""
         return self.original.status is not None
 
-    def data_after(self, changes: Sequence[Span]) -> bytes:
+    def encode_with(self, spans: Sequence[Span]) -> bytes:
         """Return the file's bytes after these changes, in its own encoding."""
-        return self.text.encode(applied(self.lines, changes))
+        return self.text.encode(apply_spans(self.lines, spans))
+
+    def preview(self, data: bytes, most: int) -> tuple[str, bool]:
+        """Return the change to these bytes as a unified diff of at most so many characters, and whether it was cut."""
+        after = replace_lone(decode_lossless(data.removeprefix(self.text.bom), self.text.encoding))
+        diff = format_diff(self.text.text, after, format_path(self.place.path), created=not self.exists)
+        return diff[:most], len(diff) > most
 
 
-def write_file(editor: Editor, order: Order, *, staged: bool = False) -> tuple[WriteResult, bytes]:
-    """Carry out one order; returns the result and the path that changed, links resolved.
+def load_file(editor: Editor, place: Place) -> LoadedFile:
+    """Read the file a place names; a missing one is empty, and says so."""
+    original = read_original(place, editor.limits.edit_bytes)
+    text = decode(original.data or b"")
+    return LoadedFile(place, original, text, split_lines(text), original.hash)
+
+
+def resolve_edit(loaded: LoadedFile, request: WriteRequest) -> tuple[Span, ...]:
+    """Return what a request replaces in a file, once all that is expected of it holds."""
+    if not loaded.exists and not request.expected.absent:
+        raise missing(request.path)
+    wrong = find_mismatches(request.expected, loaded.lines if loaded.exists else None, loaded.hash, request.edit)
+    if wrong:
+        raise precondition_failed(request.path, wrong)
+    if not loaded.exists:
+        if not isinstance(request.edit, LineEdit):
+            raise InvalidParams("a new file takes a replacement, not old_text", field="old_text")
+        return (Span(0, 0, restore_bad_bytes(loaded.text, 0, 0, request.edit.replacement), (1, 0)),)
+    try:
+        return tuple(
+            replace(span, new=restore_bad_bytes(loaded.text, span.start, span.end, span.new))
+            for span in find_spans(loaded.lines, request.edit)
+        )
+    except FlashgrepError as error:
+        shown = format_path(request.path)
+        error.message = f"{shown}: {error.message}"
+        error.data["file_path"] = shown
+        raise
+
+
+def check_size(editor: Editor, request: WriteRequest, operation: str = "write_code") -> None:
+    """Refuse new text over the limit of one call."""
+    edit = request.edit
+    text = edit.replacement if isinstance(edit, LineEdit) else edit.new
+    observed, most = len(text.encode("utf-8", "surrogatepass")), editor.limits.write_bytes
+    if observed > most:
+        shown = format_path(request.path)
+        raise TooLarge(
+            f"replacement is {observed} bytes, limit {most}: {shown}",
+            operation=operation,
+            file_path=shown,
+            observed_bytes=observed,
+            limit_bytes=most,
+            guidance="send it in chunks: continuation_id, chunk_index from 0, is_final_chunk with the last",
+        )
+
+
+def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -> tuple[WriteResult, bytes]:
+    """Carry out one request; returns the result and the path that changed, links resolved.
 
     Raises:
         Conflict: a precondition does not hold, or the file changed while it was edited.
@@ -101,95 +187,197 @@ def write_file(editor: Editor, order: Order, *, staged: bool = False) -> tuple[W
 
     """
     if not staged:
-        check_size(editor, order.path, new_text(order.edit))
-    with editor.root.place(order.path, write=True) as place, editor.locks.hold([place]):
-        loaded = load(editor, place)
-        changes = changes_of(loaded, order)
-        data = loaded.data_after(changes)
-        result = _result(loaded, order, changes, data)
-        if order.dry_run:
+        check_size(editor, request)
+    with editor.root.place(request.path, write=True) as place, editor.locks.hold([place]):
+        loaded = load_file(editor, place)
+        spans = resolve_edit(loaded, request)
+        data = loaded.encode_with(spans)
+        result = _format_result(loaded, request, spans, data)
+        if request.dry_run:
             result["dry_run"] = True
-            result["diff"], result["diff_truncated"] = preview(editor, loaded, data)
+            result["diff"], result["diff_truncated"] = loaded.preview(data, editor.limits.read_bytes)
         elif data != loaded.original.data or not loaded.exists:
             commit_one(editor, Change(place, loaded.original, data))
         return result, place.path
 
 
-def load(editor: Editor, place: Place) -> Loaded:
-    """Read the file a place names; a missing one is empty, and says so."""
-    original = read_original(place, editor.limits.edit_bytes)
-    text = decode(original.data or b"")
-    return Loaded(place, original, text, lines_of(text.text, text.kept), original.hash)
-
-
-def changes_of(loaded: Loaded, order: Order) -> tuple[Span, ...]:
-    """Return what an order replaces in a file, once all that is believed of it holds; a new file is taken as given."""
-    if not loaded.exists and not order.belief.absent:
-        raise missing(order.path)
-    wrong = mismatches(order.belief, loaded.lines if loaded.exists else None, loaded.hash, order.edit)
-    if wrong:
-        raise conflict(order.path, wrong)
-    if not loaded.exists:
-        if not isinstance(order.edit, LineEdit):
-            raise InvalidParams("a new file takes a replacement, not old_text", field="old_text")
-        return (Span(0, 0, restore(loaded.text, 0, 0, order.edit.replacement), (1, 0)),)
-    try:
-        found = spans(loaded.lines, order.edit)
-        return tuple(replace(each, new=restore(loaded.text, each.start, each.end, each.new)) for each in found)
-    except FlashgrepError as error:
-        error.message = f"{shown(order.path)}: {error.message}"
-        error.data["file_path"] = shown(order.path)
-        raise
-
-
-def new_text(edit: Edit) -> str:
-    """Return the text an edit brings."""
-    return edit.replacement if isinstance(edit, LineEdit) else edit.new
-
-
-def check_size(editor: Editor, path: bytes, text: str, operation: str = "write_code") -> None:
-    """Refuse new text over the limit of one call."""
-    observed, most = len(text.encode("utf-8", "surrogatepass")), editor.limits.write_bytes
-    if observed > most:
-        raise TooLarge(
-            f"replacement is {observed} bytes, limit {most}: {shown(path)}",
-            operation=operation,
-            file_path=shown(path),
-            observed_bytes=observed,
-            limit_bytes=most,
-            guidance="send it in chunks: continuation_id, chunk_index from 0, is_final_chunk with the last",
-        )
-
-
-def preview(editor: Editor, loaded: Loaded, data: bytes) -> tuple[str, bool]:
-    """Return what would change as a unified diff, and whether it was cut at the budget of one answer."""
-    after = show(decode_kept(data.removeprefix(loaded.text.bom), loaded.text.encoding))
-    diff = unified(loaded.text.text, after, shown(loaded.place.path), created=not loaded.exists)
-    return diff[: editor.limits.read_bytes], len(diff) > editor.limits.read_bytes
-
-
-def _result(loaded: Loaded, order: Order, changes: Sequence[Span], data: bytes) -> WriteResult:
+def _format_result(loaded: LoadedFile, request: WriteRequest, spans: Sequence[Span], data: bytes) -> WriteResult:
+    edit, text, path = request.edit, loaded.lines.text, loaded.place.path
+    replaced = sum(span.lines[1] - span.lines[0] + 1 for span in spans)
+    if isinstance(edit, LineEdit):
+        new_count = count_lines(edit.replacement)
+    else:  # the lines touched, with the line ends that came and went inside them
+        new_count = replaced + sum(span.new.count("\n") - text.count("\n", span.start, span.end) for span in spans)
     result = WriteResult(
         ok=True,
-        file_path=shown(loaded.place.path),
-        start_line=changes[0].lines[0],
-        end_line=changes[-1].lines[1],
-        replaced_line_count=sum(span.lines[1] - span.lines[0] + 1 for span in changes),
-        new_line_count=sum(_lines_after(loaded, order, span) for span in changes),
+        file_path=format_path(path),
+        start_line=spans[0].lines[0],
+        end_line=spans[-1].lines[1],
+        replaced_line_count=replaced,
+        new_line_count=new_count,
         file_hash_before=loaded.hash,
         file_hash_after=digest(data),
         created=not loaded.exists,
     )
-    if not is_shown_whole(loaded.place.path):
-        result["file_path_bytes"] = as_base64(loaded.place.path)
-    if not isinstance(order.edit, LineEdit):
-        result["occurrences"] = len(changes)
+    if (in_base64 := encode_path(path)) is not None:
+        result["file_path_bytes"] = in_base64
+    if not isinstance(edit, LineEdit):
+        result["occurrences"] = len(spans)
     return result
 
 
-def _lines_after(loaded: Loaded, order: Order, span: Span) -> int:
-    """Return how many lines stand where the touched ones stood."""
-    if isinstance(order.edit, LineEdit):
-        return line_count(order.edit.replacement)
-    touched = span.lines[1] - span.lines[0] + 1
-    return touched + span.new.count("\n") - loaded.lines.text.count("\n", span.start, span.end)
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Which part of a staged write this is; indexes from 0."""
+
+    session: str
+    index: int
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What the first chunk said, to which the others must keep."""
+
+    path: str
+    start: int
+    end: int
+    expected: Precondition
+
+
+def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[WriteResult, bytes | None]:
+    """Store a chunk, or carry the entire write out with the last; returns the path that changed, if one did.
+
+    Raises:
+        Conflict: invalid_continuation_state: out of order, or for another target; and whatever write_file raises.
+        InvalidParams: the session does not exist.
+        TooLarge: the chunk, or all of them, are over the limit.
+        Busy: too many staged writes.
+
+    """
+    if not _ID.fullmatch(chunk.session):
+        raise InvalidParams("continuation_id: 1 to 64 of A-Z a-z 0-9 _ -", field="continuation_id")
+    edit = request.edit
+    if not isinstance(edit, LineEdit):
+        raise InvalidParams("only a replacement of lines can come in chunks", field="old_text")
+    check_size(editor, request)
+    with editor.staging, ExitStack() as stack:
+        folder = editor.root.open_state(_FOLDER)
+        stack.callback(os.close, folder)
+        stack.enter_context(translate_errors(_FOLDER, "directory"))
+        if chunk.index == 0:
+            _begin(editor, folder, request, edit, chunk.session)
+        session = _open_session(folder, chunk.session)
+        stack.callback(os.close, session)
+        header = _load_header(session)
+        stored = sorted((name.encode() for name in os.listdir(session) if name.isdecimal()), key=int)
+        _check_state(header, request, edit, chunk, len(stored))
+        text = edit.replacement.encode()
+        received = sum(os.stat(name, dir_fd=session).st_size for name in stored) + len(text)
+        if received > editor.limits.staged_bytes:
+            raise TooLarge(
+                f"staged write is {received} bytes, limit {editor.limits.staged_bytes}: {format_path(request.path)}",
+                operation="write_code",
+                observed_bytes=received,
+                limit_bytes=editor.limits.staged_bytes,
+                guidance="write the file in several ranges",
+            )
+        if not chunk.final:
+            _store(session, str(chunk.index).encode(), text)
+            cursor = StagedCursor(continuation_id=chunk.session, next_chunk_index=chunk.index + 1)
+            progress = WriteResult(ok=True, file_path=format_path(request.path), received_bytes=received)
+            progress["continuation"] = {"cursor": cursor, "chunk_index": chunk.index, "completed": False}
+            return progress, None
+        whole = b"".join([*(_load(session, name) for name in stored), text]).decode()
+        expected = header.expected
+        if request.expected != Precondition():
+            expected = replace(request.expected, staged_hash=header.expected.staged_hash)
+        final = replace(request, edit=replace(edit, replacement=whole), expected=expected)
+        result, path = write_file(editor, final, staged=True)
+        result["continuation"] = {"cursor": None, "chunk_index": chunk.index, "completed": True}
+        if not request.dry_run:
+            _remove_session(folder, chunk.session)
+        return result, path
+
+
+def _begin(editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, session: str) -> None:
+    """Check the target as it is now, and open the session anew."""
+    # Drop this session's earlier try and those left alone too long.
+    _remove_session(folder, session)
+    oldest = time.time() - editor.limits.staged_seconds
+    under_way = 0
+    for name in os.listdir(folder):
+        if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < oldest:
+            _remove_session(folder, name)
+        else:
+            under_way += 1
+    if under_way >= editor.limits.staged_sessions:
+        raise Busy(f"{under_way} staged writes are under way", limit=editor.limits.staged_sessions)
+    with editor.root.place(request.path, write=True) as place:
+        loaded = load_file(editor, place)
+        resolve_edit(loaded, request)  # a wrong range or expectation is an error before more is sent
+        expected = replace(request.expected, staged_hash=loaded.hash)
+    os.mkdir(session, 0o700, dir_fd=folder)
+    header = _Header(request.path.decode("latin-1"), edit.start, edit.end, expected)
+    descriptor = _open_session(folder, session)
+    try:
+        _store(descriptor, _HEADER, orjson.dumps(asdict(header)))
+    finally:
+        os.close(descriptor)
+
+
+def _check_state(header: _Header, request: WriteRequest, edit: LineEdit, chunk: Chunk, stored: int) -> None:
+    """Refuse a chunk that is not the next one of this write."""
+    expected: dict[str, object] = {
+        "chunk_index": stored,
+        "file_path": format_path(header.path.encode("latin-1")),
+        "start_line": header.start,
+        "end_line": header.end,
+    }
+    received: dict[str, object] = {
+        "chunk_index": chunk.index,
+        "file_path": format_path(request.path),
+        "start_line": edit.start,
+        "end_line": edit.end,
+    }
+    if expected != received:
+        wrong = ", ".join(key for key in expected if expected[key] != received[key])
+        message = f"chunk does not continue {chunk.session}: {wrong}"
+        raise Conflict(message, reason="invalid_continuation_state", expected=expected, received=received)
+
+
+def _open_session(folder: int, session: str) -> int:
+    try:
+        return os.open(session, LISTING, dir_fd=folder)
+    except FileNotFoundError:
+        message = f"no staged write {session}: restart with chunk_index=0"
+        raise InvalidParams(message, field="continuation_id") from None
+
+
+def _remove_session(folder: int, session: str) -> None:
+    with suppress(FileNotFoundError):
+        shutil.rmtree(session, dir_fd=folder)
+
+
+def _load_header(session: int) -> _Header:
+    try:
+        fields = orjson.loads(_load(session, _HEADER))
+        return _Header(fields["path"], fields["start"], fields["end"], Precondition(**fields["expected"]))
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        raise InvalidParams("staged write is damaged: restart with chunk_index=0", field="continuation_id") from None
+
+
+def _store(session: int, name: bytes, data: bytes) -> None:
+    """Store a file whole or not at all; a chunk that was cut short would end up in the caller's file."""
+    temporary = temporary_name()
+    descriptor = os.open(temporary, CREATE, 0o600, dir_fd=session)
+    try:
+        write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+    os.rename(temporary, name, src_dir_fd=session, dst_dir_fd=session)
+
+
+def _load(session: int, name: bytes) -> bytes:
+    with os.fdopen(os.open(name, FILE, dir_fd=session), "rb") as file:
+        return file.read()

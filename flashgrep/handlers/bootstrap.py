@@ -9,8 +9,8 @@ from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from flashgrep.edit.project import Project, Projects
-from flashgrep.edit.read import read_all
+from flashgrep.edit.editor import Project, Projects
+from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
 from flashgrep.params import NameText, PathText
 from flashgrep.registry import Call, Handler, Params, handler

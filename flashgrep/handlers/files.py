@@ -8,12 +8,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.edit import files, tree
-from flashgrep.edit.entries import FileEntry, ListAsk, list_folder, stat_entry
-from flashgrep.edit.faults import shown
-from flashgrep.edit.files import How
-from flashgrep.edit.hashing import digest
-from flashgrep.edit.project import Project, Projects
-from flashgrep.edit.text import Encoding, LineEnding, count_lone, line_ending
+from flashgrep.edit.editor import Project, Projects
+from flashgrep.edit.encoding import Encoding, LineEnding, count_lone, detect_line_ending
+from flashgrep.edit.files import FileEntry, ListQuery, WriteOptions, list_folder, stat_entry
+from flashgrep.edit.system import digest, format_path
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.handlers.writing import check_may_write, to_the_end
@@ -164,9 +162,9 @@ class FsRemoveResult(TypedDict):
 async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResult:
     """Make an empty file, or a folder."""
     project = await _writable(call, params)
-    how = How(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
-    done = await _run("fs_create", files.create, project.editor, params.target(), how, folder=params.dir)
-    project.mark_changed(done.changed)
+    options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
+    done = await _run("fs_create", files.create, project.editor, params.target(), options, folder=params.dir)
+    project.mark_changed(done.paths)
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
 
@@ -182,11 +180,11 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
         "content": found.text.text,
         "encoding": found.text.encoding,
         "bom": bool(found.text.bom),
-        "line_ending": line_ending(found.text.text),
+        "line_ending": detect_line_ending(found.text.text),
         "file_hash": digest(found.data),
     }
-    if found.text.kept is not found.text.text:
-        result["invalid_bytes"] = count_lone(found.text.kept)
+    if found.text.lossless is not found.text.text:
+        result["invalid_bytes"] = count_lone(found.text.lossless)
     return result
 
 
@@ -194,10 +192,10 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
 async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult:
     """Write a whole file, or add to its end; an existing file keeps its mode, encoding and byte order mark."""
     project = await _writable(call, params)
-    how = How(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
+    options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(files.write, append=params.append)
-    size, done = await _run("fs_write", run, project.editor, params.target(), params.content, how)
-    project.mark_changed(done.changed)
+    size, done = await _run("fs_write", run, project.editor, params.target(), params.content, options)
+    project.mark_changed(done.paths)
     return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
 
 
@@ -205,14 +203,14 @@ async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult
 async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     """List the entries of one folder, in a stable order; links are told as links."""
     project = await call.host.workspace(call, params.project)
-    ask = ListAsk(
+    query = ListQuery(
         include_hidden=params.include_hidden,
         sort_by=params.sort_by,
         sort_order=params.sort_order,
         offset=params.offset,
         limit=params.limit,
     )
-    found = await _run("fs_list", list_folder, project.editor, params.target(), ask)
+    found = await _run("fs_list", list_folder, project.editor, params.target(), query)
     return {"ok": True, "operation": "fs_list", **found}
 
 
@@ -228,16 +226,16 @@ async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
 async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     """Copy a file, or with recursive a folder; the copy appears whole or not at all."""
     project = await _writable(call, params)
-    how = How(overwrite=params.overwrite, dry_run=params.dry_run)
+    options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(tree.copy, recursive=params.recursive)
-    done = await _run("fs_copy", run, project.editor, path_of(params.src), path_of(params.dst), how)
-    project.mark_changed(done.changed)
+    done = await _run("fs_copy", run, project.editor, path_of(params.src), path_of(params.dst), options)
+    project.mark_changed(done.paths)
     return {
         "ok": True,
         "operation": "fs_copy",
         "dry_run": params.dry_run,
-        "source": shown(done.source),
-        "target_path": shown(done.target),
+        "source": format_path(done.source),
+        "target_path": format_path(done.target),
     }
 
 
@@ -245,15 +243,15 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
 async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move a file or a folder, also under another name."""
     project = await _writable(call, params)
-    how = How(overwrite=params.overwrite, dry_run=params.dry_run)
-    done = await _run("fs_move", tree.move, project.editor, path_of(params.src), path_of(params.dst), how)
-    project.mark_changed(done.changed)
+    options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
+    done = await _run("fs_move", tree.move, project.editor, path_of(params.src), path_of(params.dst), options)
+    project.mark_changed(done.paths)
     return {
         "ok": True,
         "operation": "fs_move",
         "dry_run": params.dry_run,
-        "source_path": shown(done.source),
-        "target_path": shown(done.target),
+        "source_path": format_path(done.source),
+        "target_path": format_path(done.target),
     }
 
 
@@ -263,12 +261,12 @@ async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveRes
     project = await _writable(call, params)
     run = partial(tree.remove, recursive=params.recursive, force=params.force, dry_run=params.dry_run)
     done = await _run("fs_remove", run, project.editor, params.target())
-    project.mark_changed(done.changed)
+    project.mark_changed(done.paths)
     result: FsRemoveResult = {
         "ok": True,
         "operation": "fs_remove",
         "dry_run": params.dry_run,
-        "target_path": shown(done.target),
+        "target_path": format_path(done.target),
     }
     if done.already_missing:
         result["already_missing"] = True

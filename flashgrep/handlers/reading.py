@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from flashgrep.edit.project import Project, Projects
-from flashgrep.edit.read import Ask, SliceResult, read_slice
+from flashgrep.edit.editor import Project, Projects
+from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.params import ByteCount, Count, LineNumber, PathBase64, PathText, SymbolName
 from flashgrep.registry import Call, Handler, Params, handler
@@ -83,7 +83,7 @@ async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult
     precondition.
     """
     project = await call.host.workspace(call, params.project)
-    ask = Ask(
+    query = SliceQuery(
         start_line=params.continuation_start_line or params.start_line,
         end_line=params.end_line,
         start_byte=params.continuation_start_byte,
@@ -92,7 +92,7 @@ async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult
         deadline=call.deadline,
     )
     path = path_of(params.file_path, params.file_path_bytes)
-    return await project.in_turn(partial(read_slice, project.editor, path, ask))
+    return await project.in_turn(partial(read_slice, project.editor, path, query))
 
 
 @handler("read_code", title="Read code")
@@ -107,7 +107,7 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
     project = await call.host.workspace(call, params.project)
     path, start, end = await _target(project, params)
     standard = params.metadata_level == "standard"
-    ask = Ask(
+    query = SliceQuery(
         start_line=params.continuation_start_line or start,
         end_line=end,
         start_byte=params.continuation_start_byte,
@@ -120,7 +120,7 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
         with_total=standard,
         deadline=call.deadline,
     )
-    result = await project.in_turn(partial(read_slice, project.editor, path, ask))
+    result = await project.in_turn(partial(read_slice, project.editor, path, query))
     if standard:
         result["mode"] = "slice" if params.symbol_name is None else "symbol"
         if params.symbol_name is not None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import NotRequired, TypeVar, cast
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.edit.read import read_all
+from flashgrep.edit.system import read_all
 from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.handlers.reading import ProjectParams
@@ -20,19 +20,18 @@ from flashgrep.params import NameText
 from flashgrep.registry import Call, Handler, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.meaning_index import embedder_of
-from flashgrep.specs.model import Requirement, Scenario, Severity, Step
-from flashgrep.specs.search import Found, Kind, search
-from flashgrep.specs.shelf import (
+from flashgrep.specs.search import Kind, SpecMatch, search
+from flashgrep.specs.spec import Severity, validate
+from flashgrep.specs.spec_repository import (
+    ProjectSpec,
     Read,
-    Shelved,
     SpecFile,
+    find_spec_files,
     get_requirement,
     get_spec_by_id,
     parse_all_specs,
-    spec_files,
 )
-from flashgrep.specs.shelf import get_scenario as scenario_of
-from flashgrep.specs.validate import validate
+from flashgrep.specs.spec_repository import get_scenario as find_scenario
 from flashgrep.workspace import Workspace
 
 MOST_BYTES = 1 << 20
@@ -171,156 +170,43 @@ class ValidateSpecsResult(TypedDict):
 async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsResult:
     """List the project's specifications: id, title and purpose of each."""
     workspace = await call.host.workspace(call, params.project)
-    specs = await _on_disk(workspace, parse_all_specs)
-    return {"results": [_summary(one) for one in specs]}
+    specs = await _read_specs(workspace, parse_all_specs)
+    return {"results": [_format_summary(one) for one in specs]}
 
 
 @handler("get_spec_requirements", title="Requirements of a specification", toolset="specs")
 async def get_spec_requirements(call: Call[Catalogue], params: SpecParams) -> SpecRequirementsResult:
     """Return a specification's requirements by name, each with the names of its scenarios and none of their bodies."""
     workspace = await call.host.workspace(call, params.project)
-    found = await _on_disk(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
-    requirements = [_requirement(one) for one in found.spec.requirements]
-    return {**_summary(found), **_place(found.file), "requirements": requirements}
+    found = await _read_specs(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
+    requirements: list[RequirementSummary] = []
+    for requirement in found.spec.requirements:
+        names = [scenario.name for scenario in requirement.scenarios]
+        requirements.append({"name": requirement.name, "scenario_count": len(names), "scenarios": names})
+        if requirement.operation is not None:
+            requirements[-1]["operation"] = requirement.operation
+        if requirement.renamed_from is not None:
+            requirements[-1]["renamed_from"] = requirement.renamed_from
+    return {**_format_summary(found), **_format_file(found.file), "requirements": requirements}
 
 
 @handler("get_scenario", title="Read a scenario", toolset="specs")
 async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> ScenarioResult:
     """Return one scenario of a requirement in full, with the requirement's description."""
     workspace = await call.host.workspace(call, params.project)
-    found = await _on_disk(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
+    found = await _read_specs(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
     requirement = get_requirement(found, params.requirement)
-    return _scenario(found, requirement, scenario_of(found, requirement, params.scenario))
-
-
-@handler("search_specs", title="Search specifications", toolset="specs")
-async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> SearchSpecsResult:
-    """Find requirements by meaning, over purposes, requirements and scenarios; needs the project's index."""
-    started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
-    fresh = await workspace.refresh()
-    await _check_indexed(workspace)
-    specs = await _on_disk(workspace, parse_all_specs)
-    found, problem = await workspace.in_turn(lambda: _found(call, workspace, specs, params))
-    coverage = coverage_of(workspace, Answer(), fresh=fresh, started=started)
-    coverage["files_searched"] = len(specs)
-    if problem:
-        coverage["detail"] = problem
-    return {"results": [_hit(one) for one in found], "coverage": coverage}
-
-
-@handler("validate_specs", title="Validate specifications", toolset="specs")
-async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> ValidateSpecsResult:
-    """Tell what is malformed or missing in the project's specifications, by file and line."""
-    workspace = await call.host.workspace(call, params.project)
-    return await _on_disk(workspace, partial(_validated, spec_id=params.spec_id))
-
-
-HANDLERS: tuple[Handler, ...] = (list_specs, get_spec_requirements, get_scenario, search_specs, validate_specs)
-
-
-async def _on_disk(workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]) -> LookT:
-    """Look at the specifications as they are saved now."""
-    await workspace.refresh()
-
-    def run() -> LookT:
-        files = spec_files(workspace.paths(), workspace.options.spec_folders)
-        return look(files, partial(_read, workspace))
-
-    return await workspace.in_turn(run)
-
-
-def _read(workspace: Workspace, path: bytes) -> Document | Skipped:
-    try:
-        descriptor, status, _ = workspace.editor.root.open_file(path)
-    except (Forbidden, InvalidParams) as refused:
-        return Skipped("unreadable", refused.message)
-    try:
-        if status.st_size > MOST_BYTES:
-            return Skipped("too_large", f"{status.st_size} bytes, {MOST_BYTES} at most")
-        return extract(read_all(descriptor, status.st_size))
-    finally:
-        os.close(descriptor)
-
-
-async def _check_indexed(workspace: Workspace) -> None:
-    if await workspace.size() is None:
-        root, progress = show_path(workspace.root)["file_path"], workspace.progress
-        why = f" ({progress.detail})" if progress.detail else ""
-        raise Unavailable(
-            f"index not found: {root}{why}; index_codebase builds it",
-            path=root,
-            suggestion=f"call index_codebase with path {root}, then ask again",
-            stage=progress.stage,
-        )
-
-
-def _found(
-    call: Call[Catalogue], workspace: Workspace, specs: list[Shelved], params: SearchSpecsParams
-) -> tuple[list[Found], str]:
-    """Search by meaning or, where that cannot be had, by words alone; then the second value says why."""
-    ask = partial(
-        search, specs, params.query, vectors=workspace.spec_vectors, limit=params.limit, threshold=params.threshold
-    )
-    try:
-        opened = partial(embedder_of, environ=call.host.environ)
-        return ask(embedder=workspace.spec_vectors.embedder(workspace.embedding, opened)), ""
-    except ProviderUnavailable as problem:
-        return ask(embedder=None), f"searched by words alone: {problem.message}"
-
-
-def _validated(files: list[SpecFile], read: Read, spec_id: str | None) -> ValidateSpecsResult:
-    specs = parse_all_specs(files, read) if spec_id is None else [get_spec_by_id(files, read, spec_id)]
-    problems = [problem for one in specs for problem in _problems(one)]
-    valid = all(problem["severity"] != "error" for problem in problems)
-    return {"valid": valid, "files": len(specs), "problems": problems}
-
-
-def _problems(shelved: Shelved) -> Iterator[ProblemShown]:
-    told = [shelved.unreadable] if shelved.unreadable else []
-    found = [] if told and not shelved.spec.requirements else validate(shelved.spec)
-    for problem in [*told, *found]:
-        yield {
-            "spec_id": shelved.id,
-            **_place(shelved.file),
-            "line": problem.line,
-            "message": problem.message,
-            "severity": problem.severity,
-        }
-
-
-def _place(file: SpecFile) -> FilePlace:
-    return cast("FilePlace", show_path(file.path))
-
-
-def _summary(shelved: Shelved) -> SpecSummary:
-    summary: SpecSummary = {"id": shelved.id, "title": shelved.title, "purpose": shelved.spec.purpose or ""}
-    if shelved.unreadable is not None:
-        summary["problem"] = shelved.unreadable.message
-    return summary
-
-
-def _requirement(requirement: Requirement) -> RequirementSummary:
-    names = [scenario.name for scenario in requirement.scenarios]
-    summary: RequirementSummary = {"name": requirement.name, "scenario_count": len(names), "scenarios": names}
-    if requirement.operation is not None:
-        summary["operation"] = requirement.operation
-    if requirement.renamed_from is not None:
-        summary["renamed_from"] = requirement.renamed_from
-    return summary
-
-
-def _scenario(shelved: Shelved, requirement: Requirement, scenario: Scenario) -> ScenarioResult:
+    scenario = find_scenario(found, requirement, params.scenario)
     result: ScenarioResult = {
-        "spec_id": shelved.id,
+        "spec_id": found.id,
         "requirement": requirement.name,
         "description": requirement.text,
         "name": scenario.name,
         "given": scenario.given,
         "when": scenario.when,
         "then": scenario.then,
-        "steps": [_step(step) for step in scenario.steps],
-        **_place(shelved.file),  # type: ignore[typeddict-item]  # it has no key but its own
+        "steps": [{"keyword": step.keyword, "text": step.text, "line": step.line} for step in scenario.steps],
+        **_format_file(found.file),  # type: ignore[typeddict-item]  # it has no key but its own
         "start_line": scenario.line,
     }
     if requirement.operation is not None:
@@ -330,19 +216,115 @@ def _scenario(shelved: Shelved, requirement: Requirement, scenario: Scenario) ->
     return result
 
 
-def _step(step: Step) -> StepShown:
-    return {"keyword": step.keyword, "text": step.text, "line": step.line}
+@handler("search_specs", title="Search specifications", toolset="specs")
+async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> SearchSpecsResult:
+    """Find requirements by meaning, over purposes, requirements and scenarios; needs the project's index."""
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh()
+    if await workspace.size() is None:
+        root, progress = show_path(workspace.root)["file_path"], workspace.progress
+        why = f" ({progress.detail})" if progress.detail else ""
+        raise Unavailable(
+            f"index not found: {root}{why}; index_codebase builds it",
+            path=root,
+            suggestion=f"call index_codebase with path {root}, then ask again",
+            stage=progress.stage,
+        )
+    specs = await _read_specs(workspace, parse_all_specs)
+    vectors = workspace.spec_vectors
+
+    def find() -> tuple[list[SpecMatch], str]:
+        """Search by meaning or, where that cannot be had, by words alone; then the second value says why."""
+        ask = partial(search, specs, params.query, vectors=vectors, limit=params.limit, threshold=params.threshold)
+        try:
+            open_embedder = partial(embedder_of, environ=call.host.environ)
+            return ask(embedder=vectors.embedder(workspace.embedding, open_embedder)), ""
+        except ProviderUnavailable as problem:
+            return ask(embedder=None), f"searched by words alone: {problem.message}"
+
+    matches, problem = await workspace.in_turn(find)
+    coverage = coverage_of(workspace, Answer(), fresh=fresh, started=started)
+    coverage["files_searched"] = len(specs)
+    if problem:
+        coverage["detail"] = problem
+    return {"results": [_format_match(one) for one in matches], "coverage": coverage}
 
 
-def _hit(found: Found) -> SpecHit:
-    passage = found.passage
+@handler("validate_specs", title="Validate specifications", toolset="specs")
+async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> ValidateSpecsResult:
+    """Tell what is malformed or missing in the project's specifications, by file and line."""
+    workspace = await call.host.workspace(call, params.project)
+    spec_id = params.spec_id
+
+    def look(files: list[SpecFile], read: Read) -> ValidateSpecsResult:
+        specs = parse_all_specs(files, read) if spec_id is None else [get_spec_by_id(files, read, spec_id)]
+        problems: list[ProblemShown] = []
+        for one in specs:
+            found = [one.unreadable] if one.unreadable else []
+            if one.spec.requirements or not one.unreadable:
+                found += validate(one.spec)
+            problems += [
+                {
+                    "spec_id": one.id,
+                    **_format_file(one.file),
+                    "line": problem.line,
+                    "message": problem.message,
+                    "severity": problem.severity,
+                }
+                for problem in found
+            ]
+        valid = all(problem["severity"] != "error" for problem in problems)
+        return {"valid": valid, "files": len(specs), "problems": problems}
+
+    return await _read_specs(workspace, look)
+
+
+HANDLERS: tuple[Handler, ...] = (list_specs, get_spec_requirements, get_scenario, search_specs, validate_specs)
+
+
+async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]) -> LookT:
+    """Look at the specifications as they are saved now."""
+    await workspace.refresh()
+
+    def read(path: bytes) -> Document | Skipped:
+        try:
+            descriptor, status, _ = workspace.editor.root.open_file(path)
+        except (Forbidden, InvalidParams) as refused:
+            return Skipped("unreadable", refused.message)
+        try:
+            if status.st_size > MOST_BYTES:
+                return Skipped("too_large", f"{status.st_size} bytes, {MOST_BYTES} at most")
+            return extract(read_all(descriptor, status.st_size))
+        finally:
+            os.close(descriptor)
+
+    def run() -> LookT:
+        return look(find_spec_files(workspace.paths(), workspace.options.spec_folders), read)
+
+    return await workspace.in_turn(run)
+
+
+def _format_file(file: SpecFile) -> FilePlace:
+    return cast("FilePlace", show_path(file.path))
+
+
+def _format_summary(spec: ProjectSpec) -> SpecSummary:
+    summary: SpecSummary = {"id": spec.id, "title": spec.title, "purpose": spec.spec.purpose or ""}
+    if spec.unreadable is not None:
+        summary["problem"] = spec.unreadable.message
+    return summary
+
+
+def _format_match(match: SpecMatch) -> SpecHit:
+    passage = match.passage
     hit: SpecHit = {
         "spec_id": passage.spec.id,
-        "requirement": found.requirement.name if found.requirement else "",
+        "requirement": match.requirement.name if match.requirement else "",
         "kind": passage.kind,
-        "score": found.score,
-        "snippet": found.snippet,
-        **_place(passage.spec.file),  # type: ignore[typeddict-item]  # it has no key but its own
+        "score": match.score,
+        "snippet": match.snippet,
+        **_format_file(passage.spec.file),  # type: ignore[typeddict-item]  # it has no key but its own
         "start_line": passage.line,
     }
     if passage.scenario is not None:

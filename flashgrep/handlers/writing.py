@@ -10,11 +10,9 @@ from anyio.to_thread import run_sync
 from pydantic import Field
 
 from flashgrep.edit.batch import BatchResult, Operation, write_batch
-from flashgrep.edit.change import Edit, LineEdit, TextEdit
-from flashgrep.edit.precondition import Precondition
-from flashgrep.edit.project import Project, Projects
-from flashgrep.edit.staged import Chunk, stage
-from flashgrep.edit.write import Order, WriteResult, write_file
+from flashgrep.edit.editor import Project, Projects
+from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.params import Count, FileText, LineNumber, NameText, PathBase64, PathText
@@ -26,7 +24,7 @@ MOST_OPERATIONS = 1000
 
 
 class PreconditionParams(Params):
-    """What the caller believes of the file; all of it must hold."""
+    """What the caller expects of the file; all of it must hold."""
 
     expected_file_hash: NameText | None = Field(
         None, description="SHA-256 of the file's bytes, as file_hash of a read."
@@ -35,7 +33,7 @@ class PreconditionParams(Params):
     expected_end_line_text: FileText | None = Field(None, description="Text of end_line, without its line end.")
     expected_absent: bool | None = Field(None, description="true: the file must not exist, and is made.")
 
-    def belief(self) -> Precondition:
+    def build(self) -> Precondition:
         """Return this as the engine takes it."""
         return Precondition(
             self.expected_file_hash,
@@ -66,10 +64,10 @@ class EditParams(Params):
         default_factory=PreconditionParams, description="What the caller believes of the file."
     )
 
-    def order(self, *, dry_run: bool = False) -> Order:
+    def request(self, *, dry_run: bool = False) -> WriteRequest:
         """Return this as the engine takes it, or raise InvalidParams when it is not one change."""
         path = path_of(self.file_path, self.file_path_bytes)
-        return Order(path, self._edit(), self.precondition.belief(), dry_run)
+        return WriteRequest(path, self._edit(), self.precondition.build(), dry_run)
 
     def _edit(self) -> Edit:
         if self.old_text is not None:
@@ -124,12 +122,12 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
-    order, chunk = params.order(dry_run=params.dry_run), params.chunk()
+    request, chunk = params.request(dry_run=params.dry_run), params.chunk()
     path: bytes | None
     if chunk is None:
-        result, path = await to_the_end(partial(write_file, project.editor, order))
+        result, path = await to_the_end(partial(write_file, project.editor, request))
     else:
-        result, path = await to_the_end(partial(stage, project.editor, order, chunk))
+        result, path = await to_the_end(partial(stage_chunk, project.editor, request, chunk))
     if path is not None and not params.dry_run:
         project.mark_changed([path])
     return result
@@ -164,7 +162,7 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
-    operations = [Operation(each.id, each.order()) for each in params.operations]
+    operations = [Operation(each.id, each.request()) for each in params.operations]
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
     result, paths = await to_the_end(run)
     project.mark_changed(paths)

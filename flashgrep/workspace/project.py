@@ -14,9 +14,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from flashgrep.damage import Damaged
-from flashgrep.edit.editor import Editor
+from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.journal import recover
-from flashgrep.edit.limits import Limits
 from flashgrep.edit.root import Root
 from flashgrep.errors import Busy
 from flashgrep.index import schema
@@ -40,7 +39,7 @@ from flashgrep.search.sift import Sieve
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
-from flashgrep.specs.vectors import SpecVectors
+from flashgrep.specs.search import SpecVectors
 from flashgrep.stores import INDEX, check_store, store_folder
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import LATE_STAGES, Keeper

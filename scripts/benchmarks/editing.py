@@ -8,11 +8,11 @@ from typing import Any
 
 from benchmarks.rows import Row, most, p50
 from benchmarks.timing import Times, repeated
-from flashgrep.edit.change import LineEdit
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.read import Ask, read_slice
+from flashgrep.edit.edits import LineEdit
+from flashgrep.edit.read import SliceQuery, read_slice
 from flashgrep.edit.root import Root
-from flashgrep.edit.write import Order, write_file
+from flashgrep.edit.write import WriteRequest, write_file
 
 LINES = 5_000
 BIG = 1 << 30
@@ -25,14 +25,14 @@ def measure(base: Path, cpu: Callable[[], float]) -> Iterator[Row]:
     folder.mkdir()
     (folder / "a.py").write_text("".join(f"    value_{at} = compute(some, arguments, {at})\n" for at in range(LINES)))
     editor = Editor(Root(os.fsencode(folder), os.fsencode(base / "state")))
-    ask = Ask(start_line=2000, end_line=2399, max_tokens=8000, with_total=True)
+    ask = SliceQuery(start_line=2000, end_line=2399, max_tokens=8000, with_total=True)
     yield Row("read_code, 400 lines (engine)", repeated(lambda: _read(editor, b"a.py", ask), cpu), bars=[p50(1)])
     yield from _edits(editor)
     yield from _large(editor, folder / "big.log", cpu)
     editor.close()
 
 
-def _read(editor: Editor, path: bytes, ask: Ask) -> int:
+def _read(editor: Editor, path: bytes, ask: SliceQuery) -> int:
     return len(read_slice(editor, path, ask)["content"])
 
 
@@ -51,7 +51,7 @@ def _edits(editor: Editor) -> Iterator[Row]:
         for turn in range(EDITS):
             spent[0], started = 0.0, time.perf_counter()
             text = "".join(f"new {turn} {line}\n" for line in range(10))
-            write_file(editor, Order(b"a.py", LineEdit(2000, 2009, text)))
+            write_file(editor, WriteRequest(b"a.py", LineEdit(2000, 2009, text)))
             besides.append((time.perf_counter() - started - spent[0]) * 1e3)
             disk.append(spent[0] * 1e3)
     finally:
@@ -69,7 +69,7 @@ def _large(editor: Editor, file: Path, cpu: Callable[[], float]) -> Iterator[Row
             out.write(block)
     os.utime(file, (1e9, 1e9))
     lines = file.stat().st_size // len(block) * 200_000
-    ask = Ask(start_line=lines - 50)
+    ask = SliceQuery(start_line=lines - 50)
     path = os.fsencode(file.name)
     started = time.perf_counter()
     _read(editor, path, ask)

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 36_400,
-    "modules": 249,
-    "private functions used once": 752,
-    "functions named by a participle": 214,
+    "lines": 36_300,
+    "modules": 238,
+    "private functions used once": 674,
+    "functions named by a participle": 191,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
