@@ -8,11 +8,11 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import structlog
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
+from flashgrep.daemon.log import Log
 from flashgrep.errors import InvalidParams, MissingCapability
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.http.server import Options, application, listen, server
@@ -86,7 +86,9 @@ async def main(folder: Path) -> None:
     async with Catalogue(state_dir=folder / "state", settings=Settings()) as catalogue:
         await catalogue.open(str(project))
         service = Service(catalogue, {"name": "flashgrep", "version": "0"})
-        service.dispatcher = Dispatcher(Registry([*REGISTRY, *FIXTURES]), catalogue, log=structlog.get_logger())
+        service.dispatcher = Dispatcher(
+            Registry([*REGISTRY, *FIXTURES]), catalogue, log=Log(Path("/dev/stderr"), level="info", max_bytes=1)
+        )
         listener = listen(0)
         port = listener.getsockname()[1]
         options = Options(

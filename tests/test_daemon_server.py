@@ -1,6 +1,7 @@
 """A daemon within the test's own process: what happens to calls in flight when it is told to end, and its log."""
 
 import contextlib
+import json
 import os
 import signal
 import stat
@@ -16,7 +17,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from flashgrep.config import Loaded, Settings, Tcp
 from flashgrep.daemon import server
-from flashgrep.daemon.log import open_log
+from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon, token
 from flashgrep.places import Places
 from flashgrep.rpc.context import RequestContext
@@ -32,7 +33,7 @@ class Running:
         self.places = Places(str(state))
         self.entered = anyio.Event()
         self.release = anyio.Event()
-        log = open_log(Path(self.places.log), level="info", max_bytes=100_000)
+        log = Log(Path(self.places.log), level="info", max_bytes=100_000)
         settings = Settings(tcp=Tcp(enabled=False))
         self.daemon = Daemon(self.places, settings, log, self._slow, lambda _root: Loaded(settings, {}))
 
@@ -124,7 +125,7 @@ def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
 
 def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Path) -> None:
     path = tmp_path / "daemon.log"
-    log = open_log(path, level="info", max_bytes=2000)
+    log = Log(path, level="info", max_bytes=2000)
     for number in range(200):
         log.info("event", number=number, path=Path("/x"))
         log.debug("never seen")
@@ -139,19 +140,25 @@ def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Pa
 def test_a_full_disk_or_a_lost_folder_loses_lines_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "full.log").symlink_to("/dev/full")
     for path in (tmp_path / "full.log", tmp_path / "gone" / "x.log"):
-        open_log(path, level="info", max_bytes=2000).error("event")
+        Log(path, level="info", max_bytes=2000).error("event")
 
 
 def test_a_log_removed_under_the_daemon_is_begun_anew(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "x.log", level="info", max_bytes=2000)
+    log = Log(tmp_path / "x.log", level="info", max_bytes=2000)
     log.info("first")
     (tmp_path / "x.log").unlink()
     log.info("second")
     assert orjson.loads((tmp_path / "x.log").read_text())["event"] == "second"
 
 
+def test_what_has_no_utf_8_or_64_bits_is_logged_too(tmp_path: Path) -> None:
+    log = Log(tmp_path / "x.log", level="info", max_bytes=2000)
+    log.info("event", path="\udcff", number=1 << 70)
+    assert json.loads((tmp_path / "x.log").read_text())["path"] == "\udcff"
+
+
 def test_an_exception_is_logged_with_its_trace_on_one_line(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "x.log", level="info", max_bytes=100_000)
+    log = Log(tmp_path / "x.log", level="info", max_bytes=100_000)
     try:
         raise ValueError("a\nb")  # noqa: TRY301 - the log needs one to show
     except ValueError:

@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from flashgrep import config
 from flashgrep.daemon.lifecycle import hold_lock
-from flashgrep.daemon.log import open_log
+from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import BadSetting, FlashgrepError
 from flashgrep.places import GRAMMARS_FOLDER, GRAMMARS_VARIABLE, Places, cache_folder, config_file, state_folder
@@ -83,7 +83,7 @@ def assemble(places: Places, environ: Mapping[str, str], flags: Mapping[str, Any
         return with_project(users, root)
 
     settings = started.settings
-    log = open_log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
+    log = Log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
     return Daemon(places, settings, log, run_cli, settings_for, environ)
 
 

@@ -1,42 +1,65 @@
 """The daemon's log: one JSON object a line, in a file of bounded size; writing it never stops the daemon."""
 
-import logging
+import json
 import os
 import stat
-from collections.abc import Mapping
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
-import structlog
 
 from flashgrep.places import PRIVATE_FILE
 
-LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+LEVELS: Final = ("debug", "info", "warning", "error")
 
 
-class RotatedFile:
-    """A text file that is moved to ``NAME.1`` when it reaches ``max_bytes``; at most two files exist.
+class Log:
+    """Appends events to a file that is moved to ``NAME.1`` when it reaches ``max_bytes``; at most two files exist.
 
-    A full disk or a removed folder loses lines (``lost`` counts them) and nothing else. The file is kept open, for
-    a lack of descriptors is one of the things to be logged.
+    A full disk or a removed folder loses lines and nothing else. The file is kept open, for a lack of descriptors is
+    one of the things to be logged. Events below ``level`` are dropped.
     """
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
+    def __init__(self, path: Path, *, level: str, max_bytes: int) -> None:
         self._path = path
         self._max_bytes = max_bytes
+        self._wanted = LEVELS[LEVELS.index(level) :]
         self._descriptor = -1
-        self.lost = 0
 
-    def write(self, text: str) -> None:
-        """Append ``text``, or count it as lost."""
+    def debug(self, event: str, **values: Any) -> None:
+        """Note what is only of interest when looking for it."""
+        self._note("debug", event, values)
+
+    def info(self, event: str, **values: Any) -> None:
+        """Note what has happened."""
+        self._note("info", event, values)
+
+    def warning(self, event: str, **values: Any) -> None:
+        """Note what somebody should look at."""
+        self._note("warning", event, values)
+
+    def error(self, event: str, **values: Any) -> None:
+        """Note a failure."""
+        self._note("error", event, values)
+
+    def exception(self, event: str, **values: Any) -> None:
+        """Note a failure of ours, with the trace of the exception being handled."""
+        self._note("error", event, {**values, "exception": traceback.format_exc().rstrip()})
+
+    def _note(self, level: str, event: str, values: dict[str, Any]) -> None:
+        if level not in self._wanted:
+            return
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        line = {**values, "event": event, "level": level, "timestamp": now}
         try:
-            self._append(text.encode("utf-8", "replace"))
-        except OSError:
-            self.lost += 1
-
-    def flush(self) -> None:
-        """Do nothing: every write is on its way to the disk already."""
+            data = orjson.dumps(line, default=repr)
+        except TypeError:  # a file's name that is no UTF-8, or a number of more than 64 bits
+            data = json.dumps(line, default=repr).encode()
+        with suppress(OSError):  # the line is lost
+            self._append(data + b"\n")
 
     def _append(self, data: bytes) -> None:
         status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
@@ -54,22 +77,3 @@ class RotatedFile:
             self._descriptor = -1
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = os.open(self._path, flags, PRIVATE_FILE)
-
-
-def open_log(path: Path, *, level: str, max_bytes: int) -> structlog.typing.FilteringBoundLogger:
-    """Return a logger that appends to ``path``; nothing global is configured."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        structlog.WriteLogger(RotatedFile(path, max_bytes)),  # type: ignore[arg-type]
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            _as_json,
-        ],
-    )
-    return logger
-
-
-def _as_json(_logger: Any, _method: str, event: Mapping[str, Any]) -> str:
-    return orjson.dumps(event, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -13,13 +13,13 @@ from typing import Any
 
 import anyio
 import anyio.abc
-from structlog.typing import FilteringBoundLogger
 
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Loaded, Settings
 from flashgrep.daemon.control import Control
 from flashgrep.daemon.handover import Handover
+from flashgrep.daemon.log import Log
 from flashgrep.daemon.projects import enclosing_root
 from flashgrep.daemon.web import Web
 from flashgrep.daemon.wires import Wires
@@ -46,7 +46,7 @@ class Daemon:
 
     places: Places
     settings: Settings
-    log: FilteringBoundLogger
+    log: Log
     cli: Extension
     """Answers ``$/cli``; the command line stands above the daemon and is handed in."""
     settings_for: Callable[[Path], Loaded]

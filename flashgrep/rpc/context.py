@@ -9,7 +9,7 @@ from flashgrep.rpc.message import JsonId, Params, Request
 
 
 class Log(Protocol):
-    """What we ask of a logger; a structlog logger is one."""
+    """What we ask of a logger."""
 
     def debug(self, event: str, **values: Any) -> Any:
         """Note what is only of interest when looking for it."""
