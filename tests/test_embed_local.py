@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from flashgrep.config import Embedding, Settings
 from flashgrep.embed import available, open_embedder
-from flashgrep.embed.local import _StaticTable, fingerprint, open_folder
-from flashgrep.embed.safetensors import read_tensors, tensor_names
+from flashgrep.embed.local import _StaticTable, fingerprint, open_folder, read_tensors, tensor_names
 from flashgrep.errors import ProviderUnavailable
 
 WORDS = ["[UNK]", "read", "file", "write", "the"]

@@ -39,7 +39,7 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the usual places of local servers away, so that none of this machine is met."""
     for name in ("ollama", "lmstudio", "vllm", "llamacpp"):
         usual = providers.APIS[name]
-        monkeypatch.setitem(providers.APIS, name, usual._replace(home=usual.home._replace(url=ABSENT)))
+        monkeypatch.setitem(providers.APIS, name, usual._replace(service=usual.service._replace(url=ABSENT)))
 
 
 def settings(**embedding: Any) -> Settings:
@@ -147,7 +147,7 @@ def test_a_local_server_is_available_while_it_listens(monkeypatch: pytest.Monkey
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         usual = providers.APIS["ollama"]
-        monkeypatch.setitem(providers.APIS, "ollama", usual._replace(home=usual.home._replace(url=url)))
+        monkeypatch.setitem(providers.APIS, "ollama", usual._replace(service=usual.service._replace(url=url)))
         assert available(Settings(), {}) == ["static", "ollama"]
         assert available(settings(provider="vllm", url=url + "/v1"), {}) == ["static", "ollama", "vllm"]
     assert available(Settings(), {}) == ["static"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.config import Refinement, Settings
-from flashgrep.embed.refine import MOST_CHARS, MOST_WORDS, Refiner, open_refiner, with_words
+from flashgrep.embed.models import MAX_CHARS, MAX_WORDS, Refiner, add_words, open_refiner
 from flashgrep.errors import ProviderUnavailable
 from tests.embed_server import Api, Reply, serving
 
@@ -59,7 +59,7 @@ def test_a_chat_model_is_asked_and_its_line_taken(api: Api) -> None:
         ("<think>the user\nwants</think>\nretry upload", "retry upload"),
         ("```\nretry upload\n```", "retry upload"),
         ("Query: retry upload", "retry upload"),
-        ("x" * 5000, "x" * MOST_CHARS),
+        ("x" * 5000, "x" * MAX_CHARS),
     ],
 )
 def test_what_models_put_around_their_line_is_left_out(api: Api, content: str, taken: str) -> None:
@@ -103,16 +103,16 @@ def test_local_servers_need_no_key() -> None:
 
 @given(st.text(max_size=40), st.text(max_size=300))
 def test_words_are_added_once_in_their_order_and_not_too_many(query: str, prompt: str) -> None:
-    found = with_words(query, prompt)
+    found = add_words(query, prompt)
     assert found.startswith(query.strip())
     added = found[len(query.strip()) :].split()
-    assert len(added) <= MOST_WORDS
+    assert len(added) <= MAX_WORDS
     assert len({word.lower() for word in added}) == len(added)
-    assert found == with_words(query, prompt)
+    assert found == add_words(query, prompt)
     place = 0
     for word in added:
         place = prompt.index(word, place)
 
 
 def test_a_word_that_comes_twice_is_added_once() -> None:
-    assert with_words("a", "Parser parser PARSER tokens") == "a Parser tokens"
+    assert add_words("a", "Parser parser PARSER tokens") == "a Parser tokens"

@@ -20,13 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.embed import endpoint
-from flashgrep.embed.endpoint import Endpoint, Patience
-from flashgrep.embed.remote import OLLAMA, OPENAI, VOYAGE, Dialect, RemoteEmbedder
-from flashgrep.embed.scale import Scale
+from flashgrep.embed.endpoint import Endpoint, RetryPolicy
+from flashgrep.embed.interface import ModelEmbedder
+from flashgrep.embed.providers import OLLAMA, OPENAI, VOYAGE, Dialect, RemoteModel
 from flashgrep.errors import ProviderUnavailable
 from tests.embed_server import DIMS, Api, Reply, openai_reply, serving, unit, vector
 
-QUICK = Patience(timeout=5, attempts=4, first_wait=0.001, longest_wait=2)
+QUICK = RetryPolicy(timeout=5, attempts=4, first_wait=0.001, longest_wait=2)
 KEY = "sk-very-secret-0123456789"
 
 
@@ -42,20 +42,30 @@ def shared() -> Iterator[Api]:
         yield server
 
 
-def embedder(api: Api, dialect: Dialect = OPENAI, patience: Patience = QUICK, **changed: Any) -> RemoteEmbedder:
-    place = Endpoint(
+def remote(api: Api, dialect: Dialect, retries: RetryPolicy, model: str, dims: int) -> RemoteModel:
+    endpoint = Endpoint(
         provider="openai",
         url=api.url + "/v1",
         key=KEY,
         key_name="OPENAI_API_KEY",
-        patience=patience,
+        retries=retries,
         others=("static",),
     )
-    options = {"model": "some-model", "dims": DIMS, **changed}
-    return RemoteEmbedder(endpoint=place, dialect=dialect, **options)
+    return RemoteModel(endpoint=endpoint, dialect=dialect, model=model, dims=dims)
 
 
-def failure(model: RemoteEmbedder, texts: list[str] | None = None) -> str:
+def embedder(
+    api: Api,
+    dialect: Dialect = OPENAI,
+    retries: RetryPolicy = QUICK,
+    model: str = "some-model",
+    dims: int = 0,
+    **options: Any,
+) -> ModelEmbedder:
+    return remote(api, dialect, retries, model, dims).embedder(dims or DIMS, **{"batch": 32, **options})
+
+
+def failure(model: ModelEmbedder, texts: list[str] | None = None) -> str:
     with pytest.raises(ProviderUnavailable) as caught:
         model.embed_code(texts or ["one", "two"])
     told = caught.value.to_object()
@@ -83,7 +93,7 @@ def test_ollama_is_asked_in_its_shape(api: Api) -> None:
 
 
 def test_voyage_is_told_which_texts_are_questions(api: Api) -> None:
-    model = embedder(api, VOYAGE, asked_dims=4, dims=4)
+    model = embedder(api, VOYAGE, dims=4)
     model.embed_queries(["where"])
     model.embed_code(["def where(): pass"])
     assert [request.body["input_type"] for request in api.requests] == ["query", "document"]
@@ -91,7 +101,7 @@ def test_voyage_is_told_which_texts_are_questions(api: Api) -> None:
 
 
 def test_a_width_that_was_asked_for_is_part_of_the_name(api: Api) -> None:
-    model = embedder(api, asked_dims=4, dims=4)
+    model = embedder(api, dims=4)
     assert model.embed_code(["one"])[0].tolist() == pytest.approx(unit("one", 4))
     assert api.requests[0].body["dimensions"] == 4
     assert model.name == "openai:some-model:4"
@@ -141,7 +151,7 @@ def test_a_vector_of_zeros_stays_one_and_large_numbers_do_not_overflow(api: Api)
 
 
 def test_a_probe_learns_the_width(api: Api) -> None:
-    assert embedder(api, dims=0).probed().dims == DIMS
+    assert remote(api, OPENAI, QUICK, "some-model", 0).probe() == DIMS
 
 
 def test_threads_may_share_an_embedder(api: Api) -> None:
@@ -152,13 +162,8 @@ def test_threads_may_share_an_embedder(api: Api) -> None:
         assert rows.tolist() == [pytest.approx(unit(f"{n}-{k}")) for k in range(7)]
 
 
-def test_another_scale_changes_confidence_and_nothing_else(api: Api) -> None:
-    model = embedder(api)
-    other = model.with_scale(Scale.of([(0.0, 0.5), (0.9, 0.6), (0.99, 0.8), (1.0, 0.9)]))
-    assert other.name == model.name
-    assert other.confidence(0.6) == pytest.approx(0.5)
-    assert other.confidence(0.8) == pytest.approx(0.7)
-    assert model.confidence(0.42) == pytest.approx(0.5)
+def test_confidence_is_by_assumption(api: Api) -> None:
+    assert embedder(api).confidence(0.42) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -193,12 +198,12 @@ def test_a_wait_that_is_too_long_is_not_kept(api: Api) -> None:
 
 @pytest.mark.parametrize(("text", "least", "most"), [("7", 7, 7), ("", 0, 0), ("-3", 0, 0), ("1e3", 0, 0)])
 def test_retry_after_is_read(text: str, least: float, most: float) -> None:
-    assert least <= endpoint._retry_after(text) <= most
+    assert least <= endpoint._parse_retry_after(text) <= most
 
 
 def test_retry_after_may_be_a_date() -> None:
     later = datetime.now(UTC) + timedelta(seconds=100)
-    assert 90 < endpoint._retry_after(format_datetime(later, usegmt=True)) <= 100
+    assert 90 < endpoint._parse_retry_after(format_datetime(later, usegmt=True)) <= 100
 
 
 def test_lasting_trouble_is_given_up_after_all_attempts(api: Api) -> None:
@@ -217,30 +222,30 @@ def test_questions_are_given_up_sooner_since_somebody_waits(api: Api) -> None:
 def test_waits_grow_up_to_their_bound(api: Api) -> None:
     api.next.extend([Reply(status=500)] * 9)
     start = time.monotonic()
-    failure(embedder(api, patience=Patience(timeout=5, attempts=4, first_wait=0.1, longest_wait=0.15)))
+    failure(embedder(api, retries=RetryPolicy(timeout=5, attempts=4, first_wait=0.1, longest_wait=0.15)))
     assert 0.2 <= time.monotonic() - start < 3  # at least 0.05 + 0.075 + 0.075
 
 
 def test_nobody_listening_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        place = Endpoint(provider="openai", url=f"http://127.0.0.1:{taken.getsockname()[1]}", patience=QUICK)
+        place = Endpoint(provider="openai", url=f"http://127.0.0.1:{taken.getsockname()[1]}", retries=QUICK)
         with pytest.raises(ProviderUnavailable, match=r"no connection: .*refused"):
-            place.post("/embeddings", {})
+            place.request("/embeddings", {})
 
 
 @pytest.mark.parametrize("drip", [-1, 0.05])
 def test_an_answer_that_takes_too_long_is_given_up(api: Api, drip: float) -> None:
     api.next.append(Reply(raw=b" " * 1000, drip=drip))
     start = time.monotonic()
-    assert "no answer within 0.3 s" in failure(embedder(api, patience=Patience(timeout=0.3, attempts=1)))
+    assert "no answer within 0.3 s" in failure(embedder(api, retries=RetryPolicy(timeout=0.3, attempts=1)))
     assert time.monotonic() - start < 5
 
 
 def test_an_answer_without_end_is_given_up(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "LARGEST_ANSWER", 100_000)
     api.next.append(Reply(raw=b" " * 10_000_000))
-    assert "too large" in failure(embedder(api, patience=Patience(attempts=1)))
+    assert "too large" in failure(embedder(api, retries=RetryPolicy(attempts=1)))
 
 
 GOOD = vector("any")
@@ -333,9 +338,9 @@ def test_proxies_of_the_environment_are_not_used(api: Api, monkeypatch: pytest.M
 
 
 def test_a_server_without_encryption_is_told_where_encryption_is_meant(api: Api) -> None:
-    place = Endpoint(provider="openai", url=api.url.replace("http:", "https:"), patience=Patience(attempts=1))
+    place = Endpoint(provider="openai", url=api.url.replace("http:", "https:"), retries=RetryPolicy(attempts=1))
     with pytest.raises(ProviderUnavailable, match="no connection"):
-        place.post("/embeddings", {})
+        place.request("/embeddings", {})
 
 
 @pytest.fixture(scope="module")

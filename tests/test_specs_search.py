@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.config import Settings
-from flashgrep.embed import Embedder, Scale, open_embedder
+from flashgrep.embed import Embedder, open_embedder
 from flashgrep.specs.openspec import parse
 from flashgrep.specs.search import (
     SNIPPET,
@@ -76,10 +76,6 @@ class Counting:
 
     def confidence(self, similarity: float) -> float:
         return self.inner.confidence(similarity)
-
-    def with_scale(self, scale: Scale) -> "Counting":
-        self.inner = self.inner.with_scale(scale)
-        return self
 
 
 def make_spec(name: str, text: str) -> ProjectSpec:

@@ -1,10 +1,23 @@
-"""What an embedder is: texts to unit vectors, and the meaning of a similarity."""
+"""What an embedder is: texts to unit vectors, and a scale that says what a cosine of two vectors means."""
 
-from collections.abc import Sequence
-from typing import Protocol, Self
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
-from flashgrep.embed.scale import Scale
-from flashgrep.embed.vectors import Vectors
+import numpy as np
+import numpy.typing as npt
+
+Vectors = npt.NDArray[np.float32]
+"""(n, dims); rows of unit length, or zero for a text without anything known in it."""
+
+Role = Literal["query", "document"]
+
+Quantiles = Sequence[tuple[float, float]]
+"""(probability, cosine not exceeded by that share of unrelated pairs), both ascending."""
+
+ANCHORS = ((0.0, 0.0), (0.5, 0.25), (0.9, 0.5), (0.99, 0.7), (0.999, 0.8))
+"""(share of unrelated pairs below, confidence)."""
 
 
 class Embedder(Protocol):
@@ -31,19 +44,93 @@ class Embedder(Protocol):
 
         Raises:
             ProviderUnavailable: the provider does not answer, or not sensibly.
-
         """
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each question.
-
-        Raises:
-            ProviderUnavailable: as ``embed_code``.
-
-        """
+        """Return a row for each question; raises as ``embed_code``."""
 
     def confidence(self, similarity: float) -> float:
-        """Map the cosine of a question and a text to 0-1, as ``scale.Scale`` describes."""
+        """Map the cosine of a question and a text to 0-1, as ``Scale`` describes."""
 
-    def with_scale(self, scale: Scale) -> Self:
-        """Return the same model, whose ``confidence`` goes by unrelated pairs that were measured."""
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A non-decreasing map from a cosine to a confidence in 0-1 that means the same for every model.
+
+    Models differ in what a cosine says: 0.3 is close for one and noise for another. So a cosine is placed among those
+    of questions and texts that have nothing to do with each other: 0.5 is the cosine that one unrelated pair in ten
+    reaches, 0.7 one in a hundred, 0.8 one in a thousand, 1.0 is identity; between those it grows evenly.
+    """
+
+    cosines: tuple[float, ...]
+
+    @classmethod
+    def of(cls, quantiles: Quantiles) -> "Scale":
+        """Read a scale off a model's quantiles."""
+        table = np.asarray(quantiles, np.float64)
+        cosines = np.interp([share for share, _ in ANCHORS], table[:, 0], table[:, 1])
+        return cls(tuple(np.maximum.accumulate(np.clip(cosines, -1.0, 1.0)).tolist()))
+
+    def confidence(self, similarity: float) -> float:
+        """Return 0-1 for a cosine; 1.0 at 1 and above."""
+        levels = [level for _, level in ANCHORS]
+        return float(np.interp(similarity, [*self.cosines, 1.0], [*levels, 1.0]))
+
+
+ASSUMED = Scale.of(((0.0, 0.0), (0.5, 0.3), (0.9, 0.42), (0.99, 0.55), (0.999, 0.65)))
+"""Not measured: where models for text in general have unrelated pairs."""
+
+
+def normalize(table: npt.NDArray[Any]) -> Vectors:
+    """Return rows divided by their lengths; rows of zeros stay as they are."""
+    table = table.astype(np.float64)
+    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)  # first, so that squares of large numbers stay finite
+    table = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0)
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    rows: Vectors = np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0).astype(np.float32)
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEmbedder:
+    """A model that turns some texts into rows at a time, in this process or behind an API. Threads may share it."""
+
+    name: str
+    dims: int
+    encode: Callable[[Sequence[str], Role], npt.NDArray[Any]]
+    """Returns a row of any length for each text."""
+    batch: int
+    """The most texts that ``encode`` is given at once."""
+    max_chars: int = 8000
+    """Below the 8,192 tokens that services take, however the text is written; models of sentences see 512 words."""
+    batch_chars: int = sys.maxsize
+    """Characters of the texts that ``encode`` is given at once, unless one text has more."""
+    scale: Scale = ASSUMED
+
+    def embed_code(self, texts: Sequence[str]) -> Vectors:
+        """Return a row for each text."""
+        return self._embed(texts, "document")
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return a row for each question."""
+        return self._embed(texts, "query")
+
+    def confidence(self, similarity: float) -> float:
+        """Map a cosine to 0-1, for most models by assumption."""
+        return self.scale.confidence(similarity)
+
+    def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
+        rows = np.zeros((len(texts), self.dims), np.float32)  # Blank texts keep a row of zeros.
+        part: dict[int, str] = {}
+        chars = 0
+        for place, text in enumerate(text[: self.max_chars] for text in texts):
+            if not text.strip():
+                continue
+            if part and (len(part) == self.batch or chars + len(text) > self.batch_chars):
+                rows[list(part)] = normalize(self.encode(list(part.values()), role))
+                part, chars = {}, 0
+            part[place] = text
+            chars += len(text)
+        if part:
+            rows[list(part)] = normalize(self.encode(list(part.values()), role))
+        return rows

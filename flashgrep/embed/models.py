@@ -1,15 +1,104 @@
-"""The models beside the embedder that a daemon is configured with, opened when first asked for and kept."""
+"""The optional models beside the embedder: a reranker, and a chat model that refines questions."""
 
+import re
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from flashgrep.config import Settings
-from flashgrep.embed.refine import Refiner, open_refiner
+from flashgrep.embed.endpoint import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
 from flashgrep.embed.rerank import Reranker, open_reranker
+from flashgrep.errors import ProviderUnavailable
+
+MAX_WORDS = 24
+"""Words of a prompt added to a question; more would drown it."""
+
+MAX_CHARS = 500
+"""Characters of a model's answer that are taken; a search is a line."""
+
+MAX_PROMPT = 20_000
+"""Characters of question and prompt that a model gets."""
+
+INSTRUCTION = (
+    "Rewrite the user's request as one short query for a search engine over source code. Keep identifiers, file names "
+    "and error messages exactly. Name the functions, types and concepts that the wanted code would contain. "
+    "Answer with the query alone, on one line."
+)
+
+CHATS: Final[Mapping[str, tuple[Service, str]]] = {
+    "openai": (Service("https://api.openai.com/v1", "OPENAI_API_KEY"), "gpt-4o-mini"),
+    "ollama": (Service("http://127.0.0.1:11434/v1", "OLLAMA_API_KEY"), "llama3.2"),
+    "lmstudio": (Service("http://127.0.0.1:1234/v1", "LM_API_TOKEN"), ""),
+    "vllm": (Service("http://127.0.0.1:8000/v1", "VLLM_API_KEY"), ""),
+    "llamacpp": (Service("http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), ""),
+}
+"""Where a provider's chat API is, and its usual model; empty: the server has one loaded."""
+
+_WORD = re.compile(r"\w[\w.:/-]*\w|\w\w+")
+_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+_COMMON = """
+    a about after all also an and any are as at be because been before but by can code could did do does each find for
+    from get give had has have help how i if in into is it its just like look looking me more my need needs no not now
+    of on only or our out please search see should show so some tell than that the their them then there these they
+    this those to us use used using want wants was we were what when where which while who why will with would you your
+"""
+_STOP: Final = frozenset(_COMMON.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refiner:
+    """Makes a search out of a question and a prompt; without an endpoint, or when it fails, by words alone."""
+
+    endpoint: Endpoint | None = None
+    model: str = ""
+
+    def refine(self, query: str, prompt: str) -> str:
+        """Return words to search for; never raises."""
+        if not prompt.strip():
+            return query
+        if self.endpoint is None:
+            return add_words(query, prompt)
+        content = f"Query: {query}\n\nContext: {prompt}"[:MAX_PROMPT]
+        messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": content}]
+        body = {"model": self.model, "messages": messages, "temperature": 0, "stream": False}
+        try:
+            answer = self.endpoint.request("/chat/completions", body)
+            text = _THOUGHT.sub("", answer["choices"][0]["message"]["content"])
+        except (ProviderUnavailable, KeyError, IndexError, TypeError):
+            return add_words(query, prompt)
+        lines = [line.strip().strip("`\"'").removeprefix("Query:").strip() for line in text.splitlines()]
+        return next((line[:MAX_CHARS] for line in lines if line), "") or add_words(query, prompt)
+
+
+def open_refiner(settings: Settings, environ: Mapping[str, str]) -> Refiner:
+    """Return the configured refiner; one by words alone if there is none.
+
+    Raises:
+        ProviderUnavailable: the provider lacks its key.
+    """
+    section = settings.refinement
+    if section.provider == "none":
+        return Refiner()
+    service, model = CHATS[section.provider]
+    retries = RetryPolicy(timeout=section.timeout_seconds, attempts=QUERY_ATTEMPTS)
+    endpoint = Endpoint.open(section.provider, service, section.url, environ, retries)
+    return Refiner(endpoint=endpoint, model=section.model or model)
+
+
+def add_words(query: str, prompt: str) -> str:
+    """Return the question and the words of the prompt that say something and are not in it, in their order."""
+    known = {word.lower() for word in _WORD.findall(query)}
+    fresh = dict.fromkeys(
+        word for word in _WORD.findall(prompt) if word.lower() not in known and word.lower() not in _STOP
+    )
+    once = {word.lower(): word for word in reversed(fresh)}
+    added = [word for word in fresh if once[word.lower()] == word][:MAX_WORDS]
+    return " ".join([query.strip(), *added]).strip()
 
 
 class Models:
-    """Reranker and refiner by the settings; threads may share it."""
+    """Reranker and refiner by the settings, opened when first asked for and kept; threads may share it."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._settings = settings
@@ -23,7 +112,6 @@ class Models:
 
         Raises:
             ProviderUnavailable: it is configured and not to be had.
-
         """
         with self._lock:
             if self._reranker is None:
@@ -35,7 +123,6 @@ class Models:
 
         Raises:
             ProviderUnavailable: it is configured and not to be had.
-
         """
         with self._lock:
             if self._refiner is None:

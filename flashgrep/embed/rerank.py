@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.config import Reranking, Settings
-from flashgrep.embed.endpoint import HURRIED, Endpoint, Home, Patience
-from flashgrep.embed.local import fingerprint, library
+from flashgrep.config import Settings
+from flashgrep.embed.endpoint import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
+from flashgrep.embed.local import fingerprint, import_library
 from flashgrep.errors import ProviderUnavailable
 
 MAX_CHARS = 4000  # of a text; rerankers read 512 to 8,192 tokens of question and text
@@ -39,56 +39,47 @@ class Reranker(Protocol):
 
         Raises:
             ProviderUnavailable: the model does not answer, or not sensibly.
-
         """
 
 
-class _Shape(NamedTuple):
-    home: Home
+Body = dict[str, Any]
+
+
+class _Dialect(NamedTuple):
+    service: Service
     model: str
-    body: Callable[[str, str, Sequence[str]], dict[str, Any]]
-    results: Callable[[Any], list[tuple[int, float]]]
+    """Used when none is set; empty: the server has one loaded."""
+    body: Callable[[Body, str, list[str]], Body]
+    """A request of the model's name (if there is one), the question and the texts."""
+    results: str = "results"
+    """The field of the answer with the ranking; empty: the answer is the ranking."""
+    score: str = "relevance_score"
 
 
-def _jina_body(model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-    return {**_cohere_body(model, query, documents), "return_documents": False}
+def _cohere_body(model: Body, query: str, texts: list[str]) -> Body:
+    return {**model, "query": query, "documents": texts, "top_n": len(texts)}
 
 
-def _cohere_body(model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-    return {**_named(model), "query": query, "documents": list(documents), "top_n": len(documents)}
+def _jina_body(model: Body, query: str, texts: list[str]) -> Body:
+    return {**_cohere_body(model, query, texts), "return_documents": False}
 
 
-def _voyage_body(model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-    return {**_named(model), "query": query, "documents": list(documents), "truncation": True}
-
-
-def _tei_body(_model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-    return {"query": query, "texts": list(documents), "raw_scores": False, "truncate": True}
-
-
-def _named(model: str) -> dict[str, str]:
-    return {"model": model} if model else {}
-
-
-def _results(answer: Any) -> list[tuple[int, float]]:
-    return [(row["index"], float(row["relevance_score"])) for row in answer["results"]]
-
-
-SHAPES: Final[Mapping[str, _Shape]] = {
-    "http": _Shape(Home("", "RERANK_API_KEY"), "", _jina_body, _results),
-    "jina": _Shape(Home("https://api.jina.ai/v1", "JINA_API_KEY"), "jina-reranker-v3", _jina_body, _results),
-    "cohere": _Shape(Home("https://api.cohere.com/v2", "COHERE_API_KEY"), "rerank-v3.5", _cohere_body, _results),
-    "voyage": _Shape(
-        Home("https://api.voyageai.com/v1", "VOYAGE_API_KEY"),
+DIALECTS: Final[Mapping[str, _Dialect]] = {
+    "http": _Dialect(Service("", "RERANK_API_KEY"), "", _jina_body),
+    "jina": _Dialect(Service("https://api.jina.ai/v1", "JINA_API_KEY"), "jina-reranker-v3", _jina_body),
+    "cohere": _Dialect(Service("https://api.cohere.com/v2", "COHERE_API_KEY"), "rerank-v3.5", _cohere_body),
+    "voyage": _Dialect(
+        Service("https://api.voyageai.com/v1", "VOYAGE_API_KEY"),
         "rerank-2.5",
-        _voyage_body,
-        lambda answer: [(row["index"], float(row["relevance_score"])) for row in answer["data"]],
+        lambda model, query, texts: {**model, "query": query, "documents": texts, "truncation": True},
+        results="data",
     ),
-    "tei": _Shape(
-        Home("", "RERANK_API_KEY"),
+    "tei": _Dialect(
+        Service("", "RERANK_API_KEY"),
         "",
-        _tei_body,
-        lambda answer: [(row["index"], float(row["score"])) for row in answer],
+        lambda _, query, texts: {"query": query, "texts": texts, "raw_scores": False, "truncate": True},
+        results="",
+        score="score",
     ),
 }
 
@@ -98,7 +89,7 @@ class HttpReranker:
     """A model behind an endpoint."""
 
     endpoint: Endpoint
-    shape: _Shape
+    dialect: _Dialect
     model: str
     top: int
 
@@ -111,17 +102,19 @@ class HttpReranker:
         """Return 0-1 for each text; raises ProviderUnavailable."""
         if not documents:
             return np.zeros(0, np.float32)
-        answer = self.endpoint.post(
-            "/rerank", self.shape.body(self.model, query, [one[:MAX_CHARS] for one in documents])
+        model = {"model": self.model} if self.model else {}
+        answer = self.endpoint.request(
+            "/rerank", self.dialect.body(model, query, [one[:MAX_CHARS] for one in documents])
         )
         try:
-            found = dict(rows := self.shape.results(answer))
+            ranking = answer[self.dialect.results] if self.dialect.results else answer
+            found = dict(rows := [(row["index"], float(row[self.dialect.score])) for row in ranking])
             scores = np.array([found[place] for place in range(len(documents))], np.float64)
         except (KeyError, TypeError, ValueError):
             raise self.endpoint.failure("its answer has not the shape of a ranking of all texts") from None
         if len(rows) != len(documents) or not np.isfinite(scores).all():
             raise self.endpoint.failure(f"{len(rows)} scores for {len(documents)} texts, or some that are not finite")
-        return _levels(scores)
+        return _to_levels(scores)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +129,7 @@ class CrossEncoder:
         """Return 0-1 for each text."""
         if not documents:
             return np.zeros(0, np.float32)
-        return _levels(np.asarray(self.predict([(query, one[:MAX_CHARS]) for one in documents]), np.float64).ravel())
+        return _to_levels(np.asarray(self.predict([(query, one[:MAX_CHARS]) for one in documents]), np.float64).ravel())
 
 
 def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | None:
@@ -144,32 +137,26 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
 
     Raises:
         ProviderUnavailable: it lacks its key, its URL, its folder or its library.
-
     """
     section = settings.reranking
     if section.provider == "none":
         return None
-    return _cross_encoder(section) if section.provider == "local" else _over_http(section, environ)
-
-
-def _over_http(section: Reranking, environ: Mapping[str, str]) -> HttpReranker:
-    shape = SHAPES[section.provider]
-    patience = Patience(timeout=section.timeout_seconds, attempts=HURRIED)
-    place = Endpoint.found(section.provider, shape.home, section.url, environ, patience)
-    return HttpReranker(endpoint=place, shape=shape, model=section.model or shape.model, top=section.top)
-
-
-def _cross_encoder(section: Reranking) -> CrossEncoder:
+    if section.provider != "local":
+        dialect = DIALECTS[section.provider]
+        retries = RetryPolicy(timeout=section.timeout_seconds, attempts=QUERY_ATTEMPTS)
+        endpoint = Endpoint.open(section.provider, dialect.service, section.url, environ, retries)
+        model = section.model or dialect.model
+        return HttpReranker(endpoint=endpoint, dialect=dialect, model=model, top=section.top)
     folder = Path(section.model)
     if not (folder.is_absolute() and (folder / "config.json").is_file()):
         message = f"{section.model or 'reranking.model'}: not the absolute path of a folder with a cross-encoder"
         raise ProviderUnavailable(message, provider="local")
-    transformers = library("sentence_transformers", "pip install sentence-transformers")
-    model = transformers.CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
-    return CrossEncoder(name=f"local:{fingerprint(folder)}", top=section.top, predict=model.predict)
+    transformers = import_library("sentence_transformers", "pip install sentence-transformers")
+    encoder = transformers.CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
+    return CrossEncoder(name=f"local:{fingerprint(folder)}", top=section.top, predict=encoder.predict)
 
 
-def _levels(scores: npt.NDArray[np.float64]) -> Scores:
+def _to_levels(scores: npt.NDArray[np.float64]) -> Scores:
     """Return scores as they are if they lie in 0-1, else (logits) by the logistic function."""
     if scores.min() < 0 or scores.max() > 1:
         scores = 1 / (1 + np.exp(-scores.clip(-50, 50)))

@@ -4,31 +4,97 @@ The data file is made by ``scripts/train_embedder``: ``tokens`` (uint8: UTF-8 wo
 x dims), ``scale`` and ``qscale`` (float16, a word's row scale times its weight in code and in questions), ``quantiles``
 (float32, rows of probability and cosine of unrelated pairs), ``format`` (1). A text's vector is the sum over its
 distinct words of row x scale x (1 + ln count), at unit length.
+
+Words are sub-words of code: ``getHTTPResponse_v2`` gives ``get http response v 2``. A word that the vocabulary lacks is
+cut from the left into the longest pieces it has, of 2 to 16 letters; a letter that begins none is left out. Only ASCII
+letters, digits and ``_`` are looked at. These rules are part of the model: its table was trained on words cut by them.
 """
 
+import re
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.embed.scale import Scale
-from flashgrep.embed.tokens import Vocabulary
-from flashgrep.embed.vectors import Vectors
+from flashgrep.embed.interface import Scale, Vectors
 from flashgrep.errors import ProviderUnavailable
 
 FORMAT = 1
 DATA = Path(__file__).parent / "data" / "static.npz"
 MAX_CHARS = 16_384  # ten times a chunk; bounds the time that one line of encoded data can take
 SLICE = 256  # texts counted together: their words take about 2 MB
+SHORTEST, LONGEST = 2, 16  # letters in a piece of an unknown word
+REMEMBERED = 60_000
+"""Identifiers whose words are kept, about 15 MB; the frequent ones are back at once after it was emptied."""
 
+REMEMBERED_LENGTH = 64
+"""Characters up to which an identifier is worth keeping; longer ones are data and do not come again."""
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
+WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+Numbers = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float32]
+
+
+class Bags(NamedTuple):
+    """Bags of words of several texts, one after the other."""
+
+    words: Numbers
+    """Numbers of the distinct words, ascending within a text."""
+    counts: Numbers
+    """How often each occurs in its text."""
+    bounds: Numbers
+    """Where each text's words begin, and the end: one more than there are texts."""
+
+
+class Vocabulary(dict[str, tuple[int, ...]]):
+    """Known words, and a memory of identifiers: asked for any identifier, it gives the numbers of its words."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        super().__init__()
+        self.known = {word: number for number, word in enumerate(known)}
+
+    def __missing__(self, identifier: str) -> tuple[int, ...]:
+        numbers: list[int] = []
+        for word in map(str.lower, WORD.findall(identifier)):
+            if word in self.known:
+                numbers.append(self.known[word])
+                continue
+            at = 0
+            while at < len(word):
+                ends = range(min(len(word), at + LONGEST), at + SHORTEST - 1, -1)
+                end = next((end for end in ends if word[at:end] in self.known), 0)
+                if end:
+                    numbers.append(self.known[word[at:end]])
+                at = end or at + 1
+        found = tuple(numbers)
+        if len(identifier) <= REMEMBERED_LENGTH:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[identifier] = found
+        return found
+
+    def numbers(self, text: str) -> list[int]:
+        """Return the numbers of a text's words in order, with repeats."""
+        return list(chain.from_iterable(map(self.__getitem__, IDENTIFIER.findall(text))))
+
+    def bags(self, texts: Sequence[str]) -> Bags:
+        """Count the words of each text."""
+        lists = [self.numbers(text) for text in texts]
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        words = np.fromiter(chain.from_iterable(lists), np.int64, int(lengths.sum()))
+        width = max(1, len(self.known))
+        keys, counts = np.unique(words + np.repeat(np.arange(len(lists)) * width, lengths), return_counts=True)
+        bounds = np.searchsorted(keys, np.arange(len(lists) + 1) * width)
+        return Bags(keys % width, counts, bounds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,27 +128,19 @@ class StaticEmbedder:
         """Map a cosine to 0-1 by the unrelated pairs of the data file."""
         return self.scale.confidence(similarity)
 
-    def with_scale(self, scale: Scale) -> Self:
-        """Return the same model with another scale."""
-        return replace(self, scale=scale)
-
     def _embed(self, texts: Sequence[str], weights: Weights) -> Vectors:
         rows = np.empty((len(texts), self.dims), np.float32)
         for at in range(0, len(texts), SLICE):
-            self._sum([text[: self.max_chars] for text in texts[at : at + SLICE]], weights, rows[at : at + SLICE])
+            bags = self.vocabulary.bags([text[: self.max_chars] for text in texts[at : at + SLICE]])
+            damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
+            for row, (start, end) in enumerate(pairwise(bags.bounds.tolist()), at):
+                # Text by text: rows of one text stay in the processor's cache, those of a slice would not. And by
+                # einsum, since BLAS adds up in an order that depends on the processor and its cores.
+                chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
+                np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
         np.divide(rows, lengths, out=rows, where=lengths > 0)
         return rows
-
-    def _sum(self, texts: Sequence[str], weights: Weights, rows: Vectors) -> None:
-        bags = self.vocabulary.bags(texts)
-        damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
-        bounds = bags.bounds.tolist()
-        for row, (start, end) in enumerate(pairwise(bounds)):
-            # Text by text: rows of one text stay in the processor's cache, those of a batch would not. And by einsum,
-            # since BLAS adds up in an order that depends on the processor and its cores.
-            chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
-            np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
 
 
 @cache
@@ -91,11 +149,11 @@ def load(path: Path) -> StaticEmbedder:
 
     Raises:
         ProviderUnavailable: no such file, or one that is damaged or of another format.
-
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            return _checked({name: data[name] for name in data.files})
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            data = {name: archive[name] for name in archive.files}
+        return _check_model(data)
     except FileNotFoundError:
         raise ProviderUnavailable(f"{path}: the embedded model is missing from this installation") from None
     except (OSError, EOFError, BadZipFile, KeyError, ValueError) as error:
@@ -103,11 +161,11 @@ def load(path: Path) -> StaticEmbedder:
 
 
 def release() -> None:
-    """Let go of what ``load`` keeps; embedders in use go on."""
+    """Drop what ``load`` keeps; embedders in use go on."""
     load.cache_clear()
 
 
-def _checked(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
+def _check_model(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
     if int(data["format"]) != FORMAT:
         raise ValueError(f"its format is {int(data['format'])}")
     words = data["tokens"].tobytes().decode().split("\n")

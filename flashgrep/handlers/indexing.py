@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Embedding, EmbeddingProvider
 from flashgrep.embed import available, open_embedder
-from flashgrep.embed.providers import ELSEWHERE
+from flashgrep.embed.providers import HOSTED
 from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
 from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import TEST, tier_of
@@ -139,9 +139,9 @@ async def _embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) 
     if provider is None:
         return None
     settings = call.host.settings
-    if provider in ELSEWHERE and provider != settings.embedding.provider:
+    if provider in HOSTED and provider != settings.embedding.provider:
         found = await anyio.to_thread.run_sync(available, settings, call.host.environ)
-        here = [name for name in found if name not in ELSEWHERE]
+        here = [name for name in found if name not in HOSTED]
         message = f"{provider} would have the code sent to another machine: only the user's own settings can choose it"
         raise ProviderUnavailable(message, available=here, provider=provider)
     usual = Embedding(provider=provider)  # another's model and place are none of its own

@@ -20,9 +20,9 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
     "lines": 36_300,
-    "modules": 238,
-    "private functions used once": 674,
-    "functions named by a participle": 191,
+    "modules": 233,
+    "private functions used once": 657,
+    "functions named by a participle": 184,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
