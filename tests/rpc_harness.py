@@ -3,14 +3,13 @@
 import json
 import os
 import socket
-import subprocess
 import sys
 import time
 import traceback
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
@@ -23,20 +22,20 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from anyio.streams.stapled import StapledByteStream
 from pydantic import BaseModel, Field
 
-from flashgrep.errors import NotFound
+from flashgrep.errors import FlashgrepError, NotFound
+from flashgrep.mcp.http.routes import Caller
 from flashgrep.registry import Call, Handler, Params, Registry, Session, handler
 from flashgrep.rpc.admission import PeerUid
 from flashgrep.rpc.auth import auth_extension
+from flashgrep.rpc.calls import Calls
 from flashgrep.rpc.codec import encode
 from flashgrep.rpc.connection import serve_connection
 from flashgrep.rpc.context import Extension, Log, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.longpath import connect_unix
-from flashgrep.rpc.message import Request, read_message
-from flashgrep.rpc.once import answer_once
+from flashgrep.rpc.message import Request, error_line, read_message
 from flashgrep.rpc.sockets import SocketStream
-from flashgrep.rpc.stdio import serve_stdio
 from flashgrep.rpc.tcp import serve_tcp
 from flashgrep.rpc.unix import serve_unix
 
@@ -429,28 +428,18 @@ async def tcp(dispatcher: Dispatcher, _folder: Path, owner: PeerUid | None = Non
         await dispatcher.shutdown(0)
 
 
-def stdio_command(limits: Limits) -> list[str]:
-    """Return the command that serves standard input."""
-    return [sys.executable, __file__, json.dumps(asdict(limits))]
+WIRES: dict[str, Serve] = {"memory": memory, "unix": unix, "tcp": tcp}
 
 
-@asynccontextmanager
-async def stdio(dispatcher: Dispatcher, _folder: Path) -> AsyncIterator[Connect]:
-    """Serve the standard input of one process per client, with the dispatcher's limits."""
-    async with AsyncExitStack() as processes:
-        command = stdio_command(dispatcher.limits)
-
-        async def connect() -> Client:
-            started = await anyio.open_process(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-            process = await processes.enter_async_context(started)
-            assert process.stdin is not None
-            assert process.stdout is not None
-            return Client(StapledByteStream(process.stdin, process.stdout))
-
-        yield connect
-
-
-WIRES: dict[str, Serve] = {"memory": memory, "unix": unix, "tcp": tcp, "stdio": stdio}
+async def answer_once(dispatcher: Dispatcher, session: Session, body: bytes) -> bytes | None:
+    """Return the line that answers a request or batch, without a connection; None where only notifications came."""
+    try:
+        message = await dispatcher.intake.message(body)
+    except FlashgrepError as error:
+        return error_line(None, error)
+    calls = Calls(dispatcher, Caller(session))
+    jobs = calls.admit(message)
+    return await calls.answer(jobs, is_batch=message.is_batch) if jobs else None
 
 
 async def dispatch_overhead(calls: int = 5000) -> dict[str, float]:
@@ -475,13 +464,3 @@ async def dispatch_overhead(calls: int = 5000) -> dict[str, float]:
 
     through = await best(partial(answer_once, dispatcher, session, line))
     return {"jsonrpcserver_us": through, "plain_us": await best(around)}
-
-
-def main() -> None:
-    """Serve standard input with the limits given."""
-    limits = Limits(**json.loads(sys.argv[1]))
-    anyio.run(serve_stdio, make_dispatcher(limits), Session())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """When something is wrong with the machine or the settings: what ``doctor``, ``config``, ``install`` and others say."""
 
+import json
 import os
 import shutil
 import socket
@@ -13,7 +14,7 @@ import pytest
 
 from flashgrep.cli.status import status_rows
 from flashgrep.errors import InvalidParams
-from tests.conftest import FGREP, DaemonAtHand, MakeProject
+from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
 def checks(daemon: DaemonAtHand, status: int = 0) -> dict[str, str]:
@@ -159,6 +160,20 @@ def test_what_only_the_entry_point_can_run_says_so() -> None:
         )
         assert said.returncode == 2
         assert f"run it by its entry point: fgrep {' '.join(arguments)}" in said.stderr
+
+
+@pytest.mark.parametrize("sink", ["file", "null"])
+def test_rpc_reads_a_file_and_writes_to_one(daemon: DaemonAtHand, tmp_path: Path, sink: str) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {}}
+    (tmp_path / "requests").write_text(3 * f"{json.dumps(request)}\n")
+    answers = tmp_path / "answers" if sink == "file" else Path(os.devnull)
+    with (tmp_path / "requests").open("rb") as source, answers.open("wb") as output:
+        done = subprocess.run(
+            [FGREP, "rpc"], stdin=source, stdout=output, env=daemon.environ, cwd="/", timeout=BOUND, check=False
+        )
+    assert done.returncode == 0
+    if sink == "file":
+        assert [json.loads(line)["id"] for line in answers.read_text().splitlines()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,11 @@ from flashgrep.mcp.service import _start
 from flashgrep.mcp.words import PROMPTS, prompt_message
 from flashgrep.registry import Session
 from flashgrep.rpc.context import Peer
-from flashgrep.rpc.once import _Nobody
 
 
-@pytest.mark.parametrize("kind", [Caller, _Nobody])
-def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked(kind: type[Any]) -> None:
+def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked() -> None:
     session = Session(wire="http")
-    peer: Peer = kind(session)
+    peer: Peer = Caller(session)
     assert peer.session is session
     assert peer.notify("notifications/progress", {}) is False
     assert peer.cancel(1) is False

@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from flashgrep.errors import Busy
 from flashgrep.places import PRIVATE_FILE, Places, make_private
@@ -72,13 +71,6 @@ def terminate(places: Places) -> bool:
         if wait_until_free(places, seconds):
             return True
     return False
-
-
-def remove_stale_socket(path: str) -> None:
-    """Unlink a socket file left by a daemon that was killed; only the holder of the lock may."""
-    found = Path(path)
-    if found.is_socket():
-        found.unlink(missing_ok=True)
 
 
 def _wait_for(descriptor: int, until: float) -> bool:
