@@ -26,14 +26,14 @@ from flashgrep.places import CACHE_FOLDER, private_folders
 from flashgrep.private import PrivateFolders
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
-from flashgrep.search.sift import Sieve
+from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.stores import store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
-"""Workers that nobody needs for so long are ended, and models let go (loading them again takes 0.1 s)."""
+"""Models that nobody needs for so long are let go (loading them again takes 0.1 s)."""
 
 FLOOD_SECONDS = 2.0
 """Look-ups that have run for so long in all may have taken memory worth giving back: a compiled pattern has up to
@@ -91,7 +91,7 @@ class Catalogue:
         self._open: dict[str, Workspace] = {}
         self._opening: set[str] = set()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
-        self._sieve = Sieve(max(1, len(os.sched_getaffinity(0))))
+        self._ripgrep = ripgrep_of(self.environ)
         self._scheduler = Scheduler()
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
@@ -105,7 +105,6 @@ class Catalogue:
     async def __aexit__(self, *failure: object) -> None:
         for workspace in self._open.values():
             await workspace.close()
-        self._sieve.close()
         assert self._tasks is not None  # noqa: S101 - set on entry
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
@@ -121,7 +120,6 @@ class Catalogue:
     async def _rest(self) -> None:
         while True:
             await anyio.sleep(IDLE_SECONDS)
-            self._sieve.close_idle(IDLE_SECONDS)
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
             if rested:
                 release()
@@ -263,7 +261,7 @@ class Catalogue:
             settings_warnings=loaded.warnings,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
-        workspace = Workspace(name, os.fsencode(root), options, sieve=self._sieve, scheduler=self._scheduler)
+        workspace = Workspace(name, os.fsencode(root), options, ripgrep=self._ripgrep, scheduler=self._scheduler)
         assert self._tasks is not None  # noqa: S101 - set on entry
         try:
             await workspace.open(self._tasks)

@@ -8,11 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.places import project_socket
 from flashgrep.search.exact import Question
-from flashgrep.search.sift import CHUNK, Sieve, Task, sift_chunk
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.fault_harness import PATTERNS, agree, changing, fill, indexed, integrity, kill, truth
@@ -160,41 +158,3 @@ def test_a_daemon_killed_while_the_tree_changes_comes_back_right(
     cold_daemon.stop()
     assert integrity(cold_daemon.index(root)) == "ok"
     assert Path(project_socket(str(root))).parent.is_dir()
-
-
-@pytest.fixture
-def sifting(tmp_path: Path) -> tuple[Task, list[bytes]]:
-    for at in range(40):
-        (tmp_path / f"f{at}").write_text("needle\n" if at % 3 else "hay\n")
-    names = [b"f%d" % (at % 40) for at in range(CHUNK * 12)]
-    pattern = Pattern(texts=("needle",), mode="literal", case="sensitive")
-    return Task(RootFolder(os.fsencode(tmp_path)), pattern, 1 << 20, counting=True), names
-
-
-@pytest.mark.parametrize("after", [0, 1, 3])
-def test_a_sifting_worker_killed_in_the_middle_costs_no_file(sifting: tuple[Task, list[bytes]], after: int) -> None:
-    task, names = sifting
-    wanted = sift_chunk(task, names).found
-    sieve = Sieve(2)
-    found: list[tuple[int, int]] = []
-    for number, (chunk, sifted) in enumerate(sieve.sift(task, names)):
-        found += [(number * CHUNK + at, lines) for at, lines in sifted.found]
-        assert len(chunk) == CHUNK
-        if number == after:
-            kill(sieve._workers[0]._process.pid)
-    sieve.close()
-    assert found == wanted
-
-
-def test_sifting_workers_killed_between_two_searches_are_replaced(sifting: tuple[Task, list[bytes]]) -> None:
-    task, names = sifting
-    sieve = Sieve(2)
-    first = [sifted for _, sifted in sieve.sift(task, names)]
-    for worker in sieve._workers.values():
-        kill(worker._process.pid)
-        worker._process.wait()
-    assert [sifted for _, sifted in sieve.sift(task, names)] == first
-    assert [sifted for _, sifted in sieve.sift(task, names)] == first
-    assert len(sieve._workers) == 2
-    assert all(worker._process.poll() is None for worker in sieve._workers.values())
-    sieve.close()

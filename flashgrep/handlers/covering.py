@@ -18,7 +18,8 @@ UNLISTED = "the project's files have not all been listed yet"
 class Coverage(TypedDict):
     """What an answer covered: never an empty list that hides a time-out.
 
-    `files_searched`: files read, or ruled out by the index (with a filter over a large project: files read only).
+    `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
+    listed: files read only).
     """
 
     complete: bool
@@ -64,7 +65,7 @@ def _unused(workspace: Workspace) -> str:
 
 def _searched(workspace: Workspace, answer: Answer, keep: PathFilter | None) -> int:
     tree = workspace.tree
-    if not answer.complete:
+    if not answer.complete or tree.listed_since is None:
         return answer.files_read
     if keep is None:
         return tree.count() - sum(answer.skipped.values())

@@ -137,11 +137,12 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     answer, pattern, mode = Answer(), None, ""
     for mode in await _modes(workspace, params, cursor_mode):
         if mode == "words":
+            fresh = params.fresh and await workspace.refresh()
             answer = await workspace.words(params.text, _limit(call, params), keep)
         else:
             question = _question(call, params, mode, position, keep)
             pattern = question.pattern
-            answer = await _ask(workspace, question, params)
+            answer, fresh = await _ask(workspace, question, params)
         if answer.results or not answer.complete:
             break
     result: QueryResult = {
@@ -171,10 +172,14 @@ async def _modes(workspace: Workspace, params: QueryParams, cursor_mode: SmartMo
     return smart_modes(params.text)
 
 
-async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> Answer:
-    if params.max_file_size is None:
-        return await workspace.search(question)
-    return await workspace.search(question, max_file_size=params.max_file_size)
+async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:
+    """Return the answer, and whether it is of the disk as it was after the call came in."""
+    if params.fresh:
+        answer = await workspace.unlisted.search(question, max_file_size=params.max_file_size)
+        if answer is not None:
+            return answer, True
+    fresh = params.fresh and await workspace.refresh()
+    return await workspace.search(question, max_file_size=params.max_file_size), fresh
 
 
 def _limit(call: Call[Catalogue], params: QueryParams) -> int:

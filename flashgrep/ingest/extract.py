@@ -31,7 +31,7 @@ def extract(raw: bytes) -> Document | Skipped:
     A file with a NUL byte in its first block is binary. At a later one ripgrep, not given the file by name, stops and
     drops the buffer it read the NUL with: ``Document.data`` is what it did search, whole lines of the buffers before,
     and ``binary_at`` the offset of the NUL in the text. (Its first read being of three bytes, a line that ends
-    within them is searched always. And ``rg -c`` and ``-l`` say nothing at all of such files.)
+    within them is searched always. ``rg -l`` names such a file if a line of that matches, ``rg -c`` does not.)
     """
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _from_utf16(raw)

@@ -33,7 +33,7 @@ class Matcher:
         self._node = node
         self._crlf = crlf
         self._sees_carriage = any(kind.endswith("crlf") for kind in looks)
-        self._blocks = multiline and (
+        self.crosses_lines = multiline and (
             any(kind.startswith(("line", "text")) for kind in looks)
             or any(isinstance(part, Chars | Octet) and ord("\n") in part.set for part in walk(node))
         )
@@ -51,7 +51,7 @@ class Matcher:
 
     def search(self, data: bytes) -> bool:
         """Return whether any line matches."""
-        if not self._blocks:
+        if not self.crosses_lines:
             finder, exact = self._finder(data)
             start = finder.find(data, 0, len(data))[0]
             if start < 0 or (exact and start < len(data)):
@@ -60,14 +60,14 @@ class Matcher:
 
     def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> Iterator[LineMatch]:
         """Yield at most `limit` matching lines in order, each with its first span or with all of them."""
-        found = (self._line_blocks if self._blocks else self._single_lines)(data, all_spans=all_spans)
+        found = (self._line_blocks if self.crosses_lines else self._single_lines)(data, all_spans=all_spans)
         if limit is None:
             return found
         return (line for _, line in zip(range(limit), found, strict=False))
 
     def count_lines(self, data: bytes) -> int:
         """Return how many lines match; where matches may cross lines, how many lines they cover."""
-        if self._blocks:
+        if self.crosses_lines:
             return sum(line.end_number - line.number + 1 for line in self._line_blocks(data, all_spans=False))
         finder, exact = self._finder(data)
         if not exact:
@@ -102,7 +102,10 @@ class Matcher:
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
-            found = self._kinds[kind] = (Re2Finder(translation.pattern, by_lines=not self._blocks), translation.exact)
+            found = self._kinds[kind] = (
+                Re2Finder(translation.pattern, by_lines=not self.crosses_lines),
+                translation.exact,
+            )
         return found
 
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:

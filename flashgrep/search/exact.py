@@ -22,7 +22,7 @@ from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.scheduler import Expired, checkpoint, expiring
-from flashgrep.search.sift import Sieve, Task
+from flashgrep.search.ripgrep import Ripgrep, find_matching, pattern_flags
 from flashgrep.search.text import hit_of
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
@@ -30,11 +30,19 @@ Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
 Engine = Literal["linear", "backtracking"]
 
-MANY_FILES = 3_000
-"""More candidates are sifted by other processes first: starting those takes about 150 ms once."""
+MANY_FILES = 200
+"""More candidates are scanned by ripgrep first: to start it takes as long as to read so many."""
 
-FIRST_FILES = 512
-"""So many are read here before others are asked: a page is often full by then."""
+FIRST_FILES = 64
+"""So many are read here before ripgrep is asked: a page is often full by then."""
+
+FIRST_BATCH, LARGEST_BATCH = 1_000, 16_000
+"""Files given to ripgrep at once, four times as many each time: a page may be full before all are searched."""
+MOST_NAMES = 1 << 20
+"""Bytes of paths given to ripgrep at once; Linux allows 2 MiB of arguments."""
+
+UNCOUNTED = "binary files that are not indexed yet are not counted"
+"""Said where ripgrep has passed over files of which nothing else is known."""
 
 COUNT_ON_FILES = 200
 """When a page is full, so many more files are still counted for an exact total (about 5 ms)."""
@@ -72,7 +80,10 @@ class View:
     excluded: Mapping[bytes, bool] | None = None
     """Entries that rules take out of the folders walked, each with whether it is a folder; None: not known."""
 
-    sieve: Sieve | None = None
+    ripgrep: Ripgrep | None = None
+    """Scans what no gram narrows; None: every candidate is read."""
+    counts: Mapping[bytes, int] | None = None
+    """How many lines match in each file, where ripgrep has counted them just now; a file it lacks is read."""
     parsed: bool = False
     """Whether every text of the table has its symbols in the index."""
     parsed_to: int = 0
@@ -273,22 +284,30 @@ class Search:
 
     def _likely(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with how often they match where that is known (else 0)."""
-        sieve = self._view.sieve
+        view, question, answer = self._view, self._question, self.answer
         paths = self._paths()
-        first = list(islice(paths, FIRST_FILES))
-        yield from ((path, 0) for path in first)
-        if sieve is None or self.answer.candidates < MANY_FILES or not self._linear:
-            yield from ((path, 0) for path in paths)
+        if view.counts is not None:
+            for path in paths:
+                checkpoint()
+                count = view.counts.get(path, -1)
+                answer.files_read += count == 0
+                if count:
+                    yield path, max(0, count)
             return
-        question = self._question
-        count = question.output == "count"
-        task = Task(self._view.root, question.pattern, self._view.max_size, counting=count)
-        for chunk, sifted in sieve.sift(task, paths):
-            checkpoint()
-            for why in sifted.skipped:
-                self._skip(why)
-            self.answer.files_read += sifted.read - len(sifted.found)
-            yield from ((chunk[at], lines) for at, lines in sifted.found)
+        yield from ((path, 0) for path in islice(paths, FIRST_FILES))
+        flags = pattern_flags(view.ripgrep, question.pattern) if view.ripgrep and self._linear else None
+        size = FIRST_BATCH
+        while flags is not None and (batch := _take(paths, size)):
+            if len(batch) < MANY_FILES or view.ripgrep is None:
+                paths = chain(batch, paths)
+                break
+            found = find_matching(view.ripgrep, view.root, flags, batch)
+            answer.files_read += len(batch) - len(found)
+            if view.pending and len(found) < len(batch):
+                answer.detail = UNCOUNTED
+            yield from ((path, 0) for path in found)
+            size = min(4 * size, LARGEST_BATCH)
+        yield from ((path, 0) for path in paths)
 
     def _hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
         position = self._question.position
@@ -366,6 +385,17 @@ class Search:
         if isinstance(self._matcher, Backtracker):
             return len(self._matcher.lines(document.data))
         return self._matcher.count_lines(document.data)
+
+
+def _take(paths: Iterator[bytes], count: int) -> list[bytes]:
+    """Return the next paths, ``count`` or as many as go on a command line."""
+    taken, room = [], MOST_NAMES
+    for path in islice(paths, count):
+        taken.append(path)
+        room -= len(path) + 11  # "./", the NUL byte and a pointer
+        if room < 0:
+            break
+    return taken
 
 
 def _weight(hit: dict[str, Any]) -> int:

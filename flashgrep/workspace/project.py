@@ -34,13 +34,13 @@ from flashgrep.search.exact import Answer, Question, View
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.meaning_lines import lines_of
-from flashgrep.search.relevance import search
-from flashgrep.search.sift import Sieve
+from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.search import SpecVectors
 from flashgrep.stores import INDEX, check_store, store_folder
+from flashgrep.workspace.exact import UnlistedSearch, ask_listed
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import LATE_STAGES, Keeper
 from flashgrep.workspace.progress import Progress, Stage
@@ -105,15 +105,16 @@ class Workspace:
         root: bytes,
         options: WorkspaceOptions,
         *,
-        sieve: Sieve | None = None,
+        ripgrep: Ripgrep | None = None,
         scheduler: Scheduler | None = None,
     ) -> None:
-        """``sieve`` and ``scheduler`` are shared by a daemon's projects; alone it scans here."""
+        """``ripgrep`` scans, if there is one; ``scheduler`` is shared by a daemon's projects."""
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
         self.options = options
-        self.sieve = sieve
+        self._ripgrep = ripgrep
+        self.unlisted = UnlistedSearch(self)
         self._scheduler = scheduler or Scheduler()
         self.read_only = options.read_only
         self.warned = False
@@ -282,6 +283,8 @@ class Workspace:
 
     async def _follow(self) -> None:
         """Read events as they come, so that the queue does not overflow and the index follows."""
+        await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
+        await self.unlisted.wait()
         took = await self._timed_refresh()
         number = self._watcher.fileno()
         while True:
@@ -296,6 +299,11 @@ class Workspace:
         with contextlib.suppress(Busy):  # out of descriptors: whoever asks is told
             await self.refresh()
         return anyio.current_time() - begun
+
+    @property
+    def sees_events(self) -> bool:
+        """Whether the system tells of every change at once: after ``refresh`` none is unknown."""
+        return self._watcher.fileno() is not None and not self._watcher.failed
 
     @property
     def watching_stopped(self) -> bool:
@@ -327,7 +335,7 @@ class Workspace:
             dict(tree.pending),
             self.options.max_file_size,
             tree.excluded,
-            self.sieve,
+            self._ripgrep,
             parsed="symbols" in self.keeper.done,
             parsed_to=self.keeper.parsed_to,
         )
@@ -341,12 +349,7 @@ class Workspace:
 
         ``max_file_size``: larger files than the setting allows are looked at too, or smaller ones declined.
         """
-
-        def ask(view: View) -> Answer:
-            seen = view if max_file_size is None else view.with_size(max_file_size)
-            return search(seen, question)
-
-        return await self.in_thread(ask)
+        return await ask_listed(self, question, max_file_size)
 
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         """Return the path and lines of the best definition of a name, which may be qualified; None without one."""

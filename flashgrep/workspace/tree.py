@@ -1,9 +1,10 @@
 """What the daemon knows of one project's files, and which of them the index does not have as they are now."""
 
+import contextlib
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import accumulate, count
 from typing import NamedTuple
@@ -63,6 +64,7 @@ class Tree:
         self._watcher = watcher
         self._sequence = count(1)  # a thread that sweeps takes numbers, too
         self._count: int | None = None
+        self._marked: list[set[bytes]] = []
         self._outside: tuple[tuple[bytes, int, int], ...] = ()  # until a sweep, which every project begins with
 
     def count(self) -> int:
@@ -118,6 +120,18 @@ class Tree:
         if ours or path in self.pending or self.table.find(path) is not None:
             self.pending[path] = Mark(ours, next(self._sequence), size)
             self._count = None
+            for marked in self._marked:
+                marked.add(path)
+
+    @contextlib.contextmanager
+    def marks(self) -> Iterator[set[bytes]]:
+        """Collect the paths that are marked within the block."""
+        marked: set[bytes] = set()
+        self._marked.append(marked)
+        try:
+            yield marked
+        finally:
+            self._marked = [other for other in self._marked if other is not marked]
 
     def mark_changed(self, paths: Iterable[bytes]) -> None:
         """Look at paths that may have changed: a regular file that the rules accept is ours.

@@ -1,0 +1,231 @@
+"""Scans by ripgrep: which files may match, and how many lines match in each file of a tree.
+
+A sieve must leave out no file that our matcher would match. Patterns are ripgrep's own dialect, so they are handed on
+as they were written; what cannot be handed on soundly is not (``pattern_flags``), and a file that ripgrep says nothing
+certain of is read by us. Files named one by one are searched behind a NUL byte, where our texts end: more of them are
+found than match, never fewer. On a walk of its own ripgrep drops a file with a NUL byte as we do, so that its counts
+are ours.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from flashgrep.ingest.openat import RootFolder
+from flashgrep.pattern import Pattern
+from flashgrep.places import bundled_ripgrep, find_ripgrep
+from flashgrep.scheduler import Expired, blocking, stop_if_over
+
+LOOK_SECONDS = 0.1
+"""How often whoever waits for ripgrep looks whether to wait on."""
+GATHER_SECONDS = 0.001
+"""ripgrep writes file by file; reading each of 78,000 writes by itself would cost as much as the search."""
+NICE = 5
+"""A scan takes all processors there are: short answers go first."""
+MOST_THREADS = 12
+"""As ripgrep's own default has it."""
+MOST_AT_ONCE = 2
+SLOT_SECONDS = 1.0
+"""Whoever gets no ripgrep for so long reads the files itself: one that hangs must not hold up the others."""
+MOST_OUTPUT = 64 << 20
+"""Bytes of names: about a million files."""
+MOST_ERRORS = 64 << 10
+"""Bytes of messages; where there are more, nothing that ripgrep said is used."""
+MOST_PATTERN = 100_000
+"""Bytes; Linux takes 128 KiB an argument."""
+TROUBLE = 2
+"""ripgrep's exit status where it could not read something, or did not understand its arguments."""
+
+_slots = threading.BoundedSemaphore(MOST_AT_ONCE)
+_BASE = (b"--no-config", b"--null", b"--color=never", b"--no-mmap")
+_COUNTED = re.compile(rb"\./([^\0]*)\0(\d+)\r?\n")
+_TABLES = re.compile(r"\\[bBdDpPwW<>]|[^\x00-\x7f]")
+"""What in a pattern asks for Unicode's tables, of which another ripgrep may have another version."""
+
+
+class Ripgrep(NamedTuple):
+    """A ripgrep; ``bundled``: the one whose tables and ignore rules ours were made from."""
+
+    program: str
+    bundled: bool
+
+
+class Output(NamedTuple):
+    """What ripgrep printed, and its exit status; None: its time was over."""
+
+    printed: bytes
+    errors: bytes
+    status: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was searched."""
+        return self.status in {0, 1} and not self.errors
+
+
+def ripgrep_of(environ: Mapping[str, str]) -> Ripgrep | None:
+    """Return the ripgrep to scan with; None: files are read one after the other by ourselves."""
+    program = find_ripgrep(environ)
+    return None if program is None else Ripgrep(program, program == bundled_ripgrep())
+
+
+def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
+    """Return the arguments that make ripgrep look for what the pattern does; None where it would not.
+
+    A match over several lines ends where our text of a file does, at a NUL byte; ripgrep's text goes on there.
+    """
+    if pattern.multiline and pattern.matcher().crosses_lines:
+        return None
+    if not ripgrep.bundled and (pattern.word or any(map(_TABLES.search, pattern.texts))):
+        return None
+    try:
+        texts = [text.encode() for text in pattern.texts]
+    except UnicodeEncodeError:  # half a surrogate pair
+        return None
+    if sum(map(len, texts)) > MOST_PATTERN or any(b"\0" in text for text in texts):
+        return None
+    flags = {
+        b"--fixed-strings": pattern.mode == "literal",
+        b"--line-regexp": pattern.line,
+        b"--word-regexp": pattern.word and not pattern.line,
+        b"--crlf": pattern.crlf,
+    }
+    case = {"sensitive": b"--case-sensitive", "insensitive": b"--ignore-case", "smart": b"--smart-case"}[pattern.case]
+    return [case, *(flag for flag, given in flags.items() if given), *(b"--regexp=" + text for text in texts)]
+
+
+def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], paths: Sequence[bytes]) -> list[bytes]:
+    """Return those of the files, in their order, in which a line may match; all of them where ripgrep fails.
+
+    Raises:
+        Abandoned, Expired: as ``scheduler.checkpoint``.
+
+    """
+    if not paths:  # it would search its standard input
+        return []
+    arguments = [*flags, b"--files-with-matches", b"--no-ignore", b"--", *(b"./" + path for path in paths)]
+    output = run(ripgrep, root, arguments)
+    unread = _unread(output, frozenset(paths)) if output else None
+    if output is None or unread is None:
+        return list(paths)
+    found = {name[2:] for name in output.printed.split(b"\0")} | unread
+    return [path for path in paths if path in found]
+
+
+def _unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
+    """Return the files that ripgrep could not read; None where something else went wrong."""
+    if output.status is None:
+        raise Expired
+    if output.status not in {0, 1, TROUBLE} or len(output.errors) >= MOST_ERRORS:
+        return None
+    unread = set()
+    for line in output.errors.splitlines():  # rg: ./PATH: what the system said
+        path = line.removeprefix(b"rg: ./").rpartition(b": ")[0]
+        if path not in paths:
+            return None
+        unread.add(path)
+    return unread if unread or output.status != TROUBLE else None
+
+
+def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: int) -> Output | None:
+    """Have ripgrep walk the whole tree; ``flags``: what to look for, and what to print. None: it cannot be had.
+
+    The user's own ignore file is not asked, since git may name another than ripgrep finds: who uses the output leaves
+    out what is not ours.
+    """
+    return run(ripgrep, root, [*flags, b"--no-ignore-global", b"--max-filesize=%d" % max_size, b"--", b"."])
+
+
+def names_in(printed: bytes) -> list[bytes]:
+    """Return the paths that ``--files-with-matches`` printed, but for the last one where that was cut."""
+    return [name[2:] for name in printed.split(b"\0")[:-1]]
+
+
+def counts_in(printed: bytes) -> dict[bytes, int]:
+    """Return the matching lines of each file, as ``--count`` printed them."""
+    return {path: int(count) for path, count in _COUNTED.findall(printed)}
+
+
+def run(ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]) -> Output | None:
+    """Run ripgrep in the root until it ends, or the question does; None where no process can be had.
+
+    Raises:
+        Abandoned: nobody waits for the answer any more; ripgrep is ended.
+
+    """
+    threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
+    # By the descriptor, where there is a path for that: another folder may have taken the root's own path.
+    folder = b"/proc/self/fd/%d" % root.descriptor() if sys.platform == "linux" else root.path
+    with blocking():
+        begun = time.monotonic()
+        while not _slots.acquire(timeout=LOOK_SECONDS):
+            stop_if_over()
+            if time.monotonic() - begun > SLOT_SECONDS:
+                return None
+        try:
+            lifeline, ours = os.pipe()
+            try:
+                process = subprocess.Popen(
+                    [os.fsencode(ripgrep.program), *_BASE, b"--threads=%d" % threads, *arguments],
+                    stdin=lifeline, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env={},
+                )  # fmt: skip
+                with process:
+                    try:
+                        _tie(process.pid, lifeline)
+                        return _collect(process)
+                    finally:
+                        process.kill()
+            finally:
+                os.close(lifeline)
+                os.close(ours)
+        except OSError:  # no process to be had, arguments too long, the folder is gone
+            return None
+        finally:
+            _slots.release()
+
+
+def _tie(pid: int, lifeline: int) -> None:
+    """Have the system end ripgrep when we are ended: it signals SIGIO when the last writer of the pipe has gone."""
+    with contextlib.suppress(OSError):  # it has ended
+        if sys.platform == "linux":
+            fcntl.fcntl(lifeline, fcntl.F_SETOWN, pid)
+            fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+        os.setpriority(os.PRIO_PROCESS, pid, NICE)
+
+
+def _collect(process: subprocess.Popen[bytes]) -> Output:
+    parts = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
+    printed, errors = parts.values()
+    waiting = select.poll()  # select takes no descriptor over 1,023
+    for descriptor in parts:
+        waiting.register(descriptor, select.POLLIN)
+    open_ends = len(parts)
+    try:
+        while open_ends and len(printed) < MOST_OUTPUT and len(errors) < MOST_ERRORS:
+            ready = waiting.poll(1000 * LOOK_SECONDS)
+            stop_if_over()
+            for descriptor, _ in ready:
+                part = os.read(descriptor, 1 << 20)
+                parts[descriptor] += part
+                if not part:
+                    waiting.unregister(descriptor)
+                    open_ends -= 1
+            if ready:
+                time.sleep(GATHER_SECONDS)
+        if open_ends:  # too much
+            return Output(bytes(printed), bytes(errors), -1)
+        while True:
+            try:
+                return Output(bytes(printed), bytes(errors), process.wait(LOOK_SECONDS))
+            except subprocess.TimeoutExpired:
+                stop_if_over()
+    except Expired:
+        return Output(bytes(printed), bytes(errors), None)

@@ -1,0 +1,90 @@
+"""Questions that ripgrep answers on a walk of its own: the first one of a project, and counts over most of a tree."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from flashgrep.index.table import FileTable
+from flashgrep.scheduler import Expired, expiring
+from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Mark, Question, View
+from flashgrep.search.relevance import search
+from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
+
+MOST_FOUND = 2_000
+"""Files with a match that are read to be counted before there is a listing (0.1 s): with more, listing comes first."""
+WALK_SHARE = 5
+"""A walk pays for at least one of so many files: it looks at all of them, but what it counts is not read again."""
+SAMPLE = 256
+"""Candidates that a filter is tried on to tell how many it leaves."""
+SHOWING_SECONDS = 0.2
+"""What was found when the deadline came may take so much longer to be read and shown."""
+
+
+def search_unlisted(view: View, question: Question, accepts: Callable[[bytes], bool]) -> Answer | None:
+    """Answer a question about files that have not been listed; None where they have to be listed first.
+
+    Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``accepts`` tells
+    whether a path is the project's.
+    """
+    output = _walk(view, question, [b"--files-with-matches"])
+    if output is None or not (output.is_whole or output.status is None):
+        return None
+    found = names_in(output.printed)
+    if len(found) > MOST_FOUND and question.output != "lines":
+        return None
+    keep = question.keep
+    question = replace(question, keep=lambda path: (keep is None or keep(path)) and accepts(path))
+    if not output.is_whole:
+        question = replace(question, deadline=time.monotonic() + SHOWING_SECONDS)
+    pending = dict.fromkeys(found, Mark(ours=True, sequence=0, size=0))
+    answer = search(replace(view, table=FileTable(), reader=None, pending=pending, ripgrep=None), question)
+    answer.complete &= output.is_whole
+    answer.scanned = True
+    answer.detail = UNCOUNTED
+    return answer
+
+
+def count_on_walk(view: View, question: Question) -> dict[bytes, int] | None:
+    """Return how many lines match in each file by ripgrep's count, at least all that may match; None: it does not pay.
+
+    With output `files` a file that matches counts 1. Files it lacks are to be read. What ripgrep says here of a file is
+    not read again, and ripgrep opens files by path: whoever uses it must know that no folder was replaced meanwhile.
+    """
+    pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk has ended
+    if question.output == "lines" or pages or question.engine != "linear" or not _pays(view, question):
+        return None
+    counting = question.output == "count"
+    output = _walk(view, question, [b"--count", b"--include-zero"] if counting else [b"--files-with-matches"])
+    if output is None or not output.is_whole:
+        return None
+    if counting:
+        return counts_in(output.printed)
+    matching = names_in(output.printed)
+    return {**dict.fromkeys(view.table.paths, 0), **dict.fromkeys(view.pending, 0), **dict.fromkeys(matching, 1)}
+
+
+def _walk(view: View, question: Question, printing: list[bytes]) -> Output | None:
+    if view.ripgrep is None or not view.ripgrep.bundled or question.engine != "linear":
+        return None
+    flags = pattern_flags(view.ripgrep, question.pattern)
+    if flags is None:
+        return None
+    with suppress(Expired), expiring(question.deadline):
+        return walk(view.ripgrep, view.root, [*flags, *printing], view.max_size)
+    return None
+
+
+def _pays(view: View, question: Question) -> bool:
+    """Return whether so many files may match that a walk over all of them is worth it."""
+    table, keep = view.table, question.keep
+    expression = question.pattern.grams()
+    blobs = view.reader.candidates(expression) if view.reader and question.use_index else None
+    places = np.flatnonzero(table.columns[:, 0]) if blobs is None else table.places(blobs)
+    candidates = len(places) + len(view.pending)
+    if keep is not None and len(places):
+        sample = [table.paths[at] for at in places[:: max(1, len(places) // SAMPLE)]]
+        candidates = candidates * sum(map(keep, sample)) // len(sample)
+    return candidates >= max(MANY_FILES, (len(table) + len(view.pending)) // WALK_SHARE)
