@@ -5,8 +5,10 @@ A text without symbols has an empty row, one that could not be parsed a row that
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
+
+import orjson
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS symbol (blob INTEGER PRIMARY KEY, packed BLOB NOT NULL);
@@ -94,10 +96,20 @@ def packed(connection: sqlite3.Connection, blob: int) -> bytes | None:
         Declined: it could not be parsed; says why.
 
     """
-    found = connection.execute("SELECT packed FROM symbol WHERE blob = ?", [blob]).fetchone()
-    if found is not None and found[0][:1] == b"!":
-        raise Declined(found[0][1:].decode())
-    return None if found is None else bytes(found[0])
+    return accepted(packed_of(connection, [blob]).get(blob))
+
+
+def packed_of(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, bytes]:
+    """Return texts' rows as they are stored, to be read by ``accepted``; texts without one are left out."""
+    query = "SELECT blob, packed FROM symbol WHERE blob IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(query, [orjson.dumps(list(blobs)).decode()]))
+
+
+def accepted(row: bytes | None) -> bytes | None:
+    """Return a row's packed symbols; as ``packed``."""
+    if row is not None and row[:1] == b"!":
+        raise Declined(row[1:].decode())
+    return row
 
 
 def declined(connection: sqlite3.Connection) -> dict[str, int]:

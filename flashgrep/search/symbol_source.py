@@ -1,28 +1,30 @@
 """Where symbol look-ups get their files: a project's view, its index where that helps, the disk for everything else."""
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 
 from flashgrep.index import symbols as table
-from flashgrep.index.reader import Reader
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
-from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import View
 
 ReadResult = FileSymbols | Skipped | None
+ResultT = TypeVar("ResultT")
 _STAT_END: Final = 3
 """The first columns of the table of files: text, size, time."""
 _KEPT_BYTES: Final = 1 << 17
+READ_AHEAD: Final = 64
+"""Files whose symbols are read together: a transaction for each takes as long as reading a small file."""
 _PARSED_KEPT: Final = 256
 """Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
 
@@ -54,6 +56,9 @@ class ViewSource:
 
     def __init__(self, view: View) -> None:
         self._view = view
+        self._proposed: list[bytes] = []
+        self._rows: dict[int, bytes | None] = {}
+        """Stored symbols by text: of the file opened last, and of those proposed behind it."""
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
@@ -72,7 +77,7 @@ class ViewSource:
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
         """Return the files that may define the name; None where not all files have been parsed."""
-        if not self._complete or self._view.reader is None:
+        if not self._view.parsed or self._view.reader is None:
             return None
         with self._view.reader.snapshot() as connection:
             blobs = table.defining(connection, name, prefix=prefix)
@@ -80,10 +85,8 @@ class ViewSource:
 
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names that begin so, folded, as far as they are known without parsing."""
-        if not self._has_table or self._view.reader is None:
-            return []
-        with self._view.reader.snapshot() as connection:
-            return [name for name, _ in table.defined_names(connection, start, limit)]
+        none: list[tuple[str, int]] = []
+        return [name for name, _ in self._ask(lambda one: table.defined_names(one, start, limit), missing=none)]
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
@@ -106,31 +109,32 @@ class ViewSource:
     def _of_places(self, places: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[bytes]:
         paths, pending = self._view.table.paths, self._view.pending
         settled = [path for path in (paths[at] for at in places) if path not in pending]
-        return sorted([*settled, *self._changed()]) if pending else settled
+        self._proposed = sorted([*settled, *self._changed()]) if pending else settled
+        return self._proposed
 
     def _changed(self) -> Iterator[bytes]:
         return (path for path, mark in self._view.pending.items() if mark.ours)
 
     def _stored(self, path: bytes) -> tuple[bytes | Skipped | None, tuple[int, int]]:
         """Return the packed symbols of a file, or why it could not be parsed; and its size and time as indexed."""
-        at = self._view.table.find(path)
-        if at is None or path in self._view.pending or not self._has_table or self._view.reader is None:
+        view = self._view
+        at = view.table.find(path)
+        if at is None or path in view.pending or view.reader is None:
             return None, (0, 0)
-        blob, size, mtime_ns = self._view.table.columns[at, :_STAT_END].tolist()
+        blob, size, mtime_ns = view.table.columns[at, :_STAT_END].tolist()
+        if blob not in self._rows:
+            first = bisect_left(self._proposed, path)
+            ahead = [view.table.find(one) for one in self._proposed[first : first + READ_AHEAD]]
+            blobs = {blob, *(int(view.table.columns[at, 0]) for at in ahead if at is not None)}
+            none: dict[int, bytes] = {}
+            rows = self._ask(lambda connection: table.packed_of(connection, blobs), missing=none)
+            self._rows = {**dict.fromkeys(blobs), **rows}
         try:
-            return _packed(self._view.reader, blob) or None, (size, mtime_ns)
+            return table.accepted(self._rows[blob]) or None, (size, mtime_ns)
         except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
             return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed"), (size, mtime_ns)
 
-    @LazyAttribute
-    def _has_table(self) -> bool:
-        return self._ask(lambda connection: table.packed(connection, 0) is None, missing=False)
-
-    @LazyAttribute
-    def _complete(self) -> bool:
-        return self._view.parsed
-
-    def _ask(self, question: Callable[[sqlite3.Connection], bool], *, missing: bool) -> bool:
+    def _ask(self, question: Callable[[sqlite3.Connection], ResultT], *, missing: ResultT) -> ResultT:
         """Ask the tables; ``missing``: the answer where an index has none yet."""
         if self._view.reader is None:
             return missing
@@ -149,11 +153,6 @@ def _stat_of(files: RootFiles, path: bytes) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
-
-
-def _packed(reader: Reader, blob: int) -> bytes | None:
-    with reader.snapshot() as connection:
-        return table.packed(connection, blob)
 
 
 def parsed_file(path: bytes, data: bytes) -> ReadResult:
