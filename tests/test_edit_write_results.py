@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.edit.editor import Editor, Limits
-from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit, format_diff
 from flashgrep.edit.write import WriteRequest, check_size, write_file
 from flashgrep.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
 from tests.edit_harness import root_at
@@ -186,3 +186,11 @@ def test_a_preview_is_cut_at_the_budget_and_says_so(tmp_path: Path) -> None:
         for budget in (len(whole), len(whole) - 1):
             result, _ = write_file(Editor(root, Limits(read_bytes=budget)), order)
             assert (result["diff"], result["diff_truncated"]) == (whole[:budget], budget < len(whole))
+
+
+def test_a_diff_shows_a_line_that_changed_in_its_place_among_lines_like_the_old_one() -> None:
+    old = "a\nb\n" + "same\n" * 4 + "z\n"
+    new = old.replace("same", "new", 1)
+    assert (
+        format_diff(old, new, "f").splitlines()[2:] == ["@@ -1,6 +1,6 @@", " a", " b", "-same", "+new"] + [" same"] * 3
+    )

@@ -121,6 +121,7 @@ def write_batch(
     paths: list[bytes] = []
     with ExitStack() as stack:
         files = _open_files(editor, tasks, stack)
+        # Held to the end: no other call may write these files between their check and their replacement.
         stack.enter_context(editor.locks.hold([file.place for file in files]))
         for file in files:
             _check_tasks(editor, file)
@@ -177,7 +178,7 @@ def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> lis
 
 
 def _check_tasks(editor: Editor, file: _File) -> None:
-    """Find what each operation replaces in the file as it is; refuse, all of them, those that touch the same text."""
+    """Find what each operation replaces in the file as it is; refuse all operations that touch the same text."""
     for task in file.tasks:
         try:
             if file.loaded is None:
@@ -228,6 +229,7 @@ def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
             for task in file.pending():
                 task.settle("applied")
         return [file.place.path for file, _ in pairs]
+    # The operations of the file that failed say why; all others, that they were given up for it.
     for task in pairs[at][0].pending():
         task.refuse(cause)
     for file in files:

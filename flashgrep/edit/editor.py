@@ -58,7 +58,7 @@ class Locks:
     @contextmanager
     def hold(self, places: Sequence[Place]) -> Iterator[None]:
         """Hold the locks of these files."""
-        keys = sorted({place.key() for place in places})
+        keys = sorted({place.key() for place in places})  # the fixed order
         locks = []
         with self._guard:
             for key in keys:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from io import StringIO
 from itertools import islice
-from typing import NotRequired
+from typing import Literal, NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -48,6 +48,7 @@ class TextEdit:
 
 
 Edit = LineEdit | TextEdit
+Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -272,6 +273,17 @@ def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
     return Conflict(message, file_path=shown, conflict={"mismatches": wrong})
 
 
+class _Opcodes(SequenceMatcher[str]):
+    """Groups opcodes that are known, as difflib groups its own."""
+
+    def __init__(self, opcodes: list[Opcode]) -> None:
+        super().__init__()
+        self._opcodes = opcodes
+
+    def get_opcodes(self) -> list[Opcode]:
+        return self._opcodes
+
+
 def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     """Return the unified diff of two texts, as ``git apply`` takes it; "" if they are equal."""
     before, after = list(StringIO(old)), list(StringIO(new))  # which cuts at LF alone
@@ -280,32 +292,25 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
     if head == len(before) == len(after):
         return ""
-    # Only what lies between the equal head and the equal tail is compared, with its context.
-    first, after_tail = max(0, head - _CONTEXT), max(0, tail - _CONTEXT)
-    left, right = before[first : len(before) - after_tail], after[first : len(after) - after_tail]
+    # Only what lies between the equal head and the equal tail is compared.
+    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
+    middle: list[Opcode] = [("replace", 0, len(left), 0, len(right))]
     if max(len(left), len(right)) <= _MOST_COMPARED:
-        groups = list(SequenceMatcher(None, left, right, autojunk=False).get_grouped_opcodes(_CONTEXT))
-    else:
-        leading, trailing = head - first, tail - after_tail
-        ends = len(left) - trailing, len(right) - trailing
-        groups = [
-            [
-                ("equal", 0, leading, 0, leading),
-                ("replace", leading, ends[0], leading, ends[1]),
-                ("equal", ends[0], len(left), ends[1], len(right)),
-            ]
-        ]
+        middle = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    opcodes: list[Opcode] = [("equal", 0, head, 0, head)]
+    opcodes += [(tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle]
+    opcodes.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
 
     def extent(start: int, end: int) -> str:
-        return f"{first + start + (end > start)},{end - start}"
+        return f"{start + (end > start)},{end - start}"
 
     parts = [f"--- {'/dev/null' if created else f'a/{path}'}\n+++ b/{path}\n"]
-    for group in groups:
+    for group in _Opcodes(opcodes).get_grouped_opcodes(_CONTEXT):
         (_, i, _, k, _), (_, _, j, _, m) = group[0], group[-1]
         parts.append(f"@@ -{extent(i, j)} +{extent(k, m)} @@\n")
         for tag, old_start, old_end, new_start, new_end in group:
             sign = " " if tag == "equal" else "-"
-            signed = [(sign, line) for line in left[old_start:old_end]]
-            signed += [("+", line) for line in right[new_start:new_end] if tag != "equal"]
+            signed = [(sign, line) for line in before[old_start:old_end]]
+            signed += [("+", line) for line in after[new_start:new_end] if tag != "equal"]
             parts += [f"{sign}{line}" + _NO_END * (not line.endswith("\n")) for sign, line in signed]
     return "".join(parts)

@@ -136,6 +136,7 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
                 entries.append(_format_entry(real + b"/" + name if real else name, status))
     finally:
         os.close(descriptor)
+    # Sorting is stable: entries of equal keys stay in the order of their paths, ascending in both orders.
     entries.sort(key=lambda entry: entry["path"])
     entries.sort(key=SORT_KEYS[query.sort_by], reverse=query.sort_order == "desc")
     end = query.offset + min(query.limit or MOST_LISTED, MOST_LISTED)

@@ -51,7 +51,8 @@ class Entry:
 class Recovered:
     """What was found and done.
 
-    "kept": others' later changes stand in the way both ways; "failed": the system did.
+    "kept": others changed the files since, so the write can be neither finished nor undone; "failed": the system
+    refused, and the journal stays for the next time.
     """
 
     outcome: Outcome
@@ -75,6 +76,7 @@ class Journal:
             self._file = os.open(self._name, _CREATE, 0o600, dir_fd=self._folder)
             undo_all.callback(os.close, self._file)
             undo_all.callback(discard, self._folder, self._name)
+            # Recovery leaves a locked journal alone; the kernel unlocks it when this process dies.
             fcntl.flock(self._file, fcntl.LOCK_EX)
             self._add("prepare", entries)
             undo_all.pop_all()
@@ -93,7 +95,7 @@ class Journal:
         with translate_errors(_FOLDER):
             self._add("commit", entries)
             os.fsync(self._file)
-            os.fsync(self._folder)
+            os.fsync(self._folder)  # the journal's name: without it the decision could be lost
 
     def abort(self) -> None:
         """Decide that nothing of it happens after all."""

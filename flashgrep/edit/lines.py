@@ -25,7 +25,7 @@ from flashgrep.scheduler import checkpoint
 
 _LF = 10
 _SETTLED_NS = 100_000_000
-"""A file changed this recently may change again within one tick of its time stamp (up to 10 ms): not kept."""
+"""A file changed this recently may change again within one tick of its time stamp (up to 10 ms): it is not kept."""
 MOST_INDEXES = 64
 MOST_KEPT_BYTES = 4 << 20
 """Of small files; their text is kept beside their bytes, so it costs about twice as much memory."""
@@ -137,6 +137,7 @@ class LargeFile:
         self._index.extend(self._descriptor, wanted, self._deadline)
         if self._index.count() < wanted:
             return None
+        # The LF before the line is in the first block up to whose end that many are counted.
         block = bisect_left(self._index.counts, wanted)
         before = self._index.counts[block - 1] if block else 0
         ends = find_line_ends(self.read(block * BLOCK, BLOCK), self.encoding)

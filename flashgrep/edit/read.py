@@ -62,9 +62,9 @@ class AppliedLimits(TypedDict):
 class SliceResult(TypedDict):
     """Lines of a file: ``content`` keeps their line ends, and encodes back to the file's very bytes.
 
-    ``encoding`` is the file's (told by its first megabyte, for one too large to be read at once); "latin-1" shows bytes
-    that are no text we know. ``invalid_bytes``: so many U+FFFD of the content stand for a byte (or, in UTF-16, two)
-    that is no text; writing them back keeps the bytes.
+    ``encoding`` is the file's (judged by its first megabyte if it is too large to be read at once); "latin-1" shows
+    bytes in no encoding we know. ``invalid_bytes``: how many U+FFFD of the content stand for a byte (or, in UTF-16,
+    two) that is no text; writing them back keeps the bytes.
     ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` goes on there.
     """
 
@@ -186,6 +186,7 @@ def _find_range(source: Source, path: bytes, query: SliceQuery) -> _Part:
 def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     """Take whole lines within the budget, or, if the first is over it, as much of that as goes."""
     start, end, offset = part.start, part.end, part.offset
+    # One read is enough: no character is longer, so the budget of characters cannot reach beyond ``room`` bytes.
     most = None if query.max_tokens is None else query.max_tokens * CHARACTERS_PER_TOKEN
     if most is not None:
         room = min(room, most * _LONGEST_CHARACTER)
@@ -210,6 +211,7 @@ def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     lossless = decode_lossless(data[:length], source.encoding)
     if most is None or len(lossless) <= most:
         return _Part(start, end, offset, length, lossless, lines)
+    # The characters are over the budget though the bytes were not: go back to the last line end within it.
     line_end = lossless.rfind("\n", 0, most) + 1
     lossless = lossless[: line_end or most]
     length = len(encode_lossless(lossless, source.encoding))

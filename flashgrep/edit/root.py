@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from flashgrep.edit.system import format_path, missing, not_a_file, protected, translate_error, translate_errors
+from flashgrep.edit.system import format_path, missing, not_a_file, protected_path, translate_error, translate_errors
 from flashgrep.errors import Busy, Forbidden, InvalidParams
 from flashgrep.ingest.openat import FILE, FOLDER, LISTING
 from flashgrep.places import check_private, make_private
@@ -203,7 +203,7 @@ class Root:
         if path.startswith(b"/"):
             prefix = next((each for each in self._prefixes if (path.rstrip(b"/") + b"/").startswith(each)), None)
             if prefix is None:
-                raise outside(asked)
+                raise outside_root(asked)
             path = path[len(prefix) :]
         return [name for name in path.split(b"/") if name not in {b"", b"."}]
 
@@ -235,7 +235,7 @@ class _Walk:
                 self._go_back()
                 continue
             if self._write and is_protected(name):
-                raise protected(self._asked)
+                raise protected_path(self._asked)
             if self._ahead:
                 self._enter(name)
                 continue
@@ -257,7 +257,7 @@ class _Walk:
 
     def _go_back(self) -> None:
         if not self._names:
-            raise outside(self._asked)
+            raise outside_root(self._asked)
         self._names.pop()
         os.close(self._folders.pop())
 
@@ -319,7 +319,7 @@ def is_protected(name: bytes) -> bool:
     return plain in PROTECTED or plain in _SHORT_NAMES
 
 
-def outside(path: bytes) -> Forbidden:
+def outside_root(path: bytes) -> Forbidden:
     """Return the error for a path that leaves the root."""
     shown = format_path(path)
     return Forbidden(f"path leaves the project: {shown}", target_path=shown)
@@ -328,7 +328,7 @@ def outside(path: bytes) -> Forbidden:
 def check_not_private(root: Root, status: os.stat_result, path: bytes) -> None:
     """Refuse a folder that is flashgrep's own: the token, the settings and other projects' indexes lie there."""
     if root.private.includes(status):
-        raise protected(path, "flashgrep's own folder")
+        raise protected_path(path, "flashgrep's own folder")
 
 
 def make_folder(name: bytes, folder: int) -> None:

@@ -1,4 +1,7 @@
-"""Open files read, written, hashed and removed; what the operating system refuses, as the project's errors."""
+"""Open files read, written, hashed and removed; what the operating system refuses, as the project's errors.
+
+A function that makes an error is named by the error's reason, here and in the other modules.
+"""
 
 import base64
 import contextlib
@@ -43,7 +46,7 @@ def not_a_file(path: bytes) -> InvalidParams:
     return InvalidParams(f"not a regular file: {shown}", reason="not_a_file", target_path=shown)
 
 
-def protected(path: bytes, problem: str = "never written") -> Forbidden:
+def protected_path(path: bytes, problem: str = "never written") -> Forbidden:
     """Return the error for a path that no call may touch."""
     shown = format_path(path)
     return Forbidden(f"{problem}: {shown}", reason="protected_path", target_path=shown)
@@ -98,6 +101,7 @@ def translate_errors(path: bytes, kind: Kind = "file") -> Iterator[None]:
 def read_all(descriptor: int, size: int) -> bytes:
     """Return everything in an open file, even if it has grown beyond ``size``."""
     parts, offset = [], 0
+    # One byte more than is expected, so that a file of this size takes two reads, the second of them empty.
     while part := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         parts.append(part)
         offset += len(part)

@@ -25,7 +25,7 @@ from flashgrep.edit.system import (
     format_path,
     missing,
     not_a_file,
-    protected,
+    protected_path,
     temporary_name,
     translate_errors,
     write_all,
@@ -152,7 +152,7 @@ def _open_both(
 
 def _check_not_root(place: Place) -> None:
     if not place.path:
-        raise protected(b"", "the project's root itself is never replaced")
+        raise protected_path(b"", "the project's root itself is never replaced")
 
 
 def _check_transfer(editor: Editor, old: Place, new: Place, options: WriteOptions) -> list[bytes]:
@@ -161,10 +161,11 @@ def _check_transfer(editor: Editor, old: Place, new: Place, options: WriteOption
     if not old.path or (new.path + b"/").startswith(old.path + b"/"):
         raise InvalidParams(f"a folder cannot be put into itself: {shown}", field="dst", target_path=shown)
     _check_free(old, new, options)
+    # Only with overwrite: else the destination is free, or was refused.
     if (old.path + b"/").startswith(new.path + b"/"):
         raise InvalidParams(f"the destination holds the source: {shown}", field="dst", target_path=shown)
     if options.overwrite and new.lstat() is not None:
-        _list_tree(editor, new)
+        _list_tree(editor, new)  # nothing protected may be in what is replaced
     return _list_tree(editor, old)
 
 
@@ -191,10 +192,10 @@ def _list_tree(editor: Editor, place: Place) -> list[bytes]:
         for folder, folders, files, descriptor in os.fwalk(place.name, dir_fd=place.folder, onerror=fail):
             prefix = folder[len(place.name) :]
             check_not_private(editor.root, os.fstat(descriptor), place.path + prefix)
-            for name in (*folders, *files):
+            for name in (*folders, *files):  # links to folders are in ``folders``, and not entered
                 paths.append(prefix + b"/" + name)
                 if is_protected(name):
-                    raise protected(place.path + paths[-1])
+                    raise protected_path(place.path + paths[-1])
             if len(paths) > most:
                 message = f"more than {most} entries: {format_path(place.path)}"
                 raise TooLarge(message, observed=len(paths), limit=most, guidance="take its folders one by one")
@@ -289,6 +290,7 @@ def _rename(editor: Editor, old: Place, new: Place) -> None:
         os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
         new.sync()
         return
+    # A folder is involved on either side, and a rename may not replace a folder that has something in it.
     if os.fstat(old.folder).st_dev != os.fstat(new.folder).st_dev:
         raise OSError(errno.EXDEV, "another file system")  # before what is there is renamed
     backup = temporary_name()

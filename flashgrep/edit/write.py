@@ -270,6 +270,7 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
         session = _open_session(folder, chunk.session)
         stack.callback(os.close, session)
         header = _load_header(session)
+        # Chunks are stored by their index, and none out of order: their number is the index of the next one.
         stored = sorted((name.encode() for name in os.listdir(session) if name.isdecimal()), key=int)
         _check_state(header, request, edit, chunk, len(stored))
         text = edit.replacement.encode()
@@ -289,13 +290,14 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
             progress["continuation"] = {"cursor": cursor, "chunk_index": chunk.index, "completed": False}
             return progress, None
         whole = b"".join([*(_load(session, name) for name in stored), text]).decode()
+        # What the last chunk expects replaces what the first did, except that the file is still the one seen then.
         expected = header.expected
         if request.expected != Precondition():
             expected = replace(request.expected, staged_hash=header.expected.staged_hash)
         final = replace(request, edit=replace(edit, replacement=whole), expected=expected)
         result, path = write_file(editor, final, staged=True)
         result["continuation"] = {"cursor": None, "chunk_index": chunk.index, "completed": True}
-        if not request.dry_run:
+        if not request.dry_run:  # after one, the last chunk may come again
             _remove_session(folder, chunk.session)
         return result, path
 

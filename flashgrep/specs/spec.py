@@ -116,7 +116,7 @@ def validate(spec: Spec) -> list[Problem]:
     # What is renamed may be modified as well, by its new name.
     for is_renamed in (True, False):
         group = [one for one in spec.requirements if (one.operation == "RENAMED") == is_renamed]
-        problems += _find_repeated("requirement", group)
+        problems += _find_duplicates("requirement", group)
     for requirement in spec.requirements:
         problems += _check_requirement(requirement)
         if requirement.operation not in _WITHOUT_TEXT:
@@ -125,7 +125,7 @@ def validate(spec: Spec) -> list[Problem]:
     return sorted(problems, key=lambda problem: (problem.line, problem.message))
 
 
-def _find_repeated(kind: str, parts: Iterable[Requirement | Scenario]) -> Iterator[Problem]:
+def _find_duplicates(kind: str, parts: Iterable[Requirement | Scenario]) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for part in parts:
         if part.name and part.name in first:
@@ -145,7 +145,7 @@ def _check_requirement(requirement: Requirement) -> Iterator[Problem]:
         yield Problem(line, f"requirement {name!r} says neither SHALL nor MUST", "warning")
     if not requirement.scenarios:
         yield Problem(line, f"requirement {name!r} has no scenario")
-    yield from _find_repeated("scenario", requirement.scenarios)
+    yield from _find_duplicates("scenario", requirement.scenarios)
 
 
 def _check_scenario(scenario: Scenario) -> Iterator[Problem]:

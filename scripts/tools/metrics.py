@@ -22,7 +22,7 @@ LIMITS = {
     "lines": 36_300,
     "modules": 233,
     "private functions used once": 657,
-    "functions named by a participle": 184,
+    "functions named by a participle": 179,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
