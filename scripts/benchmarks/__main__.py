@@ -41,6 +41,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("path", type=Path, nargs="?", default=here, help="tree to measure on; it is copied first")
     parser.add_argument("--peers", action="store_true", help="measure other search tools too, where they install")
     parser.add_argument("--only-peers", action="store_true", help="measure the other tools and ripgrep alone")
+    parser.add_argument("--programs", type=Path, help="folder with programs of other tools that no registry has")
     parser.add_argument("--save", action="store_true", help="keep the result under scripts/bench-results")
     parser.add_argument("--quick", action="store_true", help="leave out the branch switch and a minute of idling")
     parser.add_argument("--work", type=Path, help="folder for copies of the tree (default: the system's temporary one)")
@@ -64,7 +65,7 @@ def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
             for row in _measured(options, daemon, base, root, targets):
                 print(report.line(row), flush=True)
                 rows.append(row)
-    told = list(_peers(base, root, targets)) if options.peers or options.only_peers else []
+    told = list(_peers(base, root, targets, options.programs)) if options.peers or options.only_peers else []
     if options.save:
         remark = f"{options.remark} Load average at the end: {os.getloadavg()[0]:.1f}.".strip()
         print(report.save(about, tree, rows, told, remark))
@@ -98,8 +99,8 @@ def _mcp(root: Path) -> Iterator[Row]:
         yield Row(f"MCP {name}", value=value, bars=[mcp.BARS[name]] if name in mcp.BARS else [])
 
 
-def _peers(base: Path, root: Path, targets: Targets) -> Iterator[str]:
-    for told in peers.measure(base, root, RG, targets):
+def _peers(base: Path, root: Path, targets: Targets, programs: Path | None) -> Iterator[str]:
+    for told in peers.measure(base, root, RG, targets, programs):
         print(told, flush=True)
         yield told
 

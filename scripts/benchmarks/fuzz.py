@@ -4,8 +4,10 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import sys
 import sysconfig
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -16,6 +18,7 @@ import anyio
 from hypothesis import seed
 from hypothesis.errors import HypothesisException
 
+from benchmarks import rg_calls
 from flashgrep.errors import FlashgrepError
 from tests import test_faults_index, test_faults_kill, test_search_truth
 from tests.test_search_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
@@ -23,6 +26,8 @@ from tests.workspace_harness import opened, repository
 
 ROUND_SECONDS = 20.0
 """One tree is asked for so long before the next kind of round; each round has a seed of its own."""
+CALLS = 100
+"""Of `fgrep rg` in one round: some 20 s."""
 
 
 def main() -> int:
@@ -30,12 +35,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
     parser.add_argument("seconds", type=float, nargs="?", default=300.0, help="how long to go on (default: 300)")
     parser.add_argument("path", type=Path, nargs="?", help="real code to draw from (default: Python's own)")
+    parser.add_argument("--rg", type=int, default=0, metavar="CALLS", help="compare so many calls of `fgrep rg` alone")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # daemons are ended and trees removed then, too
     until = time.monotonic() + options.seconds
     tried: Counter[str] = Counter()
     failed = 0
+    if options.rg:
+        failed = _ripgrep_calls(random.SystemRandom().randrange(1 << 32), options.rg, tried)
+        print(f"tried {dict(tried)}, differences {failed}")
+        return int(failed > 0)
     rounds: list[Callable[[int], int]] = [
         lambda number: _real_tree(number, options.path, tried, until),
+        lambda number: _ripgrep_calls(number, CALLS, tried),
         lambda number: _guarded(_drawn_trees, number, tried),
         lambda number: _guarded(_flipped_bits, number, tried),
         lambda number: _guarded(_killed_indexers, number, tried),
@@ -49,11 +61,21 @@ def main() -> int:
 
 
 def _real_tree(number: int, path: Path | None, tried: Counter[str], until: float) -> int:
-    rng = random.Random(number)  # noqa: S311 - a seed makes the case again
+    rng = _seeded(number)
     with repository() as root:
         _copy(rng, path, root)
         lines = lines_of(root, "*")
         return anyio.run(_ask, root, lines, rng, tried, min(until, time.monotonic() + ROUND_SECONDS))
+
+
+def _ripgrep_calls(number: int, calls: int, tried: Counter[str]) -> int:
+    print(f"calls of rg: seed {number}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="fgcalls") as folder:
+        return rg_calls.compare(_seeded(number), calls, Path(folder).resolve(), tried)
+
+
+def _seeded(number: int) -> random.Random:
+    return random.Random(number)  # noqa: S311 - a seed makes the case again
 
 
 def _copy(rng: random.Random, path: Path | None, root: Path) -> None:

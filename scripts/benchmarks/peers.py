@@ -1,217 +1,336 @@
-"""Other tools on the same questions, each installed on the fly, on a copy of the tree of its own; so is ripgrep."""
+"""Other tools beside ours: the same questions on the same files, saved in between, each answer compared with ripgrep's.
 
+Python packages are installed, Go modules built, for the run alone, from their registries. A tool that is in none is
+measured where its program is on PATH or in the folder given by ``--programs``.
+"""
+
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
+from benchmarks.peer_process import MIB, NotToBeHad, Processes
 from benchmarks.targets import Targets
-from benchmarks.timing import children_cpu, repeated
+from benchmarks.timing import repeated
 
 INDEX_SECONDS = 240.0
-"""An index that takes longer is given up: ours has 90 s."""
+"""An index that takes longer is given up."""
+INSTALL_SECONDS = 600.0
+CATCH_UP_SECONDS = 3.0
+"""A tool that watches has so long to notice what was saved."""
+TOUCHES = 8
+LINE = re.compile(rb"^(.+?):(\d+):")
+BEFORE = ("tool", "index s", "index MB", "peak MB")
+AFTER = ("wrong", "stale at once", "stale later", "saved file, ms", "idle MB", "note")
 
-INSTALL_SECONDS = 120.0
-MIB = 1 << 20
-KINDS = ("rare literal", "miss", "common, all", "regex", "regex, no literals", "insensitive", "files only")
-FLAGS: dict[str, tuple[str, ...]] = {"insensitive": ("-i",), "files only": ("-l",)}
-TOUCHED = "fresh_text_for_the_peers_end"
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked."""
+
+    kind: str
+    text: str
+    regex: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """How a tool is had and asked; ``{tree}``, ``{bin}`` and ``{state}`` stand for its folders."""
+    """How a tool is had and asked; ``{tree}``, ``{state}`` and ``{text}`` stand for its folders and what is asked."""
 
     name: str
+    programs: tuple[str, ...]
     package: str = ""
-    more: tuple[str, ...] = ()
+    module: str = ""
+    """A Go module with a version."""
     index: tuple[str, ...] = ()
-    index_again: bool = False
-    """It finds what changed only after indexing again."""
+    watches: bool = False
+    """It notices by itself what is saved; else it is indexed again, unless it needs no index."""
+    serve: tuple[str, ...] = ()
+    """A server, started once the index is there."""
     ready: tuple[str, ...] = ()
-    """A command whose output has the word ready once a background index is there."""
+    """A command that prints ``state ready`` or the like once a background index is there."""
     literal: tuple[str, ...] = ()
+    """How it is asked; ``{flags}`` stands for those of the kind of question."""
     regex: tuple[str, ...] = ()
     escape: bool = False
     """It knows regular expressions only."""
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: FLAGS)
+    """Of each kind of question; ``""``: of those not named."""
+    by_file: bool = False
+    """Its answers are files, not lines."""
     where: str = ""
     stop: tuple[str, ...] = ()
     environ: dict[str, str] = field(default_factory=dict)
 
 
+FLAGS = {"insensitive": ("-i",), "files only": ("-l",)}
+OURS = {
+    "FLASHGREP_STATE_DIR": "{state}/daemon", "FLASHGREP_CACHE_DIR": "{state}/cache", "FLASHGREP_TCP_PORT": "0",
+    "XDG_CONFIG_HOME": "{state}/config",
+}  # fmt: skip
+ZOEKT = {"": ("case:yes",), "insensitive": ("case:no",), "files only": ("-l", "case:yes")}
+ASK_ZOEKT = ("zoekt", "-index_dir", "{state}/zoekt", "{flags}", "content:{text}")
+ASK_RUST = ("flashgrep-rs", "query", "{flags}", "--limit", "100000", "--output", "json", "{text}", "{tree}", "--mode")
 PEERS = (
-    Peer("ripgrep", literal=("{rg}", "-n", "-F"), regex=("{rg}", "-n")),
+    Peer("ripgrep", ("rg",), literal=("rg", "-nF", "{flags}", "{text}"), regex=("rg", "-n", "{flags}", "{text}")),
     Peer(
-        "csearch", index=("cindex", "{tree}"), index_again=True, literal=("csearch", "-n"), regex=("csearch", "-n"),
-        escape=True, where="{state}/csearch", environ={"CSEARCHINDEX": "{state}/csearch"},
+        "flashgrep, `fgrep rg`", ("fgrep",), index=("fgrep", "index", "{tree}"), watches=True, where="{state}/cache",
+        literal=("fgrep", "rg", "-nF", "{flags}", "{text}"), regex=("fgrep", "rg", "-n", "{flags}", "{text}"),
+        stop=("fgrep", "daemon", "stop"), environ=OURS,
     ),
     Peer(
-        "ripgrepx", package="ripgrepx", index=("{bin}/rgx", "--server", "start"),
-        ready=("{bin}/rgx", "--server", "status"), literal=("{bin}/rgx", "-n", "-F"), regex=("{bin}/rgx", "-n"),
-        where="{state}/rgx", stop=("{bin}/rgx", "--server", "stop"), environ={"RGX_CACHE_DIR": "{state}/rgx"},
+        "google/codesearch", ("cindex", "csearch"), module="github.com/google/codesearch@v1.2.0", escape=True,
+        index=("cindex", "{tree}"), literal=("csearch", "-n", "{flags}", "{text}"),
+        regex=("csearch", "-n", "{flags}", "{text}"), where="{state}/csearch",
+        environ={"CSEARCHINDEX": "{state}/csearch"},
     ),
     Peer(
-        "glep", package="glep", index=("{bin}/glep", "index"), literal=("{bin}/glep", "-n", "-F"),
-        regex=("{bin}/glep", "-n"), where="{tree}/.glep",
+        "sourcegraph/zoekt", ("zoekt-index", "zoekt"), escape=True,
+        index=("zoekt-index", "-index", "{state}/zoekt", "{tree}"), literal=ASK_ZOEKT, regex=ASK_ZOEKT, flags=ZOEKT,
+        where="{state}/zoekt",
     ),
-    Peer("gist-search", package="gist-search"),
-    Peer("moeix", package="moeix"),
     Peer(
-        "code-explore-by-sql", package="code-explore-by-sql", more=("mcp<2",),
-        index=("{bin}/code-explore-by-sql-build-db", "{tree}", "{state}/code.db"), where="{state}/code.db",
+        "microsoft/tgrep", ("tgrep",), index=("tgrep", "index", "{tree}"), serve=("tgrep", "serve", "{tree}"),
+        ready=("tgrep", "status", "{tree}"), watches=True, literal=("tgrep", "-F", "{flags}", "{text}", "{tree}"),
+        regex=("tgrep", "{flags}", "{text}", "{tree}"), where="{tree}/.tgrep",
     ),
+    Peer(
+        "nnlgsakib/flashgrep, in Rust", ("flashgrep-rs",), index=("flashgrep-rs", "index", "{tree}"), by_file=True,
+        literal=(*ASK_RUST, "literal"), regex=(*ASK_RUST, "regex"), flags={"insensitive": ("-i",)},
+        where="{tree}/.flashgrep",
+    ),
+    Peer(
+        "ripgrepx", ("rgx",), package="ripgrepx", index=("rgx", "--server", "start"), watches=True,
+        ready=("rgx", "--server", "status"), literal=("rgx", "-n", "-F", "{flags}", "{text}"),
+        regex=("rgx", "-n", "{flags}", "{text}"), where="{state}/rgx", stop=("rgx", "--server", "stop"),
+        environ={"RGX_CACHE_DIR": "{state}/rgx"},
+    ),
+    Peer(
+        "glep", ("glep",), package="glep", index=("glep", "index"), watches=True, where="{tree}/.glep",
+        literal=("glep", "-nF", "{flags}", "{text}"), regex=("glep", "-n", "{flags}", "{text}"),
+    ),
+    Peer("gist-search", ("gist",), package="gist-search"),
 )  # fmt: skip
 
 
-class NotToBeHad(Exception):
-    """The tool cannot be measured; the message says why."""
+def measure(base: Path, root: Path, rg: Path, targets: Targets, programs: Path | None) -> Iterator[str]:
+    """Yield the lines of a table: medians of wall time, and processor time, in ms of whole processes.
 
-
-def measure(base: Path, root: Path, rg: Path, targets: Targets) -> Iterator[str]:
-    """Yield the lines of a table: medians of wall time, and processor time, in ms of whole processes."""
-    yield "| tool | index s | index MB | " + " | ".join(KINDS) + " | after touching a file | idle MB | note |"
-    yield "|" + "---|" * (len(KINDS) + 6)
+    ``programs``: a folder with programs that no registry has.
+    """
+    questions = [
+        Question("rare literal", targets.rare), Question("miss", targets.miss), Question("common, all", targets.common),
+        Question("regex", targets.regex, regex=True), Question("regex, no literals", targets.scan, regex=True),
+        Question("insensitive", targets.insensitive), Question("files only", targets.rare),
+    ]  # fmt: skip
+    columns = [*BEFORE, *(question.kind for question in questions), *AFTER]
+    yield "| " + " | ".join(columns) + " |"
+    yield "|" + "---|" * len(columns)
     for peer in PEERS:
-        state = base / f"peer-{peer.name}"
-        left_out = shutil.ignore_patterns(".flashgrep", ".gitignore")  # some heed its rules outside of git, some do not
-        shutil.copytree(root, state / "tree", symlinks=True, ignore=left_out)
+        state = base / "peer"
         try:
-            yield _Measured(peer, state, rg).line(targets)
+            yield from _Measured(peer, state, root, rg, programs).lines(questions)
         except NotToBeHad as reason:
-            yield f"| {peer.name} |" + " |" * (len(KINDS) + 4) + f" {reason} |"
+            yield f"| {peer.name} |" + " |" * (len(columns) - 2) + f" {reason} |"
         finally:
             shutil.rmtree(state, ignore_errors=True)
 
 
 class _Measured:
-    """One tool being measured."""
+    """One tool being measured, on a copy of just those files that ripgrep searches."""
 
-    def __init__(self, peer: Peer, state: Path, rg: Path) -> None:
+    def __init__(self, peer: Peer, state: Path, root: Path, rg: Path, programs: Path | None) -> None:
         self._peer = peer
+        self._rg = rg
         self._tree = state / "tree"
-        self._names = {"tree": str(self._tree), "bin": str(state / "venv" / "bin"), "state": str(state), "rg": str(rg)}
-        self._environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(state)}
-        self._environ |= {name: value.format(**self._names) for name, value in peer.environ.items()}
+        self._names = {"{tree}": str(self._tree), "{state}": str(state)}
+        self._bin = state / "bin"
+        listed = subprocess.run([rg, "--no-config", "--files", "-0"], cwd=root, capture_output=True, check=True).stdout
+        self._files = sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
+        for name in self._files:
+            (self._tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, self._tree / name)
+        ours = os.fspath(rg.parent)
+        path = [str(self._bin), str(state / "venv" / "bin"), *([str(programs)] if programs else []), ours, os.defpath]
+        environ = {"PATH": os.pathsep.join(path), "HOME": str(state), "LANG": "C.UTF-8"}
+        environ |= {name: self._placed((value,))[0] for name, value in peer.environ.items()}
+        self._path = environ["PATH"]
+        self._processes = Processes(self._tree, environ)
 
-    def line(self, targets: Targets) -> str:
-        """Install, index and ask; return its line."""
-        self._install()
-        index_seconds = self._index()
-        if not self._peer.literal:
-            told = (
-                "indexes, but has no search of text by command line" if index_seconds else "no search by command line"
-            )
-            return self._row(index_seconds, [""] * len(KINDS), "", told)
+    def lines(self, questions: Sequence[Question]) -> Iterator[str]:
+        """Install, index, ask and save; yield its row of the table."""
+        self._install(self._names["{state}"])
         try:
-            cells = [self._cell(kind, targets) for kind in KINDS]
-            return self._row(index_seconds, cells, self._touched(), "")
+            with self._processes.peak() as peak:
+                seconds = self._index()
+                if not self._peer.literal:
+                    raise NotToBeHad("no search of text by command line")
+                cells, wrong = [], []
+                for question in questions:
+                    cells.append(self._cell(question))
+                    wrong += self._compare(question)
+                saved, stale, later = self._touch()
+            idle = self._processes.memory()
+            size = f"{self._size() / MIB:.0f}" if self._peer.where else ""
+            head = [self._peer.name, f"{seconds:.1f}" if seconds else "", size, f"{peak[-1] / MIB:.0f}"]
+            counted = [f"{len(wrong)} of {len(questions)}", f"{stale} of {TOUCHES}", f"{later} of {TOUCHES}"]
+            tail = [f"{saved:.1f}", f"{idle / MIB:.0f}", "; ".join(wrong)]
+            yield "| " + " | ".join([*head, *cells, *counted, *tail]) + " |"
         finally:
             if self._peer.stop:
-                self._run(self._peer.stop)
+                with suppress(NotToBeHad):
+                    self._processes.run(self._placed(self._peer.stop))
+            self._processes.end()
 
-    def _row(self, seconds: float, cells: list[str], touched: str, note: str) -> str:
-        index = f"{seconds:.1f}" if seconds else ""
-        size = f"{self._size() / MIB:.0f}" if self._peer.where else ""
-        return "| " + " | ".join([self._peer.name, index, size, *cells, touched, self._memory(), note]) + " |"
-
-    def _install(self) -> None:
-        if not self._peer.package:
-            if self._peer.index and not shutil.which(self._peer.index[0]):
-                raise NotToBeHad("not installed")
-            return
-        folder = Path(self._names["bin"]).parent
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        command = [str(folder / "bin" / "pip"), "install", "-q", self._peer.package, *self._peer.more]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise NotToBeHad("does not install in time") from None
-        if done.returncode:
-            reasons = [each for each in done.stderr.splitlines() if "error" in each.lower()]
-            raise NotToBeHad(f"does not install: {reasons[0][:90] if reasons else 'pip fails'}")
+    def _install(self, state: str) -> None:
+        """Have the tool's programs on its PATH."""
+        peer = self._peer
+        if peer.package:
+            venv = f"{state}/venv"
+            commands = [[sys.executable, "-m", "venv", venv], [f"{venv}/bin/pip", "install", "-q", peer.package]]
+        elif peer.module and not shutil.which(peer.programs[0], path=self._path):
+            module = peer.module.partition("@")[0]
+            self._bin.mkdir(parents=True)
+            commands = [
+                ["go", "mod", "init", "peers"], ["go", "get", peer.module],
+                ["go", "build", "-o", f"{self._bin}/", *(f"{module}/cmd/{program}" for program in peer.programs)],
+            ]  # fmt: skip
+        else:
+            commands = []
+        for command in commands:
+            try:
+                done = subprocess.run(
+                    command, cwd=self._bin if command[0] == "go" else None, text=True, capture_output=True, check=False,
+                    env={**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false"}, timeout=INSTALL_SECONDS,
+                )  # fmt: skip
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise NotToBeHad(f"not to be had: {' '.join(command[:3])}: {type(error).__name__}") from None
+            if done.returncode:
+                reasons = [line for line in done.stderr.splitlines() if "error" in line.lower()] or [done.stderr]
+                raise NotToBeHad(f"not to be had: {reasons[0][:110]}")
+        missing = [program for program in peer.programs if not shutil.which(program, path=self._path)]
+        if missing:
+            raise NotToBeHad(f"not to be had: no {missing[0]} on PATH or in the folder of --programs")
 
     def _index(self) -> float:
-        if not self._peer.index:
+        peer = self._peer
+        if not peer.index:
             return 0.0
         started = time.perf_counter()
-        self._run(self._peer.index, INDEX_SECONDS)
-        while self._peer.ready and not re.search(rb"state +ready", self._run(self._peer.ready)):
+        self._processes.run(self._placed(peer.index), INDEX_SECONDS)
+        if peer.serve:
+            self._processes.start(self._placed(peer.serve))
+        while peer.ready and not re.search(rb"state +ready|Indexing: +complete", self._ready()):
             if time.perf_counter() - started > INDEX_SECONDS:
                 raise NotToBeHad(f"no index within {INDEX_SECONDS:.0f} s")
             time.sleep(0.05)
         return time.perf_counter() - started
 
-    def _run(self, command: tuple[str, ...], seconds: float = 120.0) -> bytes:
-        given = [part.format(**self._names) if "{" in part else part for part in command]
+    def _ready(self) -> bytes:
         try:
-            done = subprocess.run(
-                given, cwd=self._tree, env=self._environ, capture_output=True, check=False, timeout=seconds
-            )
-        except subprocess.TimeoutExpired:
-            raise NotToBeHad(f"{Path(given[0]).name} does not end within {seconds:.0f} s") from None
-        except OSError as error:
-            raise NotToBeHad(f"{Path(given[0]).name}: {error.strerror}") from None
-        if done.returncode > 1 and not done.stdout:
-            raise NotToBeHad(f"{Path(given[0]).name} fails: {done.stderr.decode(errors='replace').strip()[:90]}")
-        return done.stdout
+            return self._processes.run(self._placed(self._peer.ready))
+        except NotToBeHad:  # its server is not there yet
+            return b""
 
-    def _command(self, kind: str, text: str, *, regex: bool) -> tuple[str, ...]:
-        peer = self._peer
-        base = peer.regex if regex else peer.literal
-        wanted = text if regex or not peer.escape else re.escape(text).replace("\\ ", " ").replace("\\_", "_")
-        given = (*base, *FLAGS.get(kind, ()))
-        if kind == "files only":
-            given = tuple(part for part in given if part != "-n")
-        return (*given, wanted)
+    def _placed(self, command: Sequence[str], question: Question | None = None) -> list[str]:
+        """Return a command with its folders, and what is asked, in it."""
+        names, flags = dict(self._names), ()
+        if question is not None:
+            is_plain = self._peer.escape and not question.regex
+            names["{text}"] = re.escape(question.text) if is_plain else question.text
+            flags = self._peer.flags.get(question.kind, self._peer.flags.get("", ()))
+        parts = [one for part in command for one in (flags if part == "{flags}" else (part,))]
+        return [re.sub(r"\{(tree|state|text)\}", lambda name: names[name[0]], part) for part in parts]
 
-    def _cell(self, kind: str, targets: Targets) -> str:
-        texts = (
-            targets.rare, targets.miss, targets.common, targets.regex, targets.scan, targets.insensitive, targets.rare
-        )  # fmt: skip
-        command = self._command(kind, texts[KINDS.index(kind)], regex="regex" in kind)
-        quoted = tuple(part.replace("{", "{{").replace("}", "}}") if part == command[-1] else part for part in command)
+    def _ask(self, question: Question) -> list[str]:
+        return self._placed(self._peer.regex if question.regex else self._peer.literal, question)
+
+    def _cell(self, question: Question) -> str:
+        command = self._ask(question)
         try:
-            times = repeated(partial(self._lines, quoted), children_cpu, seconds=4, most=30)
+            times = repeated(lambda: self._processes.run(command).count(b"\n"), self._processes.cpu, seconds=4, most=30)
         except NotToBeHad as reason:
             return f"({reason})"
-        return f"{times.p50:.1f} (p99 {times.p99:.1f}, CPU {times.cpu:.1f}, {times.hits} lines)"
+        return f"{times.p50:.1f} (CPU {times.cpu:.1f})"
 
-    def _lines(self, command: tuple[str, ...]) -> int:
-        return self._run(command).count(b"\n")
+    def _compare(self, question: Question) -> list[str]:
+        """Return what is wrong with an answer, beside ripgrep's of this moment."""
+        truth = self._truth(question)
+        try:
+            found = self._found(question)
+        except NotToBeHad:
+            return [f"{question.kind}: no answer"]
+        missing, more = len(truth - found), len(found - truth)
+        return [f"{question.kind}: {missing} missing, {more} too many of {len(truth)}"] if missing or more else []
 
-    def _touched(self) -> str:
-        path = next(file for file in sorted(self._tree.rglob("*.[ch]")) if file.is_file())
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"\n/* {TOUCHED} */\n")
-        ask: Callable[[], int] = partial(self._lines, self._command("touched", TOUCHED, regex=False))
-        started = time.perf_counter()
-        found = ask()
-        spent = (time.perf_counter() - started) * 1000
-        if found:
-            return f"{spent:.1f}"
-        if not self._peer.index_again:
-            return "NOT FOUND"
-        self._run(self._peer.index, INDEX_SECONDS)
-        ask()
-        return f"{(time.perf_counter() - started) * 1000:.1f} (indexed again; stale before)"
+    def _truth(self, question: Question) -> set[bytes]:
+        flags = FLAGS.get(question.kind, ())
+        command = [self._rg, "--no-config", "-n", *([] if question.regex else ["-F"]), *flags, question.text]
+        told = subprocess.run(command, cwd=self._tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return self._places(told.stdout, question)
+
+    def _found(self, question: Question) -> set[bytes]:
+        told = self._processes.run(self._ask(question))
+        if self._peer.by_file:
+            told = b"".join(os.fsencode(one["file_path"]) + b":1:\n" for one in json.loads(told))
+        return self._places(told, question)
+
+    def _places(self, told: bytes, question: Question) -> set[bytes]:
+        """Return where lines or files are that a tool names, as ``path:line`` or ``path``, from the tree's top."""
+        places = set()
+        for line in told.splitlines():
+            found = LINE.match(line)
+            if question.kind == "files only" or (found and self._peer.by_file):
+                place = found[1] if found else line
+            elif found:
+                place = found[1] + b":" + found[2]
+            else:
+                continue
+            places.add(place.removeprefix(os.fsencode(self._tree) + b"/").removeprefix(b"./"))
+        return places
+
+    def _touch(self) -> tuple[float, int, int]:
+        """Save, make and delete files in turn; return the ms until the first save is found, and the stale answers.
+
+        Those at once; and those later: after the tool was indexed again, or had its time to notice.
+        """
+        took = 0.0
+        stale = later = 0
+        for turn in range(TOUCHES):
+            path = self._tree / self._files[turn * len(self._files) // TOUCHES]
+            made = next(self._tree.rglob("made_for_the_peers.txt"), None)
+            if turn % 2 == 0:
+                word = f"saved_for_the_peers_{turn}"
+                with path.open("ab") as file:
+                    file.write(f"\n{word}\n".encode())
+            elif made is None:
+                word = f"made_for_the_peers_{turn}"
+                (path.parent / "made_for_the_peers.txt").write_text(f"{word}\n")
+            else:
+                word = made.read_text("utf-8").strip()
+                made.unlink()
+            question = Question("saved", word)
+            truth = self._truth(question)
+            started = time.perf_counter()
+            if self._found(question) != truth:
+                stale += 1
+                if self._peer.watches:
+                    while self._found(question) != truth and time.perf_counter() - started < CATCH_UP_SECONDS:
+                        time.sleep(0.05)
+                elif self._peer.index:
+                    self._processes.run(self._placed(self._peer.index), INDEX_SECONDS)
+                later += self._found(question) != truth
+            took = took or (time.perf_counter() - started) * 1000
+        return took, stale, later
 
     def _size(self) -> int:
-        path = Path(self._peer.where.format(**self._names))
+        path = Path(self._placed((self._peer.where,))[0])
         files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
         return sum(file.stat().st_size for file in files)
-
-    def _memory(self) -> str:
-        """Return the resident memory of what it left running, by the tree its command line or folder names."""
-        total = 0
-        for process in Path("/proc").iterdir():
-            try:
-                if process.name.isdigit() and str((process / "cwd").readlink()).startswith(str(self._tree)):
-                    total += int((process / "statm").read_text().split()[1]) * 4096
-            except OSError:
-                continue
-        return f"{total / MIB:.0f}" if total else ""

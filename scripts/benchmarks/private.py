@@ -80,11 +80,11 @@ class Private:
 
     def cpu(self) -> float:
         """Return the processor seconds of all its processes, those that ended included."""
-        return sum(_cpu(pid) for pid in self.processes())
+        return sum(processor_seconds(pid) for pid in self.processes())
 
     def resident(self) -> int:
         """Return the resident bytes of all its processes."""
-        return sum(_resident(pid) for pid in self.processes())
+        return sum(resident(pid) for pid in self.processes())
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
@@ -100,8 +100,8 @@ class Private:
 
     def _sample(self) -> None:
         while not self._sampling.wait(0.05):
-            daemon = _resident(self.pid)
-            others = sum(_resident(pid) for pid in _descendants(self.pid))
+            daemon = resident(self.pid)
+            others = sum(resident(pid) for pid in _descendants(self.pid))
             for name, found in (("daemon", daemon), ("others", others), ("all", daemon + others)):
                 self.peak[name] = max(self.peak[name], found)
 
@@ -154,7 +154,8 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _cpu(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
+    """Return what a process and its ended children have used; 0 where it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -162,7 +163,8 @@ def _cpu(pid: int) -> float:
     return sum(map(int, fields[11:15])) / TICKS
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
+    """Return the bytes a process has in memory; 0 where it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
     except OSError:

@@ -1,0 +1,95 @@
+"""The processes of one tool: run, sampled and ended, found by a variable that only they have in their environment."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from benchmarks.private import processor_seconds, resident
+from benchmarks.timing import children_cpu
+
+MIB = 1 << 20
+MARK = "FGBENCH_PEER"
+SAMPLE_SECONDS = 0.1
+
+
+class NotToBeHad(Exception):
+    """The tool cannot be measured; the message says why."""
+
+
+class Processes:
+    """What a tool runs in a folder, and leaves running."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environ = {**environ, MARK: str(folder)}
+
+    def run(self, command: Sequence[str], seconds: float = 120.0) -> bytes:
+        """Run a command to its end and return what it prints.
+
+        Raises:
+            NotToBeHad: it fails, or does not end in time.
+
+        """
+        name = Path(command[0]).name
+        try:
+            done = subprocess.run(
+                command, cwd=self._folder, env=self._environ, stdin=subprocess.DEVNULL, capture_output=True,
+                check=False, timeout=seconds,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise NotToBeHad(f"{name} does not end within {seconds:.0f} s") from None
+        except OSError as error:
+            raise NotToBeHad(f"{name}: {error.strerror}") from None
+        if done.returncode > 1 and not done.stdout:
+            said = done.stderr.decode(errors="replace").strip().replace("\n", " ").replace("|", "/")
+            raise NotToBeHad(f"{name} fails: {said[:90]}")
+        return done.stdout
+
+    def start(self, command: Sequence[str]) -> None:
+        """Start a server, which runs on."""
+        subprocess.Popen(
+            command, cwd=self._folder, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def memory(self) -> int:
+        """Return the resident bytes of what runs now."""
+        return sum(resident(pid) for pid in self._running())
+
+    def cpu(self) -> float:
+        """Return the processor seconds of what runs now, and of the children that ended."""
+        return children_cpu() + sum(processor_seconds(pid) for pid in self._running())
+
+    def end(self) -> None:
+        """End what still runs."""
+        for pid in self._running():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _running(self) -> Iterator[int]:
+        mark = f"{MARK}={self._folder}".encode()
+        for process in Path("/proc").iterdir():
+            with suppress(OSError):
+                if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
+                    yield int(process.name)
+
+    @contextmanager
+    def peak(self) -> Iterator[list[int]]:
+        """Sample the memory while the block runs; the list's last number is the most."""
+        most, ended = [0], threading.Event()
+
+        def sample() -> None:
+            while not ended.wait(SAMPLE_SECONDS):
+                most.append(max(most[-1], self.memory()))
+
+        thread = threading.Thread(target=sample)
+        thread.start()
+        try:
+            yield most
+        finally:
+            ended.set()
+            thread.join()
