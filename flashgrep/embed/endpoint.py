@@ -1,7 +1,7 @@
 """One HTTP API: JSON in, JSON out, tried again while the other side is busy or away.
 
-Straight to the host that was configured: no proxy of the environment is used and no redirect is followed, since what
-is sent is code and a key. Keys stand in no message. Blocking; made for threads.
+Requests carry code and a key, so they go to the configured host alone: proxies of the environment are not used and
+redirects are not followed. No message contains a key. Calls block; threads may share an endpoint.
 """
 
 import ssl
@@ -28,7 +28,7 @@ MAX_QUOTED = 200
 """Characters of the other side's own words in a message."""
 
 QUERY_ATTEMPTS = 2
-"""Tries while somebody waits for an answer that can be given without this endpoint."""
+"""Tries while a caller waits who also has an answer without this endpoint."""
 
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 BUSY: Final = frozenset({408, 425, 429})
@@ -56,7 +56,7 @@ class Service(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A base URL, and how to speak to it."""
+    """A base URL, and how to talk to it."""
 
     provider: str
     url: str
@@ -71,7 +71,7 @@ class Endpoint:
         try:
             place.port  # noqa: B018 - reading it checks it
         except ValueError:
-            raise self.failure("its port is no port") from None
+            raise self.failure("its port is invalid") from None
         if self.key and place.scheme != "https" and place.hostname not in LOCAL:
             raise self.failure(f"{self.key_name} would travel unencrypted; use https")
         if self.key and not (self.key.isascii() and self.key.isprintable()):
@@ -164,7 +164,7 @@ class Endpoint:
 
 
 class _TransientError(Exception):
-    """A failure that another try may mend; ``wait`` seconds are asked for."""
+    """A failure that another try may mend; the endpoint asks to wait ``wait`` seconds."""
 
     def __init__(self, problem: str, wait: float = 0) -> None:
         super().__init__(problem)

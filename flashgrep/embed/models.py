@@ -108,7 +108,7 @@ class Models:
         self._refiner: Refiner | None = None
 
     def reranker(self) -> Reranker | None:
-        """Return the reranker; None: none is configured, the order of search stands.
+        """Return the reranker, or None if none is configured.
 
         Raises:
             ProviderUnavailable: it is configured and not to be had.
@@ -119,7 +119,7 @@ class Models:
             return self._reranker
 
     def refiner(self) -> Refiner:
-        """Return what makes a better question of a question and its context.
+        """Return the refiner.
 
         Raises:
             ProviderUnavailable: it is configured and not to be had.

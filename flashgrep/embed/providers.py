@@ -26,7 +26,7 @@ Environ = Mapping[str, str]
 
 
 class Dialect(NamedTuple):
-    """How an API wants to be asked and how it answers."""
+    """The shape of an API's requests and answers."""
 
     path: str
     rows: Callable[[Any], list[tuple[int, Any]]]
@@ -133,18 +133,18 @@ class RemoteModel:
             rows = self.dialect.rows(answer)
             table = np.array([row for _, row in sorted(rows, key=lambda row: row[0])], np.float64)
         except (KeyError, TypeError, ValueError):
-            raise endpoint.failure("its answer has not the shape of embeddings") from None
+            raise endpoint.failure("its answer does not have the shape of embeddings") from None
         if sorted(index for index, _ in rows) != list(range(len(texts))):
             raise endpoint.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each")
         if table.ndim != 2 or not table.shape[1]:  # noqa: PLR2004 - a table has rows and columns
-            raise endpoint.failure("its answer has not the shape of embeddings")
+            raise endpoint.failure("its answer does not have the shape of embeddings")
         if not np.isfinite(table).all():
             raise endpoint.failure("vectors with numbers that are not finite")
         return table
 
 
 def open_embedder(settings: Settings, environ: Environ, provider: str = "") -> Embedder:
-    """Open the configured provider, or ``provider`` as it is without being configured. One over HTTP is asked once.
+    """Open the configured provider, or ``provider`` with its usual settings. One over HTTP gets one request.
 
     Raises:
         ProviderUnavailable: it does not work here; ``data.available`` names those that would.

@@ -111,7 +111,7 @@ class HttpReranker:
             found = dict(rows := [(row["index"], float(row[self.dialect.score])) for row in ranking])
             scores = np.array([found[place] for place in range(len(documents))], np.float64)
         except (KeyError, TypeError, ValueError):
-            raise self.endpoint.failure("its answer has not the shape of a ranking of all texts") from None
+            raise self.endpoint.failure("its answer does not have the shape of a ranking of all texts") from None
         if len(rows) != len(documents) or not np.isfinite(scores).all():
             raise self.endpoint.failure(f"{len(rows)} scores for {len(documents)} texts, or some that are not finite")
         return _to_levels(scores)
@@ -133,7 +133,7 @@ class CrossEncoder:
 
 
 def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | None:
-    """Open the configured reranker; None if there is none. Nothing is asked of a server yet.
+    """Open the configured reranker; None if there is none. No request is made yet.
 
     Raises:
         ProviderUnavailable: it lacks its key, its URL, its folder or its library.

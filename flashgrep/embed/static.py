@@ -32,7 +32,7 @@ MAX_CHARS = 16_384  # ten times a chunk; bounds the time that one line of encode
 SLICE = 256  # texts counted together: their words take about 2 MB
 SHORTEST, LONGEST = 2, 16  # letters in a piece of an unknown word
 REMEMBERED = 60_000
-"""Identifiers whose words are kept, about 15 MB; the frequent ones are back at once after it was emptied."""
+"""Identifiers whose words are cached, about 15 MB. A full cache is emptied; frequent ones are soon back."""
 
 REMEMBERED_LENGTH = 64
 """Characters up to which an identifier is worth keeping; longer ones are data and do not come again."""

@@ -28,9 +28,9 @@ from flashgrep.scheduler import blocking, stop_if_over
 
 _CHUNK = 1 << 16
 _LOOK_SECONDS = 0.1
-"""How often a thread that waits for its worker looks whether anybody still waits for the answer."""
+"""How often a thread that waits for its worker checks whether its call was cancelled."""
 _NICE = 10
-"""The worker may run away for seconds: whatever else is to do goes first."""
+"""Niceness of the worker: it may run away for seconds, and all other work goes first."""
 _ESCAPE = re.compile(r"\\.")  # An escape's letter says nothing about the case that is meant.
 
 
@@ -76,7 +76,7 @@ class Backtracker:
         ]
 
     def close(self) -> None:
-        """End the worker, at once and whatever it is doing."""
+        """Kill the worker."""
         self._worker.kill()
         self._worker.wait()
         for pipe in (self._worker.stdin, self._worker.stdout):

@@ -1,4 +1,4 @@
-"""From what was asked to one tree: texts joined, case resolved, the line rule applied, `-w` and `-x` wrapped around."""
+"""Builds a pattern's tree: joins texts, resolves case, keeps matches within lines, wraps `-w` and `-x` around."""
 
 from dataclasses import replace
 from functools import partial

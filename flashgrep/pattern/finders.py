@@ -1,4 +1,4 @@
-"""Things that find the next match in a buffer: `bytes.find` for a literal, RE2 for the rest."""
+"""Finders of the next match in a buffer (`bytes.find` for a literal, RE2 for the rest), and replacement text."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ MAX_MEM = 8 << 20
 # For patterns whose program alone is larger than the usual allowance (`\w{50}` in Unicode).
 LARGE_MEM = 96 << 20
 STATE_BYTES = 16 << 20
-"""States of a program times bytes looked at in one call: at most about 0.2 s, by the slowest of RE2's ways."""
+"""States of a program times bytes searched in one call: at most about 0.2 s with RE2's slowest engine."""
 LEAST_BYTES = 1024
 _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
@@ -35,7 +35,7 @@ class Finder(Protocol):
     """Finds the leftmost match between two offsets; (-1, -1) if there is none."""
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
-        """Return the span of the first match in data[pos:end]; its conditions see what stands around that part."""
+        """Return the span of the first match in data[pos:end]; its conditions see the bytes around that part."""
         ...
 
 
@@ -54,14 +54,10 @@ class LiteralFinder:
         return (start, start + self._length) if start >= 0 else NONE
 
 
-class WordFinder:
+class WordFinder(LiteralFinder):
     """One byte string with no word character on either side."""
 
-    __slots__ = ("_length", "_needle")
-
-    def __init__(self, needle: bytes) -> None:
-        self._needle = needle
-        self._length = len(needle)
+    __slots__ = ()
 
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next occurrence that is a word."""
@@ -82,8 +78,8 @@ class WordFinder:
 class Re2Finder:
     """A compiled RE2 program.
 
-    RE2 cannot be interrupted, and what its cache of states does not hold takes time by the size of the program: 28 ms a
-    line for the largest. ``by_lines``: no match has a line end in it, so that it is asked for some lines at a time.
+    RE2 cannot be interrupted, and beyond its cache of states a line takes time in proportion to the program: 28 ms for
+    the largest. ``by_lines`` says that no match contains a line end: the data is then searched some lines at a time.
     """
 
     __slots__ = ("_match", "_most", "_program")
@@ -125,7 +121,7 @@ def _options(max_mem: int) -> re2.Options:
 
 
 class Expander:
-    """Fills templates (`$1`, `${name}`, `$$` of `rg -r`) for one pattern; a group that took no part is empty."""
+    """Fills templates (`$1`, `${name}`, `$$` of `rg -r`) for one pattern; a group that did not match is empty."""
 
     def __init__(self, node: Node) -> None:
         translation = translate(node, Kind(ascii=False, carriage=True), captures=True)

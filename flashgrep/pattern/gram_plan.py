@@ -22,13 +22,13 @@ from flashgrep.scheduler import checkpoint
 
 GRAM = 4
 FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".
-MAX_PARTS = 64  # More narrow nothing further and cost the index a posting list each.
+MAX_PARTS = 64  # More do not narrow the candidates, and each costs a posting list.
 MAX_TERMS = 512  # Grams in one expression altogether.
 MAX_STRINGS = 16  # Strings in one set; a class or a product above it breaks the run.
-MAX_CLASS = 64  # Code points looked at before folding makes them fewer.
-MAX_LENGTH = 4096  # Bytes in one exact set; then its grams are taken and the ends kept.
+MAX_CLASS = 64  # Code points of a class, counted before folding.
+MAX_LENGTH = 4096  # Bytes in one exact set; of a larger one only grams and ends are kept.
 MAX_COPIES = 64  # Copies of a counted repetition that are written out.
-MAX_JOINED = 200  # Parts of a sequence looked at: what follows narrows hardly further, and takes 1 ms each.
+MAX_JOINED = 200  # Parts of a sequence that are planned; more hardly narrow, and take 1 ms each.
 _BLANKS = b" \t\r\n"
 _EDGE = GRAM - 1
 _FOLDING = ((CharSet.chars("\u017f"), CharSet.chars("sS")), (CharSet.chars("\u212a"), CharSet.chars("kK")))
@@ -88,7 +88,7 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
             implied = isinstance(part, AnyOf) and any(_terms(branch) <= flat.keys() for branch in part.parts)
         if not implied:
             kept.append(part)
-    kept.sort(key=_size)  # grams first, then short disjunctions: they are worth most where we must cut
+    kept.sort(key=_size)  # If we must cut, grams are worth most, then short disjunctions.
     sizes = accumulate(map(_size, kept))
     kept = [part for part, size in zip(kept[:MAX_PARTS], sizes, strict=False) if size <= MAX_TERMS]
     return kept[0] if len(kept) == 1 else AllOf(tuple(kept))

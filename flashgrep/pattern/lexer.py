@@ -80,7 +80,7 @@ class Lexer:
         return True
 
     def take_until(self, end: str, start: int, problem: str) -> str:
-        """Step over what stands up to `end`, and over that; refuse what began at `start` if there is no `end`."""
+        """Return the text up to `end` and step over both; without an `end`, refuse what began at `start`."""
         at = self.text.find(end, self.pos)
         if at < 0:
             self.fail(problem, start, len(self.text))
@@ -105,13 +105,13 @@ class Lexer:
         self.any_uppercase = self.any_uppercase or chr(value).isupper()
 
     def fail(self, message: str, at: int, end: int | None = None) -> NoReturn:
-        """Refuse the pattern because of what stands from `at` up to `end` (default: here)."""
+        """Refuse the pattern because of its part from `at` up to `end` (default: here)."""
         construct = self.text[at : self.pos if end is None else end]
         raise BadPattern(f"{message}: {construct!r} at {at}", at=at, construct=construct)
 
 
 def read_escape(lexer: Lexer) -> Literal | CharSet | Look:
-    """Read the escape whose backslash the lexer stands on."""
+    """Read an escape; the lexer is at its backslash."""
     start = lexer.pos
     lexer.pos += 1
     char = lexer.next()

@@ -163,7 +163,7 @@ def _decimal(lexer: Lexer, digits: str, at: int) -> int:
 
 
 def _group(lexer: Lexer, depth: int) -> Node | None:
-    """Read a group whose `(` the lexer stands on; None where it only set flags."""
+    """Read a group; the lexer is at its `(`. None if it only sets flags."""
     start = lexer.pos
     for token in _LOOK_AROUND:
         if lexer.take(token):
@@ -230,7 +230,7 @@ def _inline_flags(lexer: Lexer, start: int) -> bool:
 
 
 def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
-    """Read the class whose `[` the lexer stands on; with Unicode off it is a set of bytes.
+    """Read a class; the lexer is at its `[`. With Unicode off it is a set of bytes.
 
     Binary operators have one precedence and associate to the left; items beside each other are a union, which binds
     tighter.

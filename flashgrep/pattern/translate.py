@@ -61,7 +61,7 @@ class Translation(NamedTuple):
 
 
 def translate(node: Node, kind: Kind, *, captures: bool = False) -> Translation:
-    """Write `node` for RE2; groups capture only on request, for RE2 is slower with them."""
+    """Write `node` for RE2; groups capture only on request, because RE2 is slower then."""
     writer = _Writer(kind, captures)
     pattern = writer.write(node)
     return Translation(pattern, writer.exact, tuple(writer.groups))
@@ -155,7 +155,7 @@ class _Writer:
         return self._copies(node, low) + self._copies(node, high - low, b"(?:") + (b")?" + lazy) * (high - low)
 
     def _copies(self, node: Repeat, times: int, opening: bytes = b"") -> bytes:
-        """Write the repeated node `times` times; each copy of a group is a group of its own to RE2."""
+        """Write the repeated node `times` times; to RE2, each copy of a group is another group."""
         if not self.captures:
             return (opening + b"(?:" + self.write(node.node) + b")") * times
         return b"".join(opening + b"(?:" + self.write(node.node) + b")" for _ in range(times))

@@ -38,7 +38,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Octet:
-    """One byte of `set`, whatever stands around it."""
+    """One byte of `set`, be it part of a character or not."""
 
     set: CharSet
     at: int = field(default=0, compare=False)
