@@ -47,6 +47,8 @@ def test_a_library_that_is_not_as_packed_is_unpacked_anew(folder: Path, damage: 
 def test_where_nothing_can_be_unpacked_patterns_find_definitions(folder: Path) -> None:
     folder.write_text("a file has the folder's name")
     assert grammar_used("go", b"func f() {}") == "generic"
+    folder.unlink()
+    assert grammar_used("go", b"func f() {}") == "tree-sitter"
     assert grammar_used("kotlin", b"fun f() {}") == "tree-sitter"  # comes in a package of its own
 
 

@@ -4,7 +4,7 @@
 """
 
 from flashgrep.ingest.parse.generic import generic_tags
-from flashgrep.ingest.parse.grammar import ParseTimeout, grammar_of
+from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.tags import tags
 from flashgrep.languages import LANGUAGES, WORDS
@@ -29,10 +29,11 @@ def parse_symbols(
     if len(data) > MAX_LINE * (1 + data.count(b"\n")):
         return Skipped("too_large", "symbols: minified")
     source = LANGUAGES[language].symbols
-    grammar = None if source == WORDS else grammar_of(source)
-    if grammar is None:
+    if source == WORDS:
         return generic_tags(language, data)
     try:
-        return tags(language, grammar, data, seconds)
+        return tags(language, grammar_of(source), data, seconds)
+    except NoGrammar:
+        return generic_tags(language, data)
     except ParseTimeout:
         return Skipped("too_large", f"symbols: over {seconds:g} s to parse")

@@ -25,6 +25,10 @@ _REFERENCES: Final = "; references\n"
 _INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
 
 
+class NoGrammar(Exception):
+    """A grammar's library cannot be had now: no room to unpack it, no descriptor to read it."""
+
+
 class ParseTimeout(Exception):
     """A grammar took longer over one file than it may."""
 
@@ -41,12 +45,17 @@ class Grammar:
 
 
 @cache
-def grammar_of(name: str) -> Grammar | None:
-    """Return a grammar with its query, as ``Language.symbols`` names it; None where its library cannot be had."""
+def grammar_of(name: str) -> Grammar:
+    """Return a grammar with its query, as ``Language.symbols`` names it.
+
+    Raises:
+        NoGrammar: its library cannot be had; it is tried again at the next call.
+
+    """
     try:
         loaded = load_language(name)
-    except (GrammarLoadError, UnsupportedPlatformError, OSError):
-        return None
+    except (GrammarLoadError, UnsupportedPlatformError, OSError) as error:
+        raise NoGrammar(name) from error
     definitions, references = _read_query(name)
     reads_text = "(#" in definitions + references
     return Grammar(loaded, Query(loaded, definitions), Query(loaded, references), reads_text)
