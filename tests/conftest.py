@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, settings
 
 from flashgrep.daemon import lifecycle
 from flashgrep.places import GRAMMARS_VARIABLE, Places, make_private
+from flashgrep.reach import as_latin1, ask, start
+from flashgrep.reach import connect as connect_daemon
 from flashgrep.stores import INDEX, store_folder
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
@@ -119,8 +121,13 @@ class DaemonAtHand:
 
     def start(self) -> None:
         """Start it; returns when it listens."""
-        started = self.run("daemon", "start")
-        assert started.returncode == 0, started.stderr
+        start(self.places, self.environ)
+
+    def add(self, root: Path) -> None:
+        """Make a folder a project; starts the daemon if need be."""
+        with connect_daemon(self.places, self.environ) as control:
+            answer = ask(control, "$/open", {"folder": as_latin1(str(root)), "adopt": True})
+        assert "result" in answer, answer
 
     def stop(self) -> None:
         """End it, if it runs, and what it started."""
@@ -228,8 +235,7 @@ def connect(request: pytest.FixtureRequest, daemon: DaemonAtHand) -> Iterator[Ca
 
     def make(root: Path | None = None) -> Wire:
         if root is not None:
-            added = daemon.run("projects", "add", str(root))
-            assert added.returncode == 0, added.stderr
+            daemon.add(root)
         opened.append(daemon.wire(request.param, root))
         return opened[-1]
 

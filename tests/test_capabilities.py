@@ -96,7 +96,7 @@ def test_a_projects_socket_stays_with_its_project(
 ) -> None:
     mine, other = project({"a.txt": "x"}, name="within"), project({"b.txt": "x"}, name="without")
     for root in (mine, other):
-        assert daemon.run("projects", "add", str(root)).returncode == 0
+        daemon.add(root)
     opened.append(daemon.wire("unix", mine))
     wire = opened[-1]
     wire.call("auth", token=token_of(daemon))  # whoever has the token may as well use TCP

@@ -135,7 +135,7 @@ def test_a_daemon_killed_while_the_tree_changes_comes_back_right(
     root, rng = project(), random.Random(seed)
     fill(root, rng, 300)
     cold_daemon.start()
-    assert cold_daemon.run("projects", "add", str(root)).returncode == 0
+    cold_daemon.add(root)
     for turn in range(2):
         with changing(root, seed + turn):
             wire = cold_daemon.wire("unix", root)

@@ -89,7 +89,7 @@ def test_a_project_that_is_none_is_an_error_of_the_caller(daemon: DaemonAtHand, 
 def test_a_file_of_very_many_hits_is_paged_without_loss(daemon: DaemonAtHand, project: MakeProject, order: str) -> None:
     count = FILE_HITS + 500
     root = project({"many.txt": "".join(f"x{at}\n" for at in range(count)), "other.txt": "x\n"})
-    daemon.run("projects", "add", str(root))
+    daemon.add(root)
     wire = daemon.wire("unix", root)
     seen, cursor, totals = [], None, set()
     while True:
@@ -107,7 +107,7 @@ def test_a_file_of_very_many_hits_is_paged_without_loss(daemon: DaemonAtHand, pr
 
 def test_hits_beyond_counting_cost_neither_time_nor_memory(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"lines.txt": b"x\n" * 2_000_000})
-    daemon.run("projects", "add", str(root))
+    daemon.add(root)
     wire = daemon.wire("unix", root)
     before = daemon.status()["memory_bytes"]
     page = wire.call("query", text="x", limit=3)

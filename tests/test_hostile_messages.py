@@ -51,7 +51,7 @@ def lines() -> dict[str, bytes]:
 def root(daemon: DaemonAtHand) -> Iterator[Path]:
     folder = short_folder()
     (folder / "a.py").write_text("x = 1\n")
-    daemon.run("projects", "add", str(folder))
+    daemon.add(folder)
     yield folder
     shutil.rmtree(folder)
 

@@ -58,7 +58,7 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
         path = bytes(folder) + b"/" + name
         Path(path.decode(errors="surrogateescape")).parent.mkdir(exist_ok=True)
         Path(path.decode(errors="surrogateescape")).write_bytes(text)
-    daemon.run("projects", "add", str(folder))
+    daemon.add(folder)
     (folder / "loop").symlink_to("loop")
     (folder / "sub/up").symlink_to("..")
     (folder / "gone").symlink_to("/nonexistent/file")

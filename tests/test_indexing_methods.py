@@ -33,7 +33,7 @@ def test_files_are_counted_by_what_became_of_them(before: dict[bytes, int], afte
 @pytest.fixture
 def wire(daemon: DaemonAtHand, project: MakeProject) -> Wire:
     root = project(FILES)
-    assert daemon.run("projects", "add", str(root)).returncode == 0
+    daemon.add(root)
     return daemon.wire("unix", root)
 
 
@@ -106,7 +106,7 @@ def test_rebuilding_makes_the_index_anew(wire: Wire) -> None:
 def test_a_call_cannot_have_code_sent_to_another_machine(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
     cold_daemon.environ["OPENAI_API_KEY"] = "a key that is there"
     root = project(FILES)
-    assert cold_daemon.run("projects", "add", str(root)).returncode == 0
+    cold_daemon.add(root)
     wire = cold_daemon.wire("unix", root)
     error = wire.fail("index_codebase", path=str(root), provider="openai")
     assert error["data"]["reason"] == "provider_unavailable"

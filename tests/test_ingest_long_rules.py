@@ -132,7 +132,7 @@ def test_a_repeated_line_counts_once_and_where_it_stands_last(tmp_path: Path) ->
 
 def test_an_answer_says_which_rules_were_not_used(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"sub/.gitignore": "a" * 5000 + "\nb.txt\n", "sub/a.txt": "needle", "sub/b.txt": "needle"})
-    daemon.run("projects", "add", str(root))
+    daemon.add(root)
     with closing(daemon.wire("unix", root)) as wire:
         coverage = wire.call("query", text="needle")["coverage"]
         assert coverage["complete"]

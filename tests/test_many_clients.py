@@ -49,7 +49,7 @@ def save_and_ask(daemon: DaemonAtHand, root: Path, number: int, until: float, fa
 
 def test_clients_that_save_and_ask_at_once_all_get_what_they_saved(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"module_0.py": "x = 1\n"})
-    assert daemon.run("projects", "add", str(root)).returncode == 0
+    daemon.add(root)
     before = daemon.status()["pid"]
     failures: list[str] = []
     until = time.monotonic() + SECONDS

@@ -51,7 +51,7 @@ def names(client: McpClient) -> set[str]:
 
 
 def add(daemon: DaemonAtHand, root: Path) -> None:
-    assert daemon.run("projects", "add", str(root)).returncode == 0
+    daemon.add(root)
 
 
 # -- which project ---------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def site(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Site
     root = tmp_path_factory.mktemp("http") / "web"
     (root / ".git").mkdir(parents=True)
     (root / "a.py").write_text("def needle():\n    pass\n")
-    assert daemon.run("projects", "add", str(root)).returncode == 0
+    daemon.add(root)
     return Site(daemon, root)
 
 
@@ -254,7 +254,7 @@ def test_every_method_has_a_route(site: Site) -> None:
 
 def test_a_request_is_bound_by_its_url(site: Site, daemon: DaemonAtHand, project: MakeProject) -> None:
     other = project({"b.py": "needle"}, name="another")
-    assert daemon.run("projects", "add", str(other)).returncode == 0
+    daemon.add(other)
     found = site.post("/call/query?collection=another", {"text": "needle"}).json()["results"]
     assert [hit["file_path"] for hit in found] == ["b.py"]
     assert site.post("/call/query?collections=web", {"text": "needle", "project": "another"}).status == 403

@@ -47,8 +47,7 @@ def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Path
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     (folder / ".git").mkdir()
-    added = daemon.run("projects", "add", str(folder))
-    assert added.returncode == 0, added.stderr
+    daemon.add(folder)
     return folder
 
 
@@ -275,7 +274,7 @@ def test_a_rare_parameter_is_taken_though_it_is_not_listed(line: McpClient) -> N
 
 def test_a_client_sees_its_own_project_only(daemon: DaemonAtHand, root: Path, project: MakeProject) -> None:
     other = project({"secret.py": "parse_config"}, name="other")
-    assert daemon.run("projects", "add", str(other)).returncode == 0
+    daemon.add(other)
     speaking = McpClient(transport("unix", daemon, root), "legacy")
     refused = speaking.call("query", text="parse_config", project="other")
     assert refused["structuredContent"]["data"]["reason"] == "outside_root"

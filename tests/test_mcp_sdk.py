@@ -27,7 +27,7 @@ def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("sdk") / "sdk"
     (folder / ".git").mkdir(parents=True)
     (folder / "a.py").write_text("def needle():\n    pass\n")
-    assert daemon.run("projects", "add", str(folder)).returncode == 0
+    daemon.add(folder)
     return folder
 
 

@@ -76,7 +76,7 @@ def test_a_session_goes_on_after_its_daemon_was_killed_at_any_point(cold_daemon:
 
 def test_it_is_bound_as_before(cold_daemon: DaemonAtHand, root: Path, project: MakeProject) -> None:
     other = project({"b.py": "needle = 2\n"}, name="other")
-    assert cold_daemon.run("projects", "add", str(other)).returncode == 0
+    cold_daemon.add(other)
     with closing(shim_wire(cold_daemon, "--project", str(root), "--read-only", cwd=other)) as wire:
         client = McpClient(LineTransport(wire), "legacy")
         client.start()

@@ -39,7 +39,7 @@ def root() -> Iterator[Path]:
 
 @pytest.fixture(scope="module", params=["unix", "tcp", "stdio"])
 def wire(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[Wire]:
-    assert daemon.run("projects", "add", str(root)).returncode == 0
+    daemon.add(root)
     connection = daemon.wire(request.param, root)
     yield connection
     connection.close()

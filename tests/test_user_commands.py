@@ -107,7 +107,7 @@ def test_commands_of_the_terminal_run_on_the_control_socket_alone(
     daemon: DaemonAtHand, project: MakeProject, door: str
 ) -> None:
     root = project({"a.txt": "needle"})
-    daemon.run("projects", "add", str(root))
+    daemon.add(root)
     wire = daemon.wire("unix", root) if door == "project" else daemon.wire("stdio" if door == "stdio" else "tcp")
     if door == "token":
         wire.call("auth", token=token_of(daemon))

@@ -70,7 +70,7 @@ def test_tcp_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
     settings = json.loads(shown.stdout)
     assert (settings["tcp.enabled"]["value"], settings["tcp.port"]["value"]) == (True, 7777)
     root = project(FILES)
-    daemon.run("projects", "add", str(root))
+    daemon.add(root)
     port = daemon.status()["tcp"]["port"]
     with socket.create_connection(("localhost", port), BOUND) as connection:
         wire = Wire("tcp", connection, str(root))
@@ -82,7 +82,7 @@ def test_tcp_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
 @pytest.mark.scenario("004", "Transport layer", "Unix socket transport")
 def test_unix_socket_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project(FILES)
-    daemon.run("projects", "add", str(root))
+    daemon.add(root)
     path = root / ".flashgrep" / "mcp.sock"
     assert stat.S_ISSOCK(path.stat().st_mode)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -53,8 +53,7 @@ class Way:
 @contextmanager
 def ways(daemon: DaemonAtHand, root: Path, names: Sequence[str] = EVERY) -> Iterator[list[Way]]:
     """Connect to a project in each of these ways, with the right to write."""
-    added = daemon.run("projects", "add", str(root))
-    assert added.returncode == 0, added.stderr
+    daemon.add(root)
     with ExitStack() as opened:
         yield [opened.enter_context(closing(_way(daemon, root, name))) for name in names]
 
