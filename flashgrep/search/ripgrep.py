@@ -26,8 +26,9 @@ from flashgrep.scheduler import Expired, blocking, stop_if_over
 
 LOOK_SECONDS = 0.1
 """How often whoever waits for ripgrep looks whether to wait on."""
-GATHER_SECONDS = 0.001
-"""ripgrep writes file by file; reading each of 78,000 writes by itself would cost as much as the search."""
+GATHER_SHARE, GATHER_SECONDS = 0.02, 0.02
+"""ripgrep writes file by file, and reading each of 78,000 writes by itself would cost as much as the search: after a
+read we wait for such a share of the time that it has run, and no longer than this."""
 NICE = 5
 """A scan takes all processors there are: short answers go first."""
 MOST_THREADS = 12
@@ -208,6 +209,7 @@ def _collect(process: subprocess.Popen[bytes]) -> Output:
     for descriptor in parts:
         waiting.register(descriptor, select.POLLIN)
     open_ends = len(parts)
+    begun = time.monotonic()
     try:
         while open_ends and len(printed) < MOST_OUTPUT and len(errors) < MOST_ERRORS:
             ready = waiting.poll(1000 * LOOK_SECONDS)
@@ -219,7 +221,7 @@ def _collect(process: subprocess.Popen[bytes]) -> Output:
                     waiting.unregister(descriptor)
                     open_ends -= 1
             if ready:
-                time.sleep(GATHER_SECONDS)
+                time.sleep(min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - begun)))
         if open_ends:  # too much
             return Output(bytes(printed), bytes(errors), -1)
         while True:
