@@ -15,6 +15,8 @@ from flashgrep.scheduler import checkpoint
 
 BLOCK: Final = 1 << 16
 """Bytes of ripgrep's buffer: a NUL byte within the first one makes a file binary."""
+AT_ONCE: Final = 1 << 20
+"""Bytes of a file that is read by one call; of a larger one the first block tells whether the rest is worth reading."""
 _PEEKED: Final = 3
 """Bytes of ripgrep's first read, in which it looks for a byte order mark."""
 _DECODED: Final = 1 << 13
@@ -87,8 +89,8 @@ def _refused(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, S
 
 def _content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
     """Read on to the end, wherever it is by now; a binary file is left after its first block."""
-    raw = os.read(handle, min(size, BLOCK) + 1)
-    if len(raw) <= size <= BLOCK:
+    raw = os.read(handle, (size if size <= AT_ONCE else BLOCK) + 1)
+    if len(raw) <= size <= AT_ONCE:
         return extract(raw)
     if _starts_binary(raw):
         return extract(raw)
