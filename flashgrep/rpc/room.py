@@ -11,7 +11,7 @@ class Room:
         self._max_bytes = max_bytes
         self._lines = 0
         self._bytes = 0
-        self._left = anyio.Event()
+        self._left: anyio.Event | None = None
 
     def fits(self, size: int) -> bool:
         """Tell whether a line of ``size`` bytes may be taken in now."""
@@ -20,6 +20,7 @@ class Room:
     async def wait(self, size: int) -> None:
         """Wait until a line of ``size`` bytes fits."""
         while not self.fits(size):
+            self._left = self._left or anyio.Event()
             await self._left.wait()
 
     def enter(self, size: int) -> None:
@@ -31,5 +32,6 @@ class Room:
         """Discount a line: it is answered."""
         self._lines -= 1
         self._bytes -= size
-        self._left.set()
-        self._left = anyio.Event()
+        if self._left is not None:
+            self._left.set()
+            self._left = None

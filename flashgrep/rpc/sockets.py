@@ -27,20 +27,26 @@ class SocketStream(ByteStream):
     def __init__(self, connected: socket.socket) -> None:
         connected.setblocking(False)
         self.socket = connected
+        self._is_empty = False
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Return what has come, at most ``max_bytes``."""
-        await anyio.lowlevel.checkpoint()  # a client that never stops sending must not keep the others waiting
+        if not self._is_empty:
+            await anyio.lowlevel.checkpoint()  # a client that never stops sending must not keep the others waiting
         while True:
             try:
+                if self._is_empty:
+                    self._is_empty = False
+                    await anyio.wait_readable(self.socket)
                 data = self.socket.recv(max_bytes)
             except BlockingIOError:
-                await anyio.wait_readable(self.socket)
+                self._is_empty = True
             except OSError as error:
                 raise anyio.BrokenResourceError from error
             else:
                 if not data:
                     raise anyio.EndOfStream
+                self._is_empty = len(data) < max_bytes  # as a rule: trying again costs as much as waiting
                 return data
 
     async def send(self, item: bytes) -> None:
