@@ -30,6 +30,7 @@ from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.stores import store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
+from flashgrep.workspace.lookup_workers import LookupWorkers
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
@@ -92,12 +93,14 @@ class Catalogue:
         self._opening: set[str] = set()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
         self._ripgrep = ripgrep_of(self.environ)
-        self._scheduler = Scheduler()
+        self._workers = LookupWorkers(len(os.sched_getaffinity(0)))
+        self._scheduler = Scheduler(self._workers)
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
+        self._workers.open(self._tasks)
         self._tasks.start_soon(self._rest)
         self._tasks.start_soon(self._recover)
         return self
@@ -105,6 +108,7 @@ class Catalogue:
     async def __aexit__(self, *failure: object) -> None:
         for workspace in self._open.values():
             await workspace.close()
+        self._workers.close()
         assert self._tasks is not None  # noqa: S101 - set on entry
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
@@ -265,7 +269,9 @@ class Catalogue:
             settings_warnings=loaded.warnings,
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
-        workspace = Workspace(name, os.fsencode(root), options, ripgrep=self._ripgrep, scheduler=self._scheduler)
+        workspace = Workspace(
+            name, os.fsencode(root), options, ripgrep=self._ripgrep, scheduler=self._scheduler, workers=self._workers
+        )
         assert self._tasks is not None  # noqa: S101 - set on entry
         try:
             await workspace.open(self._tasks)

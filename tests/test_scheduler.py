@@ -1,8 +1,11 @@
 """Look-ups of connections get equal time, give way at checkpoints, and stop when nobody waits for them."""
 
+import asyncio
+import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 import anyio
 import pytest
@@ -205,3 +208,88 @@ async def test_rest_comes_after_much_work_once_there_is_none() -> None:
                 for _ in range(4):
                     flood.start_soon(ask, scheduler, "much", lambda: spin(0.05))
             await rested.wait()
+
+
+class QuickWorker:
+    """A worker on this event loop: it answers, or fails, after a moment."""
+
+    def __init__(self, crowd: "Crowd") -> None:
+        self.crowd = crowd
+        self.reply: Callable[[bytes | None], None] | None = None
+
+    def ask(self, request: bytes, limit: float, reply: Callable[[bytes | None], None]) -> None:
+        assert self.reply is None
+        assert request
+        assert limit
+        self.reply = reply
+        asyncio.get_running_loop().call_later(self.crowd.draw([0, 0.001, PATIENCE]), self.end)
+
+    def end(self) -> None:
+        reply, self.reply = self.reply, None
+        assert reply is not None
+        reply(self.crowd.draw([b"answer", None]))
+        self.crowd.freed()
+
+    def cancel(self) -> None:
+        """End in its own time, as a worker without checkpoints does."""
+
+
+class Crowd:
+    """Workers that serve, and do not serve, as the dice fall."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed).choice
+        self.workers = [QuickWorker(self) for _ in range(2)]
+        self.serving = frozenset[Hashable]({"place"})
+        self.freed: Callable[[], None] = lambda: None
+
+    def free(self, place: Hashable) -> QuickWorker | None:
+        assert place == "place"
+        return next((worker for worker in self.workers if worker.reply is None), None)
+
+    def want(self, place: Hashable) -> None:
+        self.serving = frozenset(self.draw([[place], []]))
+
+
+@dataclass
+class Question:
+    """A look-up of which every third cannot be asked elsewhere."""
+
+    crowd: Crowd
+    place: Hashable = "place"
+    limit: float = BOUND
+
+    def request(self, _worker: object) -> bytes | None:
+        return self.crowd.draw([b"question", b"question", None])
+
+    def result(self, reply: bytes) -> str:
+        return reply.decode()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(seed: int) -> None:
+    """A look-up that had begun here and gave way was given to a worker once: its thread waited for ever."""
+    crowd = Crowd(seed)
+    scheduler = Scheduler(crowd)
+    done = {"answer": 0, "here": 0, "cancelled": 0}
+
+    async def client(number: int) -> None:
+        FLOW.set(number % 10)
+        seconds = crowd.draw([0.0001, QUANTUM / 2, 2 * QUANTUM])
+
+        def work() -> str:
+            spin(seconds)
+            return "here"
+
+        with anyio.move_on_after(crowd.draw([QUANTUM, 4 * QUANTUM, BOUND])) as scope:
+            done[await scheduler.run(lambda: work, crowd.draw([None, Question(crowd)]))] += 1
+        done["cancelled"] += scope.cancelled_caught
+
+    with anyio.fail_after(BOUND):
+        for _ in range(2):
+            async with anyio.create_task_group() as clients:
+                for number in range(100):
+                    clients.start_soon(client, number)
+            await scheduler.wait_for_rest(0.01, least=0)  # every thread has ended
+    assert sum(done.values()) == 200
+    assert all(done.values())

@@ -21,6 +21,8 @@ from flashgrep.index.vectors import row_type
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 
 Blobs = npt.NDArray[np.int64]
+Identity = tuple[tuple[int, int] | None, ...]
+"""Device and inode of a database, and of its log."""
 
 VERIFY_BYTES = 600
 """Another list is worth decoding when it has at most so many bytes for each candidate left: reading a candidate costs
@@ -52,12 +54,12 @@ class Reader:
         self._closed = False
         self._known: dict[GramExpr, tuple[int, Blobs | None]] = {}
         connection = schema.connect(file)
-        self._identity = _identity(file)
+        self.identity = identity_of(file)
         self._put_back(connection)
 
     def replaced(self) -> bool:
         """Return whether the file, or its log, is not the one that is open here: its numbers mean something else."""
-        return _identity(self.file) != self._identity
+        return identity_of(self.file) != self.identity
 
     def close(self) -> None:
         """Close the idle connections, and the busy ones as they come back."""
@@ -103,6 +105,11 @@ class Reader:
             raise Damaged(f"misread: {error}") from error
         finally:
             self._put_back(connection)
+
+    def generation(self) -> int:
+        """Return how many batches have been stored."""
+        with self.snapshot() as connection:
+            return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
 
     def files(self) -> list[FileRow]:
         """Return every file, by path; each row's checksum is verified, and that its text lies in a segment."""
@@ -177,7 +184,7 @@ class Reader:
         )
 
 
-def _identity(file: Path) -> tuple[tuple[int, int] | None, ...]:
+def identity_of(file: Path) -> Identity:
     """Return which files the database and its log are; the log is one and the same for as long as anybody reads."""
     return _device_and_inode(file, least=1), _device_and_inode(file.with_name(f"{file.name}-wal"), least=0)
 

@@ -47,6 +47,16 @@ def search_unlisted(view: View, question: Question, accepts: Callable[[bytes], b
     return answer
 
 
+def search_or_count(view: View, question: Question, max_size: int | None, *, walks: bool) -> Answer | dict[bytes, int]:
+    """Answer a question about files that have been listed; a dictionary: as ``count_on_walk``, if it ``walks`` at all.
+
+    ``max_size``: larger files than the view's are looked at too, or smaller ones declined.
+    """
+    view = view if max_size is None else view.with_size(max_size)
+    counts = count_on_walk(view, question) if walks else None
+    return search(view, question) if counts is None else counts
+
+
 def count_on_walk(view: View, question: Question) -> dict[bytes, int] | None:
     """Return how many lines match in each file by ripgrep's count, at least all that may match; None: it does not pay.
 

@@ -10,7 +10,8 @@ import anyio
 from flashgrep.ingest.walk import Walker
 from flashgrep.search.exact import Answer, Question, View
 from flashgrep.search.relevance import search
-from flashgrep.search.walks import count_on_walk, search_unlisted
+from flashgrep.search.walks import search_or_count, search_unlisted
+from flashgrep.workspace.lookups import Lookups
 from flashgrep.workspace.tree import Tree
 
 ResultT = TypeVar("ResultT")
@@ -24,6 +25,7 @@ class Project(Protocol):
 
     tree: Tree
     walker: Walker
+    lookups: Lookups
 
     @property
     def sees_events(self) -> bool:
@@ -31,9 +33,6 @@ class Project(Protocol):
 
     async def refresh(self) -> bool:
         """Take in all that was saved before this call."""
-
-    async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
-        """Run a look-up in a thread."""
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run what needs no index in a thread."""
@@ -44,25 +43,24 @@ class Project(Protocol):
 
 async def ask_listed(project: Project, question: Question, max_size: int | None) -> Answer:
     """Answer a question about the files as known now."""
-
-    def resize(view: View) -> View:
-        return view if max_size is None else view.with_size(max_size)
-
-    def ask(view: View) -> Answer | dict[bytes, int]:
-        counts = count_on_walk(resize(view), question) if project.sees_events else None
-        return search(resize(view), question) if counts is None else counts
-
     tree = project.tree
     listed = tree.listed_since
     with tree.marks() as marked:
-        found = await project.in_thread(ask)
+        ask = partial(search_or_count, question=question, max_size=max_size, walks=project.sees_events)
+        portable = question.engine == "linear"
+        found = await project.lookups.run(ask, portable=portable, deadline=question.deadline)
         if isinstance(found, Answer):
             return found
         # ripgrep opens files by path: a folder may have been a link to elsewhere for a moment. Its count is a file's
         # own unless an event tells of the file or of a folder above it, or events were lost.
         told = await project.refresh() and tree.listed_since == listed
     counts = {path: count for path, count in found.items() if path not in marked} if told else None
-    return await project.in_thread(lambda view: search(replace(resize(view), counts=counts), question))
+
+    def ask_again(view: View) -> Answer:
+        view = view if max_size is None else view.with_size(max_size)
+        return search(replace(view, counts=counts), question)
+
+    return await project.lookups.run(ask_again)
 
 
 class UnlistedSearch:

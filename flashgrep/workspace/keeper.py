@@ -252,6 +252,6 @@ class Keeper:
             await self._host.open_reader()
             if self._child is not child:  # its numbers are of an index that was thrown away meanwhile
                 raise IndexerFailed("died", "the index was replaced")
-            self._tree.stored(sent, part.rows, part.gone)
+            self._tree.stored(sent, part.rows, part.gone, part.generation)
             self.generation = part.generation
             progress.advance(len(part.rows) + len(part.gone), part.bytes_read)

@@ -1,11 +1,11 @@
 """A project open in the daemon: its files, its index, its watch; every question goes through here."""
 
 import contextlib
-import errno
+import itertools
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from flashgrep.ingest.watch import watch
 from flashgrep.private import PrivateFolders
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, View
+from flashgrep.search.lookup_worker import Load
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.meaning_lines import lines_of
@@ -43,6 +44,8 @@ from flashgrep.stores import INDEX, check_store, store_folder
 from flashgrep.workspace.exact import UnlistedSearch, ask_listed
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import LATE_STAGES, Keeper
+from flashgrep.workspace.lookup_workers import LookupWorkers
+from flashgrep.workspace.lookups import Lookups
 from flashgrep.workspace.progress import Progress, Stage
 from flashgrep.workspace.stages import stage_versions
 from flashgrep.workspace.tree import Tree
@@ -56,8 +59,6 @@ SWEEP_SHARE = 50
 END_SECONDS = 5.0
 """Background work ends at its next wait, well within this."""
 
-EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
 
@@ -65,6 +66,9 @@ INDEXED: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
 """Stages in which every text has its grams."""
 
 ResultT = TypeVar("ResultT")
+
+_NUMBERS = itertools.count(1)
+"""Workers know projects by number: a folder that went and came again is another project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +111,9 @@ class Workspace:
         *,
         ripgrep: Ripgrep | None = None,
         scheduler: Scheduler | None = None,
+        workers: LookupWorkers | None = None,
     ) -> None:
-        """``ripgrep`` scans, if there is one; ``scheduler`` is shared by a daemon's projects."""
+        """``ripgrep`` scans, if there is one; ``scheduler`` and ``workers`` are shared by a daemon's projects."""
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
@@ -127,6 +132,8 @@ class Workspace:
         self._folder = RootFolder(root, self._identity)
         self.walker = Walker(root, WalkOptions(private=options.private), folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher)
+        place = Load(next(_NUMBERS), self._folder, str(self._index))
+        self.lookups = Lookups(self, place, self._scheduler, workers)
         self._reader: Reader | None = None
         self._lock = anyio.Lock()
         self._stages = options.stages or stage_versions()
@@ -163,6 +170,7 @@ class Workspace:
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
         await self.keeper.close()
+        self.lookups.close()
         self._watcher.close()
         self.editor.close()
         if self._reader is not None:
@@ -381,24 +389,7 @@ class Workspace:
 
     async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
-        view = self.view()
-
-        def begin() -> Callable[[], ResultT]:
-            nonlocal view
-            view = self.view()  # as known now that its turn has come
-            return partial(ask, view)
-
-        try:
-            return await self._scheduler.run(begin)
-        except Damaged as damage:
-            await self.start_anew(str(damage), view.reader)
-        except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
-            self.progress.detail = f"the index cannot be read: {error}"
-        except OSError as error:
-            if error.errno in EXHAUSTED:
-                raise Busy(f"out of resources: {error.strerror}") from error
-            raise
-        return await self._scheduler.run(lambda: partial(ask, replace(self.view(), reader=None)))
+        return await self.lookups.run(ask)
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run what needs no view of the project, and may take long, in a thread, in fair turn with all look-ups."""

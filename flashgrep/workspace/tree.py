@@ -21,6 +21,10 @@ from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.search.exact import Mark, View
 
+MOST_STORED = 16
+"""Paths kept in mind as stored lately: to whoever read the index before they are as if pending. No more, since of more
+pending ones it is not found out who defines a word (``search/definers.py``)."""
+
 
 class Listing(NamedTuple):
     """A walk's files, and the entries of its folders that the rules take out: by path, whether it is a folder."""
@@ -65,6 +69,10 @@ class Tree:
         self._sequence = count(1)  # a thread that sweeps takes numbers, too
         self._count: int | None = None
         self._marked: list[set[bytes]] = []
+        self._stored: dict[bytes, int] = {}
+        """Paths stored lately, and in which generation of the index."""
+        self._stored_from = 0
+        """Those stored up to this generation are not among them."""
         self._outside: tuple[tuple[bytes, int, int], ...] = ()  # until a sweep, which every project begins with
 
     def count(self) -> int:
@@ -242,6 +250,7 @@ class Tree:
         self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
         if swept.anew:
             self.table, self.pending = FileTable(), {}
+            self._stored, self._stored_from = {}, 0  # another index counts its generations anew
         else:
             # What was pending at the start may have been stored meanwhile, from before the walk.
             pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
@@ -275,11 +284,25 @@ class Tree:
             self.mark(entry.path, ours=True, size=entry.size)
         self.unread.pop(folder, None)
 
-    def stored(self, sent: dict[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes]) -> None:
-        """Take what the indexer stored; paths marked again since they were sent stay pending."""
+    def changed_since(self, generation: int) -> dict[bytes, Mark] | None:
+        """Return what overrules a table of this generation of the index or a later one; None: too much."""
+        if generation < self._stored_from:
+            return None
+        found = {
+            path: Mark(self.table.find(path) is not None, 0, 0) for path, at in self._stored.items() if at > generation
+        }
+        found.update(self.pending)
+        return found
+
+    def stored(self, sent: dict[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int) -> None:
+        """Take what the indexer stored as this generation; paths marked again since they were sent stay pending."""
         self.table = self.table.with_changes(rows, gone)
         self._count = None
+        if len(self._stored) + len(rows) + len(gone) > MOST_STORED:
+            self._stored, self._stored_from = {}, generation
         for path in (*(row.path for row in rows), *gone):
+            if self._stored_from < generation:
+                self._stored[path] = generation
             mark = self.pending.get(path)
             if mark is not None and path in sent and mark.sequence == sent[path].sequence:
                 del self.pending[path]

@@ -1,0 +1,259 @@
+"""The daemon's end of its look-up workers: started when look-ups wait, ended when idle, killed when they hang.
+
+Processes read and match at the same time what threads of one interpreter do one after the other. The daemon stays the
+only one that decides: it waits for the barrier, says whose turn it is, and tells a worker with each look-up what has
+changed since the worker read the index. Whatever a worker fails at, or dies of, is done here.
+"""
+
+import asyncio
+import pickle
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Hashable
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from flashgrep import __version__
+from flashgrep.scheduler import PATIENCE
+from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, Loaded, packed
+
+MOST_WORKERS = 8
+"""The daemon hands over some 2,000 look-ups a second at most, and a worker answers some hundreds."""
+START_SECONDS = 0.1
+"""Look-ups wait for so long, some or other, before another worker is started, which takes 0.5 s of processor time."""
+GAP_SECONDS = 0.1
+"""They count as waiting without a pause as long as none is longer than this."""
+RETRY_SECONDS = 5.0
+"""After one has died, or could not read an index, no other is started, or told to, for so long."""
+IDLE_SECONDS = 15.0
+LOAD_SECONDS = 30.0
+END_SECONDS = 1.0
+"""A worker that says nothing for so long after its look-up's end, by deadline or cancelled, hangs."""
+TEND_SECONDS = 1.0
+
+Reply = Callable[[bytes | None], None]
+
+
+class LookupWorker(asyncio.Protocol):
+    """One worker process."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        freed: Callable[["LookupWorker"], None],
+        ended: Callable[["LookupWorker"], None],
+    ) -> None:
+        self.process = process
+        self.loaded: dict[Load, Loaded] = {}
+        """Projects it has loaded, the longest loaded first."""
+        self.since = time.monotonic()
+        """When it became busy, or idle."""
+        self.limit = float("inf")
+        """When it hangs, being busy still."""
+        self.unwanted = False
+        """Whether it was ended by us."""
+        self._freed, self._ended = freed, ended
+        self._reply: Reply | None = None
+        self._held = bytearray()
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has something to do, or is not there yet."""
+        return self._reply is not None or self._transport is None
+
+    def ask(self, request: bytes, limit: float, reply: Reply) -> None:
+        """Have it do something until ``limit`` (time.monotonic()); ``reply`` hears what it says, None: nothing."""
+        self._reply, self.limit, self.since = reply, limit + END_SECONDS, time.monotonic()
+        if self._transport is not None:
+            self._transport.write(request)
+
+    def cancel(self) -> None:
+        """Have the look-up end: nobody waits for its answer any more."""
+        self.limit = min(self.limit, time.monotonic() + END_SECONDS)
+        if self._transport is not None:
+            self._transport.write(EMPTY)
+
+    def end(self) -> None:
+        """End the process; whoever waits for its reply hears so."""
+        self.unwanted = True
+        self.process.kill()  # it has nothing to put in order
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Be there."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream's
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on a reply once it is whole."""
+        self._held += data
+        if len(self._held) < LENGTH.size:
+            return
+        (size,) = LENGTH.unpack_from(self._held)
+        if size > MOST_BYTES or self._reply is None:
+            self.end()
+        elif len(self._held) == LENGTH.size + size:
+            body, self._held = bytes(self._held[LENGTH.size :]), bytearray()
+            self._settle(body or None)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Be gone."""
+        self.process.kill()
+        self._ended(self)
+        if self._reply is not None:
+            self._settle(None)
+
+    def _settle(self, body: bytes | None) -> None:
+        reply, self._reply, self.since, self.limit = self._reply, None, time.monotonic(), float("inf")
+        if reply is not None:
+            reply(body)
+            self._freed(self)
+
+
+class LookupWorkers:
+    """The workers of a daemon: few, and none while nobody waits."""
+
+    def __init__(self, most: int) -> None:
+        self.serving: frozenset[Hashable] = frozenset()
+        self.freed: Callable[[], None] = lambda: None
+        self._most = min(most, MOST_WORKERS) if most > 1 else 0
+        self._workers: list[LookupWorker] = []
+        self._tasks: TaskGroup | None = None
+        self._starting = False
+        self._closed = False
+        self._not_before = 0.0
+        self._waiting_since = 0.0
+        self._wanted_at = 0.0
+
+    def open(self, tasks: TaskGroup) -> None:
+        """Start workers in these tasks, from now on."""
+        self._tasks = tasks
+
+    def close(self) -> None:
+        """End all workers, and start no others."""
+        self._closed = True
+        for worker in list(self._workers):
+            worker.end()
+            worker.process.wait()
+
+    def drop(self, place: Load) -> None:
+        """End the workers that have a project loaded: it is closed."""
+        for worker in list(self._workers):
+            if place in worker.loaded:
+                worker.end()
+
+    def pids(self) -> list[int]:
+        """Return their process numbers."""
+        return [worker.process.pid for worker in self._workers]
+
+    # What the scheduler asks
+
+    def free(self, place: Hashable) -> LookupWorker | None:
+        """Return a worker that has nothing to do and has a project loaded: the first, so that others become idle."""
+        return next((worker for worker in self._workers if not worker.busy and place in worker.loaded), None)
+
+    def want(self, place: Hashable) -> None:
+        """Have another worker read a project's index, or be started for that, if look-ups have waited for long."""
+        assert isinstance(place, Load)  # noqa: S101 - as all places are
+        now = time.monotonic()
+        if now - self._wanted_at > GAP_SECONDS:
+            self._waiting_since = now
+        self._wanted_at = now
+        self._find_serving()
+        if now - self._waiting_since < START_SECONDS or now < self._not_before or self._starting:
+            return
+        idle = next((worker for worker in self._workers if not worker.busy and place not in worker.loaded), None)
+        if idle is not None:
+            self.load(idle, place)
+        elif len(self._workers) < self._most and self._tasks is not None and not self._closed:
+            self._waiting_since = now
+            self._starting = True
+            self._tasks.start_soon(self._start, place)
+
+    def load(self, worker: LookupWorker, place: Load) -> None:
+        """Have an idle worker read a project's index, anew if need be."""
+
+        def reply(body: bytes | None) -> None:
+            if body is None:
+                self._not_before = time.monotonic() + RETRY_SECONDS
+            else:
+                worker.loaded[place] = pickle.loads(body)  # noqa: S301 - from our own child
+
+        worker.loaded.pop(place, None)
+        while len(worker.loaded) >= MOST_PROJECTS:
+            del worker.loaded[next(iter(worker.loaded))]
+        self._find_serving()
+        worker.ask(packed(place), time.monotonic() + LOAD_SECONDS, reply)
+
+    def _find_serving(self) -> None:
+        """Find out which projects have a worker that is not busy with a long look-up."""
+        now = time.monotonic()
+        quick = (worker for worker in self._workers if not worker.busy or now - worker.since < PATIENCE)
+        self.serving = frozenset(place for worker in quick for place in worker.loaded)
+
+    # Their beginning and end
+
+    async def _start(self, place: Load) -> None:
+        try:
+            with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
+                worker = await self._started()
+            self._workers.append(worker)
+            if self._closed:
+                worker.end()
+                return
+            if len(self._workers) == 1 and self._tasks is not None:
+                self._tasks.start_soon(self._tend)
+            self.load(worker, place)
+        except OSError:  # no process or descriptor to be had
+            self._not_before = time.monotonic() + RETRY_SECONDS
+        finally:
+            self._starting = False
+
+    async def _started(self) -> LookupWorker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-P", "-m", "flashgrep.search.lookup_worker", __version__]
+
+            def start() -> subprocess.Popen[bytes]:
+                return subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
+
+            try:
+                process = await anyio.to_thread.run_sync(start)
+            except OSError:
+                ours.close()
+                raise
+        worker = LookupWorker(process, self._take_freed, self._forget)
+        await asyncio.get_running_loop().create_connection(lambda: worker, sock=ours)
+        return worker
+
+    def _take_freed(self, worker: LookupWorker) -> None:
+        if not self.serving.issuperset(worker.loaded):
+            self._find_serving()
+        self.freed()
+
+    def _forget(self, worker: LookupWorker) -> None:
+        self._workers.remove(worker)
+        self._find_serving()
+        if not self._closed and self._tasks is not None:
+            if not worker.unwanted:
+                self._not_before = time.monotonic() + RETRY_SECONDS
+            self._tasks.start_soon(_reap, worker.process)
+
+    async def _tend(self) -> None:
+        """End workers that hang, and those that nobody has needed for long, until there are none."""
+        while self._workers:
+            await anyio.sleep(TEND_SECONDS)
+            now = time.monotonic()
+            for worker in list(self._workers):
+                if now > worker.limit or (not worker.busy and now - worker.since > IDLE_SECONDS):
+                    worker.end()
+
+
+async def _reap(process: subprocess.Popen[bytes]) -> None:
+    await anyio.to_thread.run_sync(process.wait)
