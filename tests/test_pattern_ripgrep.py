@@ -330,30 +330,3 @@ def test_any_pattern_matches_any_text_as_in_ripgrep(
         (folder / name).write_bytes(data)
     assert ours(pattern, named, flags) == ripgrep(pattern, folder, flags)
     shutil.rmtree(folder)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "template", "flags"),
-    [
-        (r"(\w+)-(?P<n>\w+)", "<$2|${n}|$1x|${1}x|$$|$|$9>", ""),
-        (r"(?:(a)|(b)){2}", "[$1$2]", ""),
-        (r"(\d+)(:)?", "${1}_$2_$0", "-w"),
-        (r"(?:(\S)x?)+", "[$1]", "-w"),
-        ("((?:(a|b){2}){600})?ab", "$2-$0", ""),
-        ("b(ar)?", "${1", "-F"),
-    ],
-)
-def test_replacements_are_filled_as_by_ripgrep(tmp_path: Path, pattern: str, template: str, flags: str) -> None:
-    data = b"foo-bar 12:34 b(ar)?\nab ab12\n"
-    (tmp_path / "text").write_bytes(data)
-    command = [RG, "--no-config", "-N", *flags.split(), "-r", template, "-e", pattern, "text"]
-    theirs = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout
-    matcher = Pattern(texts=(pattern,), **({"case": "sensitive"} | MODES[flags])).matcher()
-    mine = b""
-    for line in matcher.lines(data, all_spans=True):
-        at = line.start
-        for span in line.spans:
-            mine += data[at : span[0]] + matcher.expand(data, span, template.encode())
-            at = span[1]
-        mine += data[at : line.end] + b"\n"
-    assert mine == theirs

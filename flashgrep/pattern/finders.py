@@ -1,6 +1,5 @@
-"""Finders of the next match in a buffer (`bytes.find` for a literal, RE2 for the rest), and replacement text."""
+"""Finders of the next match in a buffer: `bytes.find` for a literal, RE2 for the rest."""
 
-import re
 import sys
 from typing import Protocol
 
@@ -9,8 +8,6 @@ from re2 import _re2
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ASCII_WORD, LAST_ASCII
-from flashgrep.pattern.translate import Kind, translate
-from flashgrep.pattern.tree import Group, Node, walk
 from flashgrep.pattern.unicode import word_after, word_before
 from flashgrep.scheduler import checkpoint
 
@@ -27,8 +24,6 @@ LEAST_BYTES = 1024
 _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
-_BOTH = re2._Anchor.ANCHOR_BOTH  # noqa: SLF001 # as above
-_REFERENCE = re.compile(rb"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
 
 
 class Finder(Protocol):
@@ -106,11 +101,6 @@ class Re2Finder:
         found: Span = self._match(_UNANCHORED, data, pos, end)[0]
         return found
 
-    def captures(self, data: bytes, span: Span) -> list[Span]:
-        """Return the spans of the whole and of every group of the match that fills `span`."""
-        found: list[Span] = self._match(_BOTH, data, *span)
-        return found
-
 
 def _options(max_mem: int) -> re2.Options:
     options = re2.Options()
@@ -118,31 +108,3 @@ def _options(max_mem: int) -> re2.Options:
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
     return options
-
-
-class Expander:
-    """Fills templates (`$1`, `${name}`, `$$` of `rg -r`) for one pattern; a group that did not match is empty."""
-
-    def __init__(self, node: Node) -> None:
-        translation = translate(node, Kind(ascii=False, carriage=True), captures=True)
-        self._groups = translation.groups
-        groups = (part for part in walk(node) if isinstance(part, Group))
-        self._names = {part.name.encode(): str(part.index).encode() for part in groups if part.name}
-        self._finder = Re2Finder(translation.pattern)
-
-    def expand(self, data: bytes, span: Span, template: bytes) -> bytes:
-        """Return `template` with its references replaced, for the match at `span`."""
-        texts = {b"0": data[slice(*span)]}
-        spans = self._finder.captures(data, span)[1:]
-        for index, group in zip(self._groups, spans, strict=False):
-            if group[0] >= 0:  # of the copies of a group the last one that took part counts
-                texts[str(index).encode()] = data[slice(*group)]
-        texts |= {name: texts.get(number, b"") for name, number in self._names.items()}
-
-        def fill(found: re.Match[bytes]) -> bytes:
-            dollar, braced, bare = found.groups()
-            reference: bytes = braced or bare or b""
-            number = reference.lstrip(b"0") or b"0"
-            return dollar or texts.get(number if reference.isdigit() else reference, b"")
-
-        return _REFERENCE.sub(fill, template)

@@ -57,7 +57,6 @@ class Lexer:
     flags: Flags
     text: str = ""
     pos: int = 0
-    groups: int = 0
     names: set[str] = field(default_factory=set)
     any_literal: bool = False
     any_uppercase: bool = False

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flashgrep.pattern.finders import NONE, Expander, Finder, LiteralFinder, Re2Finder, Span, WordFinder
+from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Span, WordFinder
 from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.translate import Kind, check_weight, translate
 from flashgrep.pattern.tree import Chars, Concat, Look, Node, Octet, plain_bytes, walk
@@ -81,14 +81,6 @@ class Matcher:
             pos = data.find(b"\n", stop) + 1 or end
             lines += start < end or data[end - 1] != ord("\n")
         return lines
-
-    def expand(self, data: bytes, span: Span, template: bytes) -> bytes:
-        """Return `template` with `$1`, `${name}` and `$0` replaced by what the match at `span` captured (`rg -r`)."""
-        return self._expander.expand(data, span, template)
-
-    @cached_property
-    def _expander(self) -> Expander:
-        return Expander(self._node)
 
     @cached_property
     def _pike_vm(self) -> PikeVm:

@@ -59,7 +59,7 @@ _POSIX = {
 
 
 def parse(lexer: Lexer, text: str) -> Node:
-    """Read a whole pattern; groups, names and the kinds of literals seen are left in the lexer."""
+    """Read a whole pattern; names of groups and the kinds of literals seen are left in the lexer."""
     lexer.text, lexer.pos = text, 0
     node = _alternatives(lexer, 0)
     if lexer.peek():
@@ -170,23 +170,21 @@ def _group(lexer: Lexer, depth: int) -> Node | None:
             lexer.fail(f"look-around is not supported {HINT}", start)
     outer = lexer.flags
     lexer.pos += 1
-    captures, name = True, None
+    captures = True
     if lexer.take("?P<") or lexer.take("?<"):
-        name = _group_name(lexer)
+        _group_name(lexer)
     elif lexer.take("?"):
         if _inline_flags(lexer, start):
             return None
         captures = False
-    lexer.groups += captures
-    index = lexer.groups
     node = _alternatives(lexer, depth + 1)
     lexer.flags = outer
     if not lexer.take(")"):
         lexer.fail("unclosed group", start, start + 1)
-    return Group(node, index, name) if captures else node
+    return Group(node) if captures else node
 
 
-def _group_name(lexer: Lexer) -> str:
+def _group_name(lexer: Lexer) -> None:
     start = lexer.pos
     name = lexer.take_until(">", start, "unclosed capture group name")
     end = lexer.pos - 1
@@ -198,7 +196,6 @@ def _group_name(lexer: Lexer) -> str:
     if name in lexer.names:
         lexer.fail("duplicate capture group name", start, end)
     lexer.names.add(name)
-    return name
 
 
 def _inline_flags(lexer: Lexer, start: int) -> bool:

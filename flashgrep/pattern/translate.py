@@ -5,7 +5,7 @@ text a class needs its ASCII part only and RE2's own `\b` is exact; over other t
 and the program drops it (`exact` is then False: its matches are a superset, to be confirmed line by line).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from flashgrep.errors import BadPattern
@@ -53,18 +53,17 @@ class Kind(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """RE2's pattern; whether it matches exactly or a superset; which of our groups each of RE2's is, in order."""
+    """RE2's pattern, and whether it matches exactly or a superset."""
 
     pattern: bytes
     exact: bool
-    groups: tuple[int, ...]
 
 
-def translate(node: Node, kind: Kind, *, captures: bool = False) -> Translation:
-    """Write `node` for RE2; groups capture only on request, because RE2 is slower then."""
-    writer = _Writer(kind, captures)
+def translate(node: Node, kind: Kind) -> Translation:
+    """Write `node` for RE2, without captures: RE2 is slower with them."""
+    writer = _Writer(kind)
     pattern = writer.write(node)
-    return Translation(pattern, writer.exact, tuple(writer.groups))
+    return Translation(pattern, writer.exact)
 
 
 def check_weight(node: Node) -> None:
@@ -111,9 +110,7 @@ def _repeat_product(node: Node) -> int:
 @dataclass(slots=True)
 class _Writer:
     kind: Kind
-    captures: bool
-    exact: bool = field(default=True, init=False)
-    groups: list[int] = field(default_factory=list, init=False)
+    exact: bool = True
 
     def write(self, node: Node) -> bytes:  # noqa: PLR0911 # one case for each kind of node
         checkpoint()
@@ -137,28 +134,22 @@ class _Writer:
                 return b"(?:" + b"|".join(map(self.write, parts)) + b")"
             case Repeat():
                 return self._repeat(node)
-            case Group(inner, index):
-                self.groups.append(index)
-                return (b"(" if self.captures else b"(?:") + self.write(inner) + b")"
+            case Group(inner):
+                return b"(?:" + self.write(inner) + b")"
 
     def _repeat(self, node: Repeat) -> bytes:
         low, high = node.low, node.high
         lazy = b"" if node.greedy else b"?"
+        copy = b"(?:" + self.write(node.node) + b")"
         if _repeat_product(node) <= RE2_MAX_REPEAT:
             exactly = b"{%d}" % low if low == high else b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
-            return b"(?:" + self.write(node.node) + b")" + _COUNTS.get((low, high), exactly) + lazy
+            return copy + _COUNTS.get((low, high), exactly) + lazy
         # More than RE2 counts: write the copies out, what must occur, then what may, each within the one before it.
         if high is None:
-            return self._copies(node, low) + self._copies(node, 1) + b"*" + lazy
+            return copy * (low + 1) + b"*" + lazy
         if high - low > RE2_MAX_REPEAT:
             raise BadPattern("counted repetition of more than 1000 optional parts", at=0, construct=f"{{{low},{high}}}")
-        return self._copies(node, low) + self._copies(node, high - low, b"(?:") + (b")?" + lazy) * (high - low)
-
-    def _copies(self, node: Repeat, times: int, opening: bytes = b"") -> bytes:
-        """Write the repeated node `times` times; to RE2, each copy of a group is another group."""
-        if not self.captures:
-            return (opening + b"(?:" + self.write(node.node) + b")") * times
-        return b"".join(opening + b"(?:" + self.write(node.node) + b")" for _ in range(times))
+        return copy * low + (b"(?:" + copy) * (high - low) + (b")?" + lazy) * (high - low)
 
     def _look(self, look: Look, before: Edge, after: Edge) -> bytes:
         r"""Write a condition between two edges: as an anchor, or by RE2's `\b` and `\B`, else leave it out."""

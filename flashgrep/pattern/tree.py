@@ -78,11 +78,9 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A capture; numbers start at 1 and run over all texts of a pattern."""
+    """A capture. Nothing asks what it matched, but it is no class where its content would be one."""
 
     node: "Node"
-    index: int
-    name: str | None = None
 
 
 Node = Chars | Octet | Look | Concat | Either | Repeat | Group
@@ -111,8 +109,8 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
             return Either(tuple(map(change, parts)))
         case Repeat(inner, low, high, greedy):
             return Repeat(change(inner), low, high, greedy)
-        case Group(inner, index, name):
-            return Group(change(inner), index, name)
+        case Group(inner):
+            return Group(change(inner))
         case _:
             return node
 
