@@ -12,6 +12,7 @@ letters, digits and ``_`` are looked at. These rules are part of the model: its 
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,12 +33,14 @@ MAX_CHARS = 16_384  # ten times a chunk; bounds the time that one line of encode
 SLICE = 256  # texts counted together: their words take about 2 MB
 SHORTEST, LONGEST = 2, 16  # letters in a piece of an unknown word
 REMEMBERED = 60_000
-"""Identifiers whose words are cached, about 15 MB. A full cache is emptied; frequent ones are soon back."""
+"""Identifiers, and words of them, that are cached, about 15 MB each. A full cache is emptied and soon useful again."""
 
 REMEMBERED_LENGTH = 64
 """Characters up to which an identifier is worth keeping; longer ones are data and do not come again."""
 
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
+IN_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+SPACED = bytes(code if code in IN_WORD else 32 for code in range(256))
+WORD_OF_ONE_CASE = re.compile(r"[a-z]+|[0-9]+")
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 Numbers = npt.NDArray[np.int64]
@@ -61,40 +64,71 @@ class Vocabulary(dict[str, tuple[int, ...]]):
     def __init__(self, known: Iterable[str]) -> None:
         super().__init__()
         self.known = {word: number for number, word in enumerate(known)}
+        self._cut: dict[str, tuple[int, ...]] = {}
 
     def __missing__(self, identifier: str) -> tuple[int, ...]:
-        numbers: list[int] = []
-        for word in map(str.lower, WORD.findall(identifier)):
-            if word in self.known:
-                numbers.append(self.known[word])
-                continue
-            at = 0
-            while at < len(word):
-                ends = range(min(len(word), at + LONGEST), at + SHORTEST - 1, -1)
-                end = next((end for end in ends if word[at:end] in self.known), 0)
-                if end:
-                    numbers.append(self.known[word[at:end]])
-                at = end or at + 1
-        found = tuple(numbers)
+        folded = identifier.lower()
+        if identifier == folded or identifier.isupper():  # most of what there is, and four times as fast
+            words = WORD_OF_ONE_CASE.findall(folded)
+        else:
+            words = [word.lower() for word in WORD.findall(identifier)]
+        found = tuple(chain.from_iterable(map(self._pieces, words)))
         if len(identifier) <= REMEMBERED_LENGTH:
             if len(self) >= REMEMBERED:
                 self.clear()
             self[identifier] = found
         return found
 
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        """Return the numbers of a word: its own, or those of the pieces it is cut into."""
+        if word in self.known:
+            return (self.known[word],)
+        if word in self._cut:
+            return self._cut[word]
+        numbers: list[int] = []
+        at = 0
+        while at < len(word):
+            ends = range(min(len(word), at + LONGEST), at + SHORTEST - 1, -1)
+            end = next((end for end in ends if word[at:end] in self.known), 0)
+            if end:
+                numbers.append(self.known[word[at:end]])
+            at = end or at + 1
+        found = tuple(numbers)
+        if len(word) <= REMEMBERED_LENGTH:
+            if len(self._cut) >= REMEMBERED:
+                self._cut.clear()
+            self._cut[word] = found
+        return found
+
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of a text's words in order, with repeats."""
-        return list(chain.from_iterable(map(self.__getitem__, IDENTIFIER.findall(text))))
+        return list(chain.from_iterable(map(self.__getitem__, _identifiers(text))))
 
     def bags(self, texts: Sequence[str]) -> Bags:
-        """Count the words of each text."""
-        lists = [self.numbers(text) for text in texts]
-        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-        words = np.fromiter(chain.from_iterable(lists), np.int64, int(lengths.sum()))
+        """Count the words of each text; counting identifiers first takes half as long as going through them all."""
+        found: list[tuple[int, ...]] = []
+        repeats: list[int] = []
+        sizes: list[int] = []
+        for text in texts:
+            counted = Counter(_identifiers(text))
+            found.extend(map(self.__getitem__, counted))
+            repeats.extend(counted.values())
+            sizes.append(len(counted))
+        lengths = np.fromiter(map(len, found), np.int64, len(found))
+        words = np.fromiter(chain.from_iterable(found), np.int64, int(lengths.sum()))
         width = max(1, len(self.known))
-        keys, counts = np.unique(words + np.repeat(np.arange(len(lists)) * width, lengths), return_counts=True)
-        bounds = np.searchsorted(keys, np.arange(len(lists) + 1) * width)
+        words += np.repeat(np.arange(len(texts)) * width, sizes).repeat(lengths)
+        order = np.argsort(words)
+        words, weights = words[order], np.array(repeats, np.int64).repeat(lengths)[order]
+        starts = np.flatnonzero(np.diff(words, prepend=-1))
+        keys, counts = words[starts], np.add.reduceat(weights, starts) if len(starts) else weights
+        bounds = np.searchsorted(keys, np.arange(len(texts) + 1) * width)
         return Bags(keys % width, counts, bounds)
+
+
+def _identifiers(text: str) -> list[str]:
+    """Return the runs of letters, digits and ``_``, in order."""
+    return text.encode("ascii", "replace").translate(SPACED).decode("ascii").split()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
