@@ -1,6 +1,7 @@
 """The index database: what is written is read, merged, found damaged, set aside."""
 
 import hashlib
+import math
 import random
 import sqlite3
 from collections.abc import Iterator
@@ -8,14 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flashgrep.daemon.prepare import prepare
 from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.health import health
 from flashgrep.index.reader import Reader
-from flashgrep.index.rows import FileRow
-from flashgrep.index.segments import Kind, segments
+from flashgrep.index.rows import FileRow, SegmentRow
+from flashgrep.index.segments import MOST_SEGMENTS, Kind, segments, worth_merging
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFolder
@@ -104,6 +107,29 @@ def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tr
     assert writer.connection.execute("SELECT count(*) FROM blob").fetchone() == (20,)
     assert writer.connection.execute("PRAGMA freelist_count").fetchone() == (0,)
     reader.close()
+
+
+@given(st.lists(st.integers(1, 1_000_000), max_size=200))
+def test_merging_keeps_segments_few_and_rewrites_each_posting_a_few_times(sizes: list[int]) -> None:
+    rows: list[SegmentRow] = []
+    written = 0
+    for at, size in enumerate(sizes):
+        rows.append(SegmentRow(at, Kind.GRAMS, at, at, size))
+        chosen = worth_merging(rows)
+        assert list(chosen) == rows[len(rows) - len(chosen) :]
+        if chosen:
+            merged = sum(row.bytes for row in chosen)
+            written += merged
+            rows = [*rows[: len(rows) - len(chosen)], chosen[0]._replace(last=at, bytes=merged)]
+        assert len(rows) <= MOST_SEGMENTS + math.log2(1 + sum(sizes))
+    assert written <= sum(sizes) * (2 + math.log(1 + sum(sizes), 1.5))
+
+
+def test_a_large_segment_is_left_alone_until_the_newer_ones_weigh_something() -> None:
+    rows = [SegmentRow(at, Kind.GRAMS, at, at, size) for at, size in enumerate([1000, 1, 2, 1, 3, 1, 1])]
+    assert worth_merging(rows) == rows[1:]
+    assert worth_merging([row._replace(bytes=9) for row in rows]) == [row._replace(bytes=9) for row in rows]
+    assert worth_merging(rows[:MOST_SEGMENTS]) == []
 
 
 def test_an_index_is_looked_over(writer: Writer, tree: Path, tmp_path: Path) -> None:

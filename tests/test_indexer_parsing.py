@@ -1,10 +1,17 @@
-"""Parsing texts that change meanwhile stores nothing for them: the text may come back."""
+"""The indexer's late stages: what changes meanwhile is left, batches come in order, and a waiting command ends them."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 
+import orjson
+
+from flashgrep.daemon.indexer import PARSE_BATCH, Indexer, Job
 from flashgrep.daemon.parsing import Parsers
 from flashgrep.daemon.prepare import prepare
+from flashgrep.index import schema
+from flashgrep.index.chunk_words import find_words
 from flashgrep.index.writer import Reserved
 from flashgrep.ingest.openat import RootFolder
 
@@ -46,3 +53,34 @@ def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_p
     finally:
         parsers.close()
     assert taken == list(range(12))
+
+
+def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_between_two(tmp_path: Path) -> None:
+    root, out, waits = tmp_path / "tree", BytesIO(), iter([False, True, *[False] * 99])
+    root.mkdir()
+    for at in range(2 * PARSE_BATCH):
+        (root / f"{at:03}.py").write_text(f"def number_{at}():\n    pass\n")
+    files = [[f"{at:03}.py", 30] for at in range(2 * PARSE_BATCH)]
+    job = Job(RootFolder(bytes(root)), tmp_path / "index.db", 1 << 20, 1)
+    indexer = Indexer(job, out, lambda: next(waits))
+
+    def run(stage: str) -> list[int]:
+        out.seek(0)
+        out.truncate()
+        indexer.run({"op": stage, "embedding": "{}"})
+        events = [orjson.loads(line) for line in out.getvalue().splitlines()]
+        assert [event["last"] for event in events] == [*[False] * (len(events) - 1), True]
+        return [event["texts"] for event in events]
+
+    try:
+        indexer.run({"op": "update", "batch": 1, "files": files, "forget": []})
+        assert run("symbols") == [64, 32, 32, 32]
+        assert run("symbols") == [32, 0, 0, 0]
+        assert run("chunks") == [64, 0, 0, 0]
+        assert run("vectors") == [64, 0, 0, 0]
+        assert run("vectors")[-1] == 0
+        indexer.run({"op": "stop"})
+    finally:
+        indexer.close()
+    with closing(schema.connect(tmp_path / "index.db")) as connection:
+        assert find_words(connection, ["number", "number_7"])["number"].chunks == 2 * PARSE_BATCH

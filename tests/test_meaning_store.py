@@ -162,9 +162,10 @@ class Turns:
     def check(self) -> None:
         connection, account = self.writer.connection, self.account
         assert [row[0] for row in table.unchunked(connection, 10_000, 1 << 40, 0)] == account.unchunked()
-        assert table.unchunked_count(connection) == len(account.unchunked())
+        assert table.unchunked_left(connection) == (len(account.unchunked()), 100 * len(account.unchunked()))
         assert [row[0] for row in table.unembedded(connection, self.set.id, 10_000, 1 << 40, 0)] == account.unembedded()
-        assert table.unembedded_count(connection, self.set.id) == len(account.unembedded())
+        left = (len(account.unembedded()), 100 * len(account.unembedded()))
+        assert table.unembedded_left(connection, self.set.id) == left
         assert table.total(connection) == sum(account.chunked.values())
         assert (self.set.rows, table.vector_sets(connection)) == (account.rows, [self.set])
         self._check_words()
@@ -253,8 +254,8 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
 def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
     add_text(writer, 1, "empty")
     put(writer, text_of(1, 0))
-    assert table.unchunked_count(writer.connection) == 0
-    assert table.unembedded_count(writer.connection, new_set(writer).id) == 0
+    assert table.unchunked_left(writer.connection) == (0, 0)
+    assert table.unembedded_left(writer.connection, new_set(writer).id) == (0, 0)
 
 
 def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Writer) -> None:

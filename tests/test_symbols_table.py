@@ -58,7 +58,7 @@ def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -
     assert symbols.unparsed(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
     symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
     symbols.put_declined(connection, 2, "too_large")
-    assert symbols.unparsed_count(connection) == 0
+    assert symbols.unparsed_left(connection) == (0, 0)
     assert symbols.packed(connection, 1) == b"packed"
     with pytest.raises(symbols.Declined, match="too_large"):
         symbols.packed(connection, 2)

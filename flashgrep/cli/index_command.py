@@ -19,7 +19,6 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list a
 LOOK_SECONDS = 0.1
 PLAIN_SECONDS = 2.0
 """Lines of progress come so often where there is no terminal to draw on."""
-MB = 1_000_000
 PathArgument = Annotated[Path, typer.Argument(help="A folder of the project; its git work tree is taken, if any.")]
 
 
@@ -101,8 +100,8 @@ def _draw(console: Console, root: str) -> Any:
 
 
 def _advance(progress: Progress, task: TaskID, state: Any) -> None:
-    total = state["bytes_total"] or None
-    progress.update(task, description=state["stage"], completed=state["bytes_done"], total=total, shown=_told(state))
+    total = None if state["stage"] == "listing" else 1.0
+    progress.update(task, description=state["stage"], completed=state["share"], total=total, shown=_told(state))
 
 
 def _print_lines(root: str) -> Any:
@@ -116,13 +115,14 @@ def _print_lines(root: str) -> Any:
 
 
 def _told(state: Any) -> str:
-    if state["stage"] in state["left"]:
-        return f"{state['left'][state['stage']]:,} texts left"
-    if not state["files_total"]:
+    if state["stage"] == "listing":
         return "…"
     eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"
-    files = f"{state['files_done']:,}/{state['files_total']:,} files"
-    return f"{files}, {state['bytes_done'] / MB:.0f}/{state['bytes_total'] / MB:.0f} MB{eta}"
+    if state["stage"] in state["left"]:
+        done = f"{state['left'][state['stage']]:,} texts to go"
+    else:
+        done = f"{state['files_done']:,}/{state['files_total']:,} files"
+    return f"{state['share']:.1%} of all, {done}{eta}"
 
 
 def _shown(root: str) -> str:

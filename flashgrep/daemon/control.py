@@ -105,12 +105,13 @@ class Control:
     async def indexing(self, _context: RequestContext, params: Any) -> dict[str, Any]:
         """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed."""
         workspace = await self.catalogue.open(_native(params, "root"))
-        progress, size = workspace.progress, await workspace.size()
+        progress = workspace.progress
         done = progress.stage == "failed" or (progress.stage == "ready" and not workspace.tree.pending)
         return {
             **{name: getattr(progress, name) for name in PROGRESS},
+            "share": progress.share(),
             "eta_seconds": progress.eta_seconds(),
-            "files": size.files if size else 0,
+            "files": workspace.tree.count(),
             "done": done,
         }
 

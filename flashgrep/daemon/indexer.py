@@ -5,28 +5,28 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
 
     {"op": "update", "batch": 7, "files": [[path, size], …],   read these again; those not there are forgotten
      "forget": [path, …]}                                      forget these: they are not ours any more
-    {"op": "symbols"}                                          store the symbols of some texts that have none yet
-    {"op": "chunks"}                                           store the chunks of some parsed texts that have none yet
-    {"op": "vectors", "embedding": "{…}"}                      store the vectors of some texts that have none yet
+    {"op": "symbols" | "chunks" | "vectors",                   store them of all texts that have none yet, vectors by
+     "embedding": "{…}"}                                       the embedder of these settings
+    {"op": "stop"}                                             end such a stage where it is
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
     → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
-    → {"event": "parsed", "left": 9}
-    → {"event": "chunked", "left": 9}
-    → {"event": "embedded", "left": 9, "problem": ""}          problem: why the embedder does not answer
+    → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
+       "problem": "", "last": true}                            problem: why the embedder does not answer
     → {"event": "merged"}
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
 
 import faulthandler
 import os
+import select
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import orjson
 
@@ -35,23 +35,26 @@ from flashgrep.daemon.prepare import Prepared, prepare
 from flashgrep.daemon.workers import Workers
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, ProviderUnavailable
-from flashgrep.index import schema
+from flashgrep.index import schema, symbols
+from flashgrep.index.rows import Left
 from flashgrep.index.stages import drop_outdated
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFolder
 
-BATCH_BYTES = 32 << 20
-"""Text in one batch: a worker needs about four times as much memory for it, and each batch becomes a segment."""
+BATCH_BYTES = 16 << 20
+"""Text in one batch, half a second's work: a worker needs four times as much memory for it; each makes a segment."""
 
 BATCH_FILES = 8192
 PARSE_BATCH = 32
-PARSE_ROUND = 512
-"""So many texts are parsed before the next command is looked at: about two seconds."""
+PARSE_BYTES = 1 << 20
+"""Text parsed at a time: half a second's work."""
 
 SMALL_BYTES = 4 << 20
 """Less than this is done in this process: starting workers takes 0.3 s."""
 
 _NICE = 10
+
+TextT = TypeVar("TextT", bound=tuple[Any, ...])
 
 if TYPE_CHECKING:
     from flashgrep.daemon.meaning import Meaning
@@ -72,18 +75,18 @@ class Job:
 class Indexer:
     """Carries out commands on one index."""
 
-    def __init__(self, job: Job, out: BinaryIO) -> None:
+    def __init__(self, job: Job, out: BinaryIO, interrupted: Callable[[], bool] = lambda: False) -> None:
+        """``interrupted``: whether another command waits."""
         self._job = job
         self._out = out
+        self._interrupted = interrupted
         self._writer = Writer(job.index)
         drop_outdated(self._writer.connection, job.stages)
         self._workers = Workers(job.workers)
-        self._parsers: Parsers | None = None
 
     def close(self) -> None:
         """Stop the workers and close the index."""
         self._workers.stop()
-        self._stop_parsers()
         self._writer.close()
 
     def run(self, command: dict[str, Any]) -> None:
@@ -91,15 +94,12 @@ class Indexer:
         if command["op"] == "update":
             files = [(path.encode("latin-1"), size) for path, size in command["files"]]
             self._update(command["batch"], files, [path.encode("latin-1") for path in command["forget"]])
-        elif command["op"] == "symbols":
-            self._symbols()
-        elif command["op"] == "chunks":
-            self._stop_parsers()
-            self._tell("chunked", left=self._meaning().chunks())
-        elif command["op"] == "vectors":
-            self._vectors(command["embedding"])
-        else:
-            self._merge()
+        elif command["op"] == "merge":
+            self._workers.stop()
+            self._writer.merge()
+            self._tell("merged")
+        elif command["op"] != "stop":
+            self._finish(command["op"], command["embedding"])
 
     def _meaning(self) -> "Meaning":
         """Return the last stages; loading them takes as long as all else here, and an edit's first stages go before."""
@@ -139,35 +139,43 @@ class Indexer:
             last=last,
         )
 
-    def _symbols(self) -> None:
-        """Parse about two seconds' worth of texts."""
-        self._workers.stop()
-        if self._parsers is None:
-            self._parsers = Parsers(self._job.root, self._job.max_size, self._job.workers)
-        texts = self._writer.unparsed(PARSE_ROUND)
-        batches = [texts[at : at + PARSE_BATCH] for at in range(0, len(texts), PARSE_BATCH)]
-        for done in self._parsers.run(batches):
-            self._writer.put_symbols(done.rows, done.declined)
-        left = self._writer.unparsed_count()
-        if not left:
-            self._stop_parsers()
-        self._tell("parsed", left=left)
-
-    def _stop_parsers(self) -> None:
-        if self._parsers is not None:
-            self._parsers.close()
-            self._parsers = None
-
-    def _merge(self) -> None:
-        self._workers.stop()
-        self._writer.merge()
-        self._tell("merged")
-
-    def _vectors(self, embedding: str) -> None:
+    def _finish(self, stage: str, embedding: str) -> None:
+        """Have a late stage reach every text, or as many as it can before another command comes."""
+        left, problem = Left(-1, 0), ""
         try:
-            self._tell("embedded", left=self._meaning().vectors(embedding), problem="")
+            for left in self._stage(stage, embedding):
+                self._tell("left", texts=left.texts, bytes=left.bytes, problem="", last=False)
         except ProviderUnavailable as error:
-            self._tell("embedded", left=-1, problem=str(error))
+            left, problem = Left(-1, 0), str(error)
+        self._tell("left", texts=left.texts, bytes=left.bytes, problem=problem, last=True)
+
+    def _stage(self, stage: str, embedding: str) -> Iterator[Left]:
+        if stage == "symbols":
+            return self._symbols()
+        meaning = self._meaning()
+        return meaning.chunks(self._batches) if stage == "chunks" else meaning.vectors(self._batches, embedding)
+
+    def _symbols(self) -> Iterator[Left]:
+        connection = self._writer.connection
+        left = symbols.unparsed_left(connection)
+        yield left
+        if not left.texts:
+            return
+        self._workers.stop()
+        with Parsers(self._job.root, self._job.max_size, self._job.workers) as parsers:
+            texts = self._batches(lambda after: symbols.unparsed(connection, PARSE_BATCH, PARSE_BYTES, after))
+            for done in parsers.run(texts):
+                self._writer.put_symbols(done.rows, done.declined)
+                left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
+                yield left
+        yield symbols.unparsed_left(connection)
+
+    def _batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
+        """Yield batches of texts, each chosen by the last number of the one before, until another command waits."""
+        after = 0
+        while not self._interrupted() and (texts := choose(after)):
+            after = texts[-1][0]
+            yield texts
 
 
 def _parts(files: Sequence[tuple[bytes, int]]) -> Iterator[list[bytes]]:
@@ -192,7 +200,7 @@ def main() -> None:
     job = Job(folder, Path(index), int(max_size), int(workers), orjson.loads(stages))
     out = sys.stdout.buffer
     try:
-        indexer = Indexer(job, out)
+        indexer = Indexer(job, out, lambda: bool(select.select([sys.stdin], [], [], 0)[0]))
         try:
             for line in sys.stdin.buffer:
                 indexer.run(orjson.loads(line))

@@ -1,7 +1,7 @@
 """The indexer's last stages: the chunks of texts with their words, and vectors of the chunks."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,9 +15,10 @@ from flashgrep.embed import Embedder
 from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
+from flashgrep.index.rows import Left
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.ingest.parse.model import ParsedFile, unpack
+from flashgrep.ingest.parse.model import unpack
 from flashgrep.memory import give_back
 from flashgrep.search.meaning_index import embedder_of
 from flashgrep.search.pieces import chunked_text, embedding_text
@@ -29,8 +30,14 @@ BATCH_BYTES = 1 << 20
 FEW = 4 * BATCH
 """Texts that are not worth starting processes for: half a second's work."""
 
-ROUND = 16
-"""So many batches are stored before the next command is looked at: about two seconds."""
+FLUSH_PAIRS = 2 << 20
+"""Postings of words stored at once, as one segment: those of about 30 MB of text, made in five seconds."""
+
+FLUSH_ROWS = 8192
+"""Vectors stored at once: 2 MB."""
+
+Batches = Callable[[Callable[[int], list[ToRead]]], Iterator[list[ToRead]]]
+"""Yields batches of texts, each chosen by the last number of the one before, until there are none or it is to stop."""
 
 
 class Embedded(NamedTuple):
@@ -38,10 +45,11 @@ class Embedded(NamedTuple):
 
     blobs: list[tuple[int, int]]
     rows: npt.NDArray[np.void]
+    bytes: int
 
 
 class Meaning:
-    """Stores chunks and vectors, a round at a time."""
+    """Stores chunks and vectors."""
 
     def __init__(self, root: RootFolder, index: Path, max_size: int, writer: Writer, workers: Workers) -> None:
         self._root = root
@@ -50,29 +58,33 @@ class Meaning:
         self._writer = writer
         self._workers = workers
 
-    def chunks(self) -> int:
-        """Store chunks of about two seconds' worth of parsed texts; return how many texts are left."""
+    def chunks(self, batches: Batches) -> Iterator[Left]:
+        """Store chunks of parsed texts, yielding after each batch how much is left."""
         connection = self._writer.connection
-        spread = self._workers.running or table.unchunked_count(connection) > FEW
-        done = list(self._workers.each(chunked_texts, self._unchunked(), spread=spread))
-        with self._writer.transaction():
-            table.put(connection, done)
-        left = table.unchunked_count(connection)
-        if not left:
-            self._writer.merge()
-        return left
+        left = table.unchunked_left(connection)
+        yield left
+        spread = self._workers.running or left.texts > FEW
+        texts = batches(lambda after: table.unchunked(connection, BATCH, BATCH_BYTES, after))
+        calls = ((self._root, part, self._max_size) for part in texts)
+        held: list[PackedChunks] = []
+        for done in self._workers.each(chunked_texts, calls, spread=spread):
+            held.append(done.packed)
+            if sum(len(part.pairs) for part in held) > FLUSH_PAIRS:
+                self._put_chunks(held)
+                held = []
+            left = Left(left.texts - len(done.packed.texts), left.bytes - done.bytes)
+            yield left
+        self._put_chunks(held)
+        self._writer.merge()
+        yield table.unchunked_left(connection)
 
-    def _unchunked(self) -> Iterator[tuple[RootFolder, list[ToRead], int]]:
-        after = 0
-        for _ in range(ROUND):
-            texts = table.unchunked(self._writer.connection, BATCH, BATCH_BYTES, after)
-            if not texts:
-                return
-            after = texts[-1][0]
-            yield self._root, texts, self._max_size
+    def _put_chunks(self, batches: list[PackedChunks]) -> None:
+        if batches:
+            with self._writer.transaction() as connection:
+                table.put(connection, batches)
 
-    def vectors(self, settings: str) -> int:
-        """Store vectors of about two seconds' worth of chunked texts; return how many texts are left.
+    def vectors(self, batches: Batches, settings: str) -> Iterator[Left]:
+        """Store vectors of chunked texts, yielding after each batch how much is left.
 
         Raises:
             ProviderUnavailable: the embedder of the settings (``Embedding`` as JSON) does not answer.
@@ -80,18 +92,28 @@ class Meaning:
         """
         embedder = _embedder(settings)
         of = self._vector_set(embedder)
-        left = table.unembedded_count(self._writer.connection, of.id)
-        spread = self._workers.running or left > FEW
+        connection = self._writer.connection
+        left = table.unembedded_left(connection, of.id)
+        yield left
+        spread = self._workers.running or left.texts > FEW
+        texts = batches(lambda after: table.unembedded(connection, of.id, BATCH, BATCH_BYTES, after))
+        calls = ((self._root, part, self._max_size, settings) for part in texts)
+        held: list[Embedded] = []
         try:
-            for done in self._workers.each(embedded, self._unembedded(of, settings), spread=spread):
-                of = self._store(of, done)
+            for done in self._workers.each(embedded, calls, spread=spread):
+                held.append(done)
+                if sum(len(part.rows) for part in held) > FLUSH_ROWS:
+                    of, held = self._store(of, held), []
+                left = Left(left.texts - len(done.blobs), left.bytes - done.bytes)
+                yield left
+            of = self._store(of, held)
         except vectors.VectorsDamaged:
             of = self._vector_set(embedder)
-        left = table.unembedded_count(self._writer.connection, of.id)
-        if not left:
+        left = table.unembedded_left(connection, of.id)
+        if not left.texts:
             self._drop_others(of, settings)
             self._workers.stop()
-        return left
+        yield left
 
     def _vector_set(self, embedder: Embedder) -> VectorSet:
         """Return the embedder's set; a new one, with a file of its own, where its vectors are not what was written."""
@@ -107,22 +129,14 @@ class Meaning:
     def _whole(self, of: VectorSet) -> bool:
         return vectors.holds(self._index.with_name(of.file), of.dims, of.rows)
 
-    def _unembedded(self, of: VectorSet, settings: str) -> Iterator[tuple[RootFolder, list[ToRead], int, str]]:
-        after = 0
-        for _ in range(ROUND):
-            texts = table.unembedded(self._writer.connection, of.id, BATCH, BATCH_BYTES, after)
-            if not texts:
-                return
-            after = texts[-1][0]
-            yield self._root, texts, self._max_size, settings
-
-    def _store(self, of: VectorSet, done: Embedded) -> VectorSet:
-        if not len(done.rows):
+    def _store(self, of: VectorSet, batches: list[Embedded]) -> VectorSet:
+        rows = [part.rows for part in batches if len(part.rows)]
+        if not rows:
             return of
-        vectors.append(self._index.with_name(of.file), of.rows, done.rows)
+        vectors.append(self._index.with_name(of.file), of.rows, np.concatenate(rows))
         with self._writer.transaction() as connection:
-            table.put_embedded(connection, of, done.blobs)
-        return of._replace(rows=of.rows + len(done.rows))
+            table.put_embedded(connection, of, [blob for part in batches for blob in part.blobs])
+        return of._replace(rows=of.rows + sum(map(len, rows)))
 
     def _drop_others(self, kept: VectorSet, settings: str) -> None:
         """Remove what served while these were made."""
@@ -141,20 +155,25 @@ def _embedder(settings: str) -> Embedder:
     return embedder_of(settings, os.environ)
 
 
-def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> PackedChunks:
+class Chunked(NamedTuple):
+    """Chunks of a batch, and how many bytes its texts have."""
+
+    packed: PackedChunks
+    bytes: int
+
+
+def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> Chunked:
     """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
     give_back()
     done: list[ChunkedText] = []
-    files = RootFiles(root)
+    files, size = RootFiles(root), 0
     for blob, text_hash, path, packed in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
-            done.append(chunked_text(blob, path, data, _parsed(packed)))
-    return table.pack(done)
-
-
-def _parsed(packed: bytes) -> ParsedFile | None:
-    return unpack(packed) if packed and packed[:1] != b"!" else None
+            size += len(data)
+            parsed = unpack(packed) if packed and packed[:1] != b"!" else None
+            done.append(chunked_text(blob, path, data, parsed))
+    return Chunked(table.pack(done), size)
 
 
 def embedded(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> Embedded:
@@ -162,12 +181,13 @@ def embedded(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings:
     give_back()
     blobs: list[tuple[int, int]] = []
     spelled: list[str] = []
-    files = RootFiles(root)
+    files, size = RootFiles(root), 0
     for blob, text_hash, path, packed in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
+            size += len(data)
             found = table.unpack(packed)
             blobs.append((blob, len(found)))
             spelled.extend(embedding_text(path, data, chunk) for chunk in found)
     embedder = _embedder(settings)
-    return Embedded(blobs, vectors.quantised(embedder.embed_code(spelled)))
+    return Embedded(blobs, vectors.quantised(embedder.embed_code(spelled)), size)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from flashgrep.daemon.prepare import read_text
 from flashgrep.daemon.workers import held_back
@@ -20,6 +20,7 @@ class Symbols(NamedTuple):
 
     rows: list[StoredSymbols]
     declined: list[tuple[int, str]]
+    bytes: int
 
 
 class Parsers:
@@ -31,6 +32,12 @@ class Parsers:
         self._count = count
         self._parsers = [IsolatedParser() for _ in range(count)]
         self._threads = ThreadPoolExecutor(count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the processes."""
@@ -55,15 +62,17 @@ class Parsers:
             self._parsers.append(parser)
 
     def _batch(self, parser: IsolatedParser, texts: Texts) -> Symbols:
-        done = Symbols([], [])
+        done = Symbols([], [], 0)
+        read = 0
         for sources in self._sources(texts, done):
+            read += sum(len(data) for _, _, data in sources)
             answers = parser.parse([(language, data) for _, language, data in sources])
             for (blob, _, _), answer in zip(sources, answers, strict=True):
                 if isinstance(answer, Parsed):
                     done.rows.append(StoredSymbols(blob, answer.packed, answer.names))
                 else:
                     done.declined.append((blob, answer.reason))
-        return done
+        return done._replace(bytes=read)
 
     def _sources(self, texts: Texts, done: Symbols) -> Iterator[list[tuple[int, str, bytes]]]:
         """Yield some megabytes at a time of texts to parse, as (number, language, text); note those in no language."""

@@ -102,7 +102,7 @@ class Vocabulary(dict[str, tuple[int, ...]]):
 
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of a text's words in order, with repeats."""
-        return list(chain.from_iterable(map(self.__getitem__, _identifiers(text))))
+        return list(chain.from_iterable(map(self.__getitem__, identifiers(text))))
 
     def bags(self, texts: Sequence[str]) -> Bags:
         """Count the words of each text; counting identifiers first takes half as long as going through them all."""
@@ -110,7 +110,7 @@ class Vocabulary(dict[str, tuple[int, ...]]):
         repeats: list[int] = []
         sizes: list[int] = []
         for text in texts:
-            counted = Counter(_identifiers(text))
+            counted = Counter(identifiers(text))
             found.extend(map(self.__getitem__, counted))
             repeats.extend(counted.values())
             sizes.append(len(counted))
@@ -126,7 +126,7 @@ class Vocabulary(dict[str, tuple[int, ...]]):
         return Bags(keys % width, counts, bounds)
 
 
-def _identifiers(text: str) -> list[str]:
+def identifiers(text: str) -> list[str]:
     """Return the runs of letters, digits and ``_``, in order."""
     return text.encode("ascii", "replace").translate(SPACED).decode("ascii").split()
 

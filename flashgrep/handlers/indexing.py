@@ -26,8 +26,6 @@ LOOK_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
 """So long before the call's own deadline the answer is given, complete or not."""
 NAME: Final = "index_codebase"
-STAGES: Final = ("symbols", "chunks", "vectors")
-"""What follows once a file's text is indexed; each counts as much as that."""
 
 
 class IndexCodebaseParams(Params):
@@ -185,12 +183,9 @@ async def _report(call: Call[Catalogue], workspace: Workspace) -> None:
 def _advance(workspace: Workspace) -> tuple[float, int, str]:
     """Return how many files' worth of all stages is done, of how many files, and how far the stage of now is."""
     progress, total = workspace.progress, workspace.tree.count()
-    left = {stage: progress.left.get(stage, total) for stage in STAGES}
-    left["indexing"] = sum(mark.ours for mark in workspace.tree.pending.values())
-    counted = {stage: min(total, number) if number >= 0 else total for stage, number in left.items()}
-    done = total - sum(counted.values()) / len(counted)
-    reached = total - counted.get(progress.stage, counted["indexing"])
-    return round(done, 1), total, f"{progress.stage}: {reached} of {total} files"
+    left = progress.left.get(progress.stage, sum(mark.ours for mark in workspace.tree.pending.values()))
+    reached = total - min(total, left) if left >= 0 else 0
+    return round(progress.share() * total, 1), total, f"{progress.stage}: {reached} of {total} files"
 
 
 def _seconds(call: Call[Catalogue], params: IndexCodebaseParams) -> float:

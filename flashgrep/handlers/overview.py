@@ -173,6 +173,7 @@ async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
             "bytes_done": progress.bytes_done,
             "bytes_total": progress.bytes_total,
             "texts_left": progress.left,
+            "share": round(progress.share(), 4),
             "eta_seconds": progress.eta_seconds(),
         },
         "problem": progress.problem,

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import orjson
 
 from flashgrep.damage import Damaged, inflate
-from flashgrep.index import segments
+from flashgrep.index import segments, symbols
 from flashgrep.index.counters import take
 from flashgrep.index.postings import Pairs, encode
-from flashgrep.index.rows import SegmentRow
+from flashgrep.index.rows import Left, SegmentRow
 from flashgrep.index.segments import Kind
 from flashgrep.index.words import Fields, impacts_of
 
@@ -168,8 +168,9 @@ def round_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT value FROM meta WHERE key = 'chunk_round'").fetchone()[0])
 
 
-_UNCHUNKED = (
+_UNCHUNKED: Final = (
     "FROM blob JOIN symbol ON symbol.blob = blob.id JOIN path ON path.blob = blob.id "
+    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.blob = blob.id AND other.path < path.path) "  # one a text
     "WHERE NOT EXISTS (SELECT 1 FROM chunked WHERE chunked.blob = blob.id)"
 )
 
@@ -180,30 +181,22 @@ def unchunked(connection: sqlite3.Connection, limit: int, most_bytes: int, after
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
     """
     rows = connection.execute(
-        "SELECT blob.id, blob.hash, min(path.path), symbol.packed, blob.size "
-        f"{_UNCHUNKED} AND blob.id > ? GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+        "SELECT blob.id, blob.hash, path.path, symbol.packed, blob.size "
+        f"{_UNCHUNKED} AND blob.id > ? ORDER BY blob.id LIMIT ?",
         [after, limit],
     )
-    return _bounded(rows.fetchall(), most_bytes)
+    return [row[:4] for row in symbols.bounded(rows, most_bytes)]
 
 
-def _bounded(rows: Sequence[tuple[int, bytes, bytes, bytes, int]], most_bytes: int) -> list[ToRead]:
-    taken: list[ToRead] = []
-    for blob, text_hash, path, packed, size in rows:
-        most_bytes -= size
-        if most_bytes < 0 and taken:
-            break
-        taken.append((blob, text_hash, path, packed))
-    return taken
-
-
-def unchunked_count(connection: sqlite3.Connection) -> int:
+def unchunked_left(connection: sqlite3.Connection) -> Left:
     """Return how many parsed texts of files have no chunks yet."""
-    return int(connection.execute(f"SELECT count(DISTINCT blob.id) {_UNCHUNKED}").fetchone()[0])
+    return Left(*map(int, connection.execute(f"SELECT count(*), total(blob.size) {_UNCHUNKED}").fetchone()))
 
 
-_UNEMBEDDED = (
-    "FROM chunked JOIN blob ON blob.id = chunked.blob JOIN path ON path.blob = blob.id WHERE chunked.count > 0 "
+_UNEMBEDDED: Final = (
+    "FROM chunked JOIN blob ON blob.id = chunked.blob JOIN path ON path.blob = blob.id "
+    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.blob = blob.id AND other.path < path.path) "
+    "WHERE chunked.count > 0 "
     "AND NOT EXISTS (SELECT 1 FROM embedded WHERE vector_set = ? AND embedded.blob = chunked.blob)"
 )
 
@@ -213,17 +206,17 @@ def unembedded(
 ) -> list[ToRead]:
     """Return (blob, hash, one path, packed chunks) of texts without vectors of a set; bounds as in ``unchunked``."""
     rows = connection.execute(
-        "SELECT blob.id, blob.hash, min(path.path), chunked.packed, blob.size "
-        f"{_UNEMBEDDED} AND blob.id > ? GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+        "SELECT blob.id, blob.hash, path.path, chunked.packed, blob.size "
+        f"{_UNEMBEDDED} AND blob.id > ? ORDER BY blob.id LIMIT ?",
         [vector_set, after, limit],
     )
-    return _bounded(rows.fetchall(), most_bytes)
+    return [row[:4] for row in symbols.bounded(rows, most_bytes)]
 
 
-def unembedded_count(connection: sqlite3.Connection, vector_set: int) -> int:
+def unembedded_left(connection: sqlite3.Connection, vector_set: int) -> Left:
     """Return how many texts of files have no vectors of a set yet."""
-    query = f"SELECT count(DISTINCT blob.id) {_UNEMBEDDED}"
-    return int(connection.execute(query, [vector_set]).fetchone()[0])
+    query = f"SELECT count(*), total(blob.size) {_UNEMBEDDED}"
+    return Left(*map(int, connection.execute(query, [vector_set]).fetchone()))
 
 
 def note_settings(connection: sqlite3.Connection, embedding: str) -> None:
@@ -242,7 +235,7 @@ def unembedded_with(connection: sqlite3.Connection, embedding: str) -> int:
     sets = vector_sets(connection)
     if settings_of(connection) != embedding or not sets:
         return 1
-    return unembedded_count(connection, sets[-1].id)
+    return unembedded_left(connection, sets[-1].id).texts
 
 
 _FIELDS: Final = {len(StoredChunk._fields) - 1, len(StoredChunk._fields)}

@@ -149,8 +149,8 @@ class Reader:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
         with self.snapshot() as connection:
             left: dict[Literal["symbols", "chunks", "vectors"], int] = {
-                "symbols": symbols.unparsed_count(connection),
-                "chunks": chunks.unchunked_count(connection),
+                "symbols": symbols.unparsed_left(connection).texts,
+                "chunks": chunks.unchunked_left(connection).texts,
                 "vectors": chunks.unembedded_with(connection, embedding),
             }
         found = set()

@@ -25,6 +25,13 @@ class SegmentRow(NamedTuple):
     bytes: int
 
 
+class Left(NamedTuple):
+    """Texts that a stage has not reached yet; -1: not known."""
+
+    texts: int
+    bytes: int
+
+
 class IndexSize(NamedTuple):
     """What the index holds."""
 

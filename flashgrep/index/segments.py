@@ -36,8 +36,8 @@ MOST_SEGMENTS: Final = 6
 """More are merged: each costs a look-up about 0.1 ms."""
 
 MERGE_RATIO: Final = 2
-"""A segment is merged with all that are newer once it is at most so many times as large as they are together: each
-posting is written again log2(all / batch) times at most, and a save does not rewrite the index of a large project."""
+"""A segment is merged with all that are newer once it is at most so many times as large as they are together: a posting
+is written again a few times at most, and saves do not rewrite the index of a large project."""
 
 
 class Kind(IntEnum):
@@ -138,11 +138,12 @@ def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
     """Return the newest segments, as many as are worth being made one; none where there are few."""
     if len(rows) <= MOST_SEGMENTS:
         return []
-    start, total = len(rows) - 1, rows[-1].bytes
-    while start and rows[start - 1].bytes <= MERGE_RATIO * total:
-        start -= 1
-        total += rows[start].bytes
-    return rows[start:] if len(rows) - start > 1 else []
+    newer = sum(row.bytes for row in rows)
+    for start, row in enumerate(rows[:-1]):
+        newer -= row.bytes
+        if row.bytes <= MERGE_RATIO * newer:
+            return rows[start:]
+    return []
 
 
 def merge(connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_]) -> None:

@@ -5,10 +5,12 @@ A text without symbols has an empty row, one that could not be parsed a row that
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import orjson
+
+from flashgrep.index.rows import Left
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS symbol (blob INTEGER PRIMARY KEY, packed BLOB NOT NULL);
@@ -74,19 +76,38 @@ def drop_all(connection: sqlite3.Connection) -> None:
     create(connection)
 
 
-def unparsed(connection: sqlite3.Connection, limit: int, after: int = 0) -> list[tuple[int, bytes, bytes]]:
-    """Return (blob, hash, one path) of live texts without a row, numbered past ``after``, ascending."""
-    return connection.execute(
-        "SELECT blob.id, blob.hash, min(path.path) FROM blob JOIN path ON path.blob = blob.id WHERE blob.id > ? "
-        "AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.blob = blob.id) GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+def unparsed(
+    connection: sqlite3.Connection, limit: int, most_bytes: int = 1 << 40, after: int = 0
+) -> list[tuple[int, bytes, bytes]]:
+    """Return (blob, hash, one path) of live texts without a row, numbered past ``after``, ascending.
+
+    At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
+    """
+    rows = connection.execute(
+        "SELECT blob.id, blob.hash, min(path.path), blob.size FROM blob JOIN path ON path.blob = blob.id "
+        "WHERE blob.id > ? AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.blob = blob.id) "
+        "GROUP BY blob.id ORDER BY blob.id LIMIT ?",
         [after, limit],
-    ).fetchall()
+    )
+    return [row[:3] for row in bounded(rows, most_bytes)]
 
 
-def unparsed_count(connection: sqlite3.Connection) -> int:
+def bounded(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[Any, ...]]:
+    """Yield rows, whose last column is a size, as long as they have ``most_bytes`` together; one at least."""
+    for at, row in enumerate(rows):
+        most_bytes -= row[-1]
+        if most_bytes < 0 and at:
+            return
+        yield row
+
+
+def unparsed_left(connection: sqlite3.Connection) -> Left:
     """Return how many texts of files have no row yet."""
-    query = "SELECT count(*) FROM blob WHERE id NOT IN (SELECT blob FROM symbol) AND id IN (SELECT blob FROM path)"
-    return int(connection.execute(query).fetchone()[0])
+    query = (
+        "SELECT count(*), total(size) FROM blob "
+        "WHERE id NOT IN (SELECT blob FROM symbol) AND id IN (SELECT blob FROM path)"
+    )
+    return Left(*map(int, connection.execute(query).fetchone()))
 
 
 def packed(connection: sqlite3.Connection, blob: int) -> bytes | None:

@@ -114,14 +114,6 @@ class Writer:
         self.connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
         return stored
 
-    def unparsed(self, limit: int) -> list[tuple[int, bytes, bytes]]:
-        """Return (blob, hash, one path) of texts whose symbols are not stored yet, oldest first."""
-        return symbols.unparsed(self.connection, limit)
-
-    def unparsed_count(self) -> int:
-        """Return how many texts have no symbols stored yet."""
-        return symbols.unparsed_count(self.connection)
-
     def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
         """Store symbols of texts, and of others why they have none."""
         with self.transaction() as connection:

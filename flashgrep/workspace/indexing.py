@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -13,10 +13,11 @@ import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from flashgrep.index.rows import FileRow
+from flashgrep.index.rows import FileRow, Left
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.search.exact import Mark
 from flashgrep.stores import make_store
+from flashgrep.workspace.progress import LateStage
 
 EVENT_BYTES = 256 << 20
 """The longest event: a batch of some thousand rows; a million files make about 100 MB."""
@@ -64,6 +65,13 @@ class Stored:
     gone: list[bytes]
     bytes_read: int
     last: bool
+
+
+class Reached(NamedTuple):
+    """How far a late stage is; ``problem``: why the embedder does not answer."""
+
+    left: Left
+    problem: str
 
 
 class IndexerChild:
@@ -114,16 +122,18 @@ class IndexerChild:
             last = event["last"]
             yield Stored(event["generation"], rows, gone, event["bytes"], last)
 
-    async def step(self, stage: Literal["symbols", "chunks"]) -> int:
-        """Have a stage reach some more texts; return how many are left."""
-        await self._send({"op": stage})
-        return int((await self._event())["left"])
+    async def finish(self, stage: LateStage, embedding: str) -> AsyncIterator[Reached]:
+        """Have a stage reach every text (vectors by the embedder of these settings); yields as it goes on."""
+        await self._send({"op": stage, "embedding": embedding})
+        last = False
+        while not last:
+            event = await self._event()
+            last = event["last"]
+            yield Reached(Left(event["texts"], event["bytes"]), event["problem"])
 
-    async def vectors(self, embedding: str) -> tuple[int, str]:
-        """Have vectors of some texts stored by the embedder of these settings; return how many are left, or why not."""
-        await self._send({"op": "vectors", "embedding": embedding})
-        event = await self._event()
-        return int(event["left"]), event["problem"]
+    async def stop(self) -> None:
+        """Have a stage end where it is, its batches in work apart."""
+        await self._send({"op": "stop"})
 
     async def merge(self) -> None:
         """Have segments merged, where they are many."""

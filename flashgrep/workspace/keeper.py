@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import anyio
 
@@ -14,7 +14,7 @@ from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.memory import give_back
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
-from flashgrep.workspace.progress import Progress
+from flashgrep.workspace.progress import LATE_STAGES, LateStage, Progress
 from flashgrep.workspace.tree import Tree
 
 QUIET_SECONDS = 0.1
@@ -33,9 +33,6 @@ RETRY_SECONDS = 30.0
 EMBEDDER_RETRY_SECONDS = 60.0
 """An embedder that does not answer is asked again after so long, then after twice as long each time, up to an hour."""
 _HOUR = 3600.0
-
-LateStage = Literal["symbols", "chunks", "vectors"]
-LATE_STAGES: tuple[LateStage, ...] = ("symbols", "chunks", "vectors")
 
 
 class Host(Protocol):
@@ -136,6 +133,7 @@ class Keeper:
             self._work = anyio.Event()
             await self._quiet()
             self._ended_by_us = False
+            self._progress.start()
             try:
                 await self._index_all()
                 self._progress.enter("ready", "" if self._host.opened() else self._progress.detail)
@@ -210,30 +208,26 @@ class Keeper:
 
     async def _finish(self, stage: LateStage) -> bool:
         """Have one late stage reach every text; False: files have changed meanwhile, which goes first."""
-        left, before = -1, 0
-        while left and left != before:
-            if self._tree.pending:
-                return False
-            self._progress.enter(stage)
-            self._tell_idle()
-            before, left = left, await self._step(stage)
-            self._progress.left[stage] = left
+        if self._tree.pending:
+            return False
+        self._progress.enter(stage)
+        self._tell_idle()
+        child, asked, stopped, left = await self._indexer(), self.embedding, False, -1
+        async for report in child.finish(stage, asked):
+            left = report.left.texts
+            self._progress.reach(stage, report.left)
+            if stage == "vectors" and asked == self.embedding:
+                self._progress.problem = report.problem
+                self._refusals = self._refusals + 1 if report.problem else 0
+            if not stopped and (self._tree.pending or asked != self.embedding):
+                stopped = True
+                await child.stop()
+        if asked != self.embedding:  # vectors of an embedder that is not wanted any more
+            return False
         if not left:
             self.done.add(stage)
             self.mark_parsed()
         return not self._tree.pending
-
-    async def _step(self, stage: LateStage) -> int:
-        child = await self._indexer()
-        if stage != "vectors":
-            return await child.step(stage)
-        asked = self.embedding
-        left, problem = await child.vectors(asked)
-        if asked != self.embedding:
-            return max(1, left)  # of an embedder that is not wanted any more
-        self._progress.problem = problem
-        self._refusals = self._refusals + 1 if problem else 0
-        return left
 
     async def _indexer(self) -> IndexerChild:
         async with self._starting:

@@ -1,15 +1,26 @@
 """How far the indexing of one project is, as live figures."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-Stage = Literal["listing", "indexing", "merging", "symbols", "chunks", "vectors", "ready", "failed"]
+from flashgrep.index.rows import Left
+
+Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"]
+
+
+LateStage = Literal["symbols", "chunks", "vectors"]
+LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
+
+GRAM_COST: Final = 0.15
+COSTS: Final[Mapping[LateStage, float]] = {"symbols": 0.45, "chunks": 0.22, "vectors": 0.18}
+"""Shares of the processor time that everything takes (measured on Linux)."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far indexing is, as live figures."""
+    """How far indexing is, as live figures; a run begins when there is something to do, and ends with ``ready``."""
 
     stage: Stage = "listing"
     detail: str = ""
@@ -25,18 +36,26 @@ class Progress:
     """Why there are no vectors, while their provider does not answer."""
     updated: float = 0.0
     """When the index last changed, in seconds since 1970."""
+    _shares: dict[LateStage, float] = field(default_factory=dict)
+    _totals: dict[LateStage, int] = field(default_factory=dict)
 
     def enter(self, stage: Stage, detail: str = "") -> None:
         """Note a new stage and when it began."""
         if (stage, detail) != (self.stage, self.detail):
             self.stage, self.detail, self.since = stage, detail, time.time()
 
-    def begin(self, files: int, size: int) -> None:
-        """Note that so many files of so many bytes are to be indexed."""
-        self.enter("indexing")
-        self.files_done, self.files_total = 0, files
-        self.bytes_done, self.bytes_total = 0, size
+    def start(self) -> None:
+        """Begin a run."""
+        self.files_done = self.files_total = self.bytes_done = self.bytes_total = 0
+        self._shares.clear()
+        self._totals.clear()
         self.started = time.monotonic()
+
+    def begin(self, files: int, size: int) -> None:
+        """Note that so many more files of so many bytes are to be indexed."""
+        self.enter("indexing")
+        self.files_total += files
+        self.bytes_total += size
 
     def advance(self, files: int, size: int) -> None:
         """Note that so many more of them are."""
@@ -44,9 +63,22 @@ class Progress:
         self.bytes_done += size
         self.updated = time.time()
 
+    def reach(self, stage: LateStage, left: Left) -> None:
+        """Note how much a late stage has left."""
+        total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))
+        self._shares[stage] = 1 - left.bytes / total if total else 1.0
+        self.left[stage] = left.texts
+
+    def share(self) -> float:
+        """Return how much of the run's work is done, 0 to 1, all stages together."""
+        if self.stage == "ready":
+            return 1.0
+        grams = min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else float(self.stage in LATE_STAGES)
+        return GRAM_COST * grams + sum(cost * self._shares.get(stage, 0.0) for stage, cost in COSTS.items())
+
     def eta_seconds(self) -> float | None:
-        """Return the seconds the grams still need at the pace so far, where that can be told."""
-        if self.stage != "indexing" or not self.bytes_done or self.bytes_done > self.bytes_total:
+        """Return the seconds the run still needs at the pace so far, where that can be told."""
+        share = self.share()
+        if not 0 < share < 1 or self.stage in {"listing", "failed"}:
             return None
-        pace = (time.monotonic() - self.started) / self.bytes_done
-        return pace * (self.bytes_total - self.bytes_done)
+        return (time.monotonic() - self.started) / share * (1 - share)

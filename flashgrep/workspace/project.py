@@ -43,10 +43,10 @@ from flashgrep.specs.search import SpecVectors
 from flashgrep.stores import INDEX, check_store, store_folder
 from flashgrep.workspace.exact import UnlistedSearch, ask_listed
 from flashgrep.workspace.indexing import Indexing
-from flashgrep.workspace.keeper import LATE_STAGES, Keeper
+from flashgrep.workspace.keeper import Keeper
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.lookups import Lookups
-from flashgrep.workspace.progress import Progress, Stage
+from flashgrep.workspace.progress import LATE_STAGES, Progress, Stage
 from flashgrep.workspace.stages import stage_versions
 from flashgrep.workspace.tree import Tree
 from flashgrep.workspace.watching import Switch
