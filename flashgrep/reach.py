@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from flashgrep import __version__
 from flashgrep.places import PRIVATE_FILE, Places, make_private
+from flashgrep.processor import with_fast_sorting
 from flashgrep.rpc import longpath
 
 READY_SECONDS = 30.0
@@ -190,7 +191,7 @@ def _spawn(places: Places, environ: Mapping[str, str]) -> None:
             (os.POSIX_SPAWN_OPEN, 1, places.crash_log, flags, PRIVATE_FILE),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        child = os.posix_spawn(sys.executable, command, environ, file_actions=actions, setsid=True)
+        child = os.posix_spawn(sys.executable, command, with_fast_sorting(environ), file_actions=actions, setsid=True)
         os.close(writer)
         writer = -1
         said = _read_line(reader, time.monotonic() + READY_SECONDS)

@@ -13,7 +13,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher places private memory damage inflight lazy portable",
+    "errors launcher places private memory damage inflight lazy portable processor",
     "model params scheduler stores languages",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",

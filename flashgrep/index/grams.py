@@ -21,9 +21,9 @@ SLICE = 4 << 20
 FOLDS = b"\n\n\n\n"
 _FOLDING = ("\u017f".encode(), "\u212a".encode())
 
-_FOLD = np.arange(256, dtype=np.uint8)
-_FOLD[65:91] += 32
-_SPACE = np.zeros(256, dtype=bool)
+_FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
+_LINE_END = 10
+_SPACE = np.zeros(256, bool)
 _SPACE[[9, 10, 13, 32]] = True
 
 
@@ -31,9 +31,11 @@ def grams_of(text: bytes) -> Grams:
     """Return the distinct grams of ``text``, ascending."""
     starts = range(0, max(1, len(text)), SLICE)
     parts = [_distinct(_windows(text[at : at + SLICE + GRAM - 1], last=at + SLICE >= len(text))) for at in starts]
+    found = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
     if any(letter in text for letter in _FOLDING):
-        parts.append(np.array([number(FOLDS)], np.uint32))
-    return parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
+        folds = np.uint32(number(FOLDS))
+        return np.insert(found, np.searchsorted(found, folds), folds)
+    return found
 
 
 def number(gram: bytes) -> int:
@@ -42,30 +44,26 @@ def number(gram: bytes) -> int:
 
 
 def _windows(text: bytes, *, last: bool) -> Grams:
-    """Return every window's number, with repeats. ``last``: the text ends here, so its last line gets its line end."""
-    if last and not text.endswith(b"\n"):
-        text += b"\n"
-    raw = np.frombuffer(text, np.uint8)
-    if len(raw) < GRAM:
-        return np.empty(0, np.uint32)
-    line_end = raw == 10  # noqa: PLR2004 - the code of a line feed
-    space = _SPACE[raw]
-    drop = line_end[:-3] | line_end[1:-2] | line_end[2:-1]
-    drop |= space[:-3] & space[1:-2] & space[2:-1] & space[3:]
-    folded = _FOLD[raw].astype(np.uint32)
-    found = folded[:-3] << 24
-    found |= folded[1:-2] << 16
-    found |= folded[2:-1] << 8
-    found |= folded[3:]
-    kept: Grams = found[~drop]
-    return kept
+    """Return every window's number, in no order, with repeats. ``last``: the text ends here; its line end is added."""
+    folded = text.translate(_FOLD)
+    if last and not folded.endswith(b"\n"):
+        folded += b"\n"
+    found = np.empty(max(0, len(folded) - GRAM + 1), np.uint32)
+    end = 0
+    for start in range(GRAM if len(found) else 0):  # every fourth window is a column of numbers as they stand
+        start_of_these, end = end, end + (len(folded) - start) // GRAM
+        found[start_of_these:end] = np.frombuffer(folded, ">u4", end - start_of_these, start)
+    return found
 
 
 def _distinct(found: Grams) -> Grams:
-    if len(found) == 0:
-        return found
+    """Return the distinct numbers, ascending, without those of blanks and of what spans lines."""
     found.sort()
-    keep = np.empty(len(found), bool)
-    keep[0] = True
+    keep = np.ones(len(found), bool)
     np.not_equal(found[1:], found[:-1], out=keep[1:])
-    return found[keep]
+    distinct = found[keep]
+    first, second, third, fourth = (distinct >> np.uint32(shift) & np.uint32(0xFF) for shift in (24, 16, 8, 0))
+    drop = (first == _LINE_END) | (second == _LINE_END) | (third == _LINE_END)
+    drop |= _SPACE[first] & _SPACE[second] & _SPACE[third] & _SPACE[fourth]
+    kept: Grams = distinct[~drop]
+    return kept

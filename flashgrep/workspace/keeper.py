@@ -212,18 +212,19 @@ class Keeper:
             return False
         self._progress.enter(stage)
         self._tell_idle()
-        child, asked, stopped, left = await self._indexer(), self.embedding, False, -1
+        child, asked, stopped, left, problem = await self._indexer(), self.embedding, False, -1, ""
         async for report in child.finish(stage, asked):
             left = report.left.texts
+            problem = report.problem
             self._progress.reach(stage, report.left)
-            if stage == "vectors" and asked == self.embedding:
-                self._progress.problem = report.problem
-                self._refusals = self._refusals + 1 if report.problem else 0
             if not stopped and (self._tree.pending or asked != self.embedding):
                 stopped = True
                 await child.stop()
         if asked != self.embedding:  # vectors of an embedder that is not wanted any more
             return False
+        if stage == "vectors":
+            self._progress.problem = problem
+            self._refusals = self._refusals + 1 if problem else 0
         if not left:
             self.done.add(stage)
             self.mark_parsed()
