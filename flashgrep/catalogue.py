@@ -25,7 +25,7 @@ from flashgrep.pattern import forget_patterns
 from flashgrep.places import CACHE_FOLDER, private_folders
 from flashgrep.private import PrivateFolders
 from flashgrep.registry import Call, Session
-from flashgrep.scheduler import Scheduler
+from flashgrep.scheduler import Scheduler, count_cores
 from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.stores import store_folder
@@ -93,7 +93,7 @@ class Catalogue:
         self._opening: set[str] = set()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
         self._ripgrep = ripgrep_of(self.environ)
-        self._workers = LookupWorkers(len(os.sched_getaffinity(0)))
+        self._workers = LookupWorkers(count_cores())
         self._scheduler = Scheduler(self._workers)
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
@@ -260,7 +260,7 @@ class Catalogue:
             cache_dir=self._cache_dir,
             private=self._private,
             max_file_size=settings.index.max_file_size,
-            workers=settings.index.workers or max(1, len(os.sched_getaffinity(0))),
+            workers=settings.index.workers or count_cores(),
             read_only=settings.read_only,
             spec_folders=tuple(settings.specs.folders),
             embedding=settings.embedding.model_dump_json(),

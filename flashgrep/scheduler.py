@@ -10,6 +10,7 @@ it, and so they do when every worker is busy with a long one.
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 from collections import deque
@@ -38,6 +39,13 @@ LOOK_SECONDS = 0.01
 """How often a worker process looks whether its answer is still wanted."""
 
 ResultT = TypeVar("ResultT")
+
+
+def count_cores() -> int:
+    """Return how many processor cores this process may use; macOS tells only how many there are."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
 
 FLOW: ContextVar[Hashable] = ContextVar("FLOW", default=None)
 """Whose look-ups they are: a connection."""

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flashgrep.daemon import lifecycle
-from flashgrep.places import GRAMMARS_VARIABLE, Places, make_private
+from flashgrep.places import GRAMMARS_VARIABLE, Places
 from flashgrep.reach import as_latin1, ask, start
 from flashgrep.reach import connect as connect_daemon
 from flashgrep.stores import INDEX, store_folder
@@ -26,9 +26,8 @@ from flashgrep.stores import INDEX, store_folder
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
-GRAMMARS = Path(tempfile.gettempdir(), f"flashgrep-tests-{os.getuid()}", "grammars")
+GRAMMARS = Path(__file__).parents[1] / "build" / "grammars"
 """Libraries of grammars, unpacked once for all runs of the tests."""
-make_private(str(GRAMMARS.parent))
 os.environ.setdefault(GRAMMARS_VARIABLE, str(GRAMMARS))
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
@@ -158,6 +157,28 @@ class DaemonAtHand:
                 command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=self.environ, cwd="/"
             )
         return Wire(name, ours, where, process)
+
+
+STARTS_DAEMON = frozenset({"daemon", "cold_daemon", "connect"})
+"""Fixtures whose tests take about a second each."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--quick``."""
+    parser.addoption("--quick", action="store_true", help="leave out tests that start a daemon and those marked slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what ``--quick`` leaves out."""
+    if not config.getoption("--quick"):
+        return
+    slow = {
+        item
+        for item in items
+        if item.get_closest_marker("slow") or STARTS_DAEMON.intersection(getattr(item, "fixturenames", ()))
+    }
+    config.hook.pytest_deselected(items=list(slow))
+    items[:] = [item for item in items if item not in slow]
 
 
 def short_folder() -> Path:

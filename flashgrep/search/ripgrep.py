@@ -22,7 +22,7 @@ from typing import NamedTuple
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.places import bundled_ripgrep, find_ripgrep
-from flashgrep.scheduler import Expired, blocking, stop_if_over
+from flashgrep.scheduler import Expired, blocking, count_cores, stop_if_over
 
 LOOK_SECONDS = 0.1
 """How often whoever waits for ripgrep looks whether to wait on."""
@@ -162,7 +162,7 @@ def run(ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]) -> Outpu
         Abandoned: nobody waits for the answer any more; ripgrep is ended.
 
     """
-    threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
+    threads = min(MOST_THREADS, count_cores())
     # By the descriptor, where there is a path for that: another folder may have taken the root's own path.
     folder = b"/proc/self/fd/%d" % root.descriptor() if sys.platform == "linux" else root.path
     with blocking():
