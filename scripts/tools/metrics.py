@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 36_300,
-    "modules": 233,
-    "private functions used once": 657,
-    "functions named by a participle": 179,
+    "lines": 37_200,
+    "modules": 236,
+    "private functions used once": 665,
+    "functions named by a participle": 183,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
