@@ -22,7 +22,7 @@ from flashgrep.scheduler import PATIENCE
 from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, Loaded, packed
 
 MOST_WORKERS = 8
-"""The daemon hands over some 2,000 look-ups a second at most, and a worker answers some hundreds."""
+"""The daemon hands over about 1,000 look-ups a second, which four workers answer; slower look-ups take more of them."""
 START_SECONDS = 0.1
 """Look-ups wait for so long, some or other, before another worker is started, which takes 0.5 s of processor time."""
 GAP_SECONDS = 0.1

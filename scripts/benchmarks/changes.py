@@ -167,9 +167,9 @@ def crowd(daemon: Private, targets: Targets) -> Iterator[Row]:
     for one in sockets:
         one.close()
     pace = len(walls) / spent
-    yield Row(f"{CLIENTS} clients, queries", value=pace, unit="/s", note=f"{errors} errors", bars=[least(500, "/s")])
+    yield Row(f"{CLIENTS} clients, queries", value=pace, unit="/s", note=f"{errors} errors", bars=[least(600, "/s")])
     times = Times(percentile(walls, 0.5), percentile(walls, 0.99), 0, len(walls))
-    yield Row(f"{CLIENTS} clients, rare literal", times, bars=[p99(250)])
+    yield Row(f"{CLIENTS} clients, rare literal", times, bars=[p99(150)])
 
 
 def idling(daemon: Private, seconds: float) -> Iterator[Row]:
