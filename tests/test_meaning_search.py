@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.globs import PathFilter
@@ -111,6 +112,20 @@ def test_the_file_saved_last_is_found_however_many_others_changed() -> None:
             await settled(workspace)
             answer = await asked(workspace, "rotate the telescope")
             assert (answer.results[0].path, answer.unseen) == (b"z.py", 0)
+
+    run(body)
+
+
+def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_at() -> None:
+    async def body(root: Path) -> None:
+        put(root, {f"f{at:03}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(300)})
+        put(root, {"m.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        async with opened(root, indexes=False) as workspace:
+            for most_read in (3_000, 100):
+                with mock.patch("flashgrep.search.words.MOST_SCANNED", most_read):
+                    answer = await asked(workspace, "turn the telescope to a star", limit=3)
+                assert [piece.path for piece in answer.results] == [b"m.py"]
+                assert (answer.ranked_by, answer.unseen > 200) == ("words", True)
 
     run(body)
 

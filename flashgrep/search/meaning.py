@@ -27,6 +27,7 @@ from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, tell
 from flashgrep.search.pieces import chunked_text, embedding_text
 from flashgrep.search.rules import RULES, Rules
 from flashgrep.search.symbol_source import parsed_file
+from flashgrep.search.words import rank_files
 
 MOST_CHANGED = 64
 """Files not stored yet as they are, the last ones, that are cut, counted and embedded for a question: about 0.1 s."""
@@ -194,6 +195,10 @@ class MeaningSearch:
         marks = {path: mark for path, mark in self._view.pending.items() if mark.ours and keep(path)}
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
         answer.unseen = max(0, len(paths) + len(self._unready) - MOST_CHANGED)
+        if answer.unseen:  # not all can be cut now: of those with most of the question's words, and of the last saved
+            words = [word.encode() for word in words_of_question(self._question.text)]
+            paths = [*filter(self._is_unready, rank_files(self._view, words)), *paths]
+            paths = list(dict.fromkeys(filter(keep, paths)))
         paths = paths[:MOST_CHANGED]
         last = self._unready[::-1][: MOST_CHANGED - len(paths)].tolist()
         paths += self._paths_of(last).values()
@@ -203,6 +208,11 @@ class MeaningSearch:
             if data is not None:
                 found.append(_Changed(path, data, chunked_now(path, data)))
         return found
+
+    def _is_unready(self, path: bytes) -> bool:
+        """Return whether a file cannot be found by what the index has of it."""
+        at = self._view.table.find(path)
+        return path in self._view.pending or (at is not None and self._view.table.columns[at, 0] in self._unready)
 
     def _of_changed(self, answer: MeaningAnswer) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]

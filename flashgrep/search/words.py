@@ -1,5 +1,6 @@
 """Ranked search by words, for questions that no line answers to the letter, until all texts are cut into chunks."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import Answer, View
 from flashgrep.search.fusion import words_of_question
 from flashgrep.search.meaning_recall import idf
+from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
 from flashgrep.search.text import hit_of
 
 MOST_TEXTS = 60
@@ -19,6 +21,8 @@ MOST_TEXTS = 60
 
 MOST_SCANNED = 3_000
 """Files read because they are not in the index as they are: about 0.1 s."""
+MOST_WALKS = 4
+"""Words of which ripgrep tells the files that have them, where more are not in the index than can be read."""
 
 ENOUGH_WORDS = 0.5
 SCANNED_WEIGHT = 0.8
@@ -46,6 +50,12 @@ def search_words(view: View, text: str, limit: int, keep: Callable[[bytes], bool
             answer.files_read += 1
             answer.results.append(hit | {"score": round(score, 4)})
     return answer
+
+
+def rank_files(view: View, words: list[bytes]) -> list[bytes]:
+    """Return up to a few thousand files with most of the words, best first, whether they are indexed or not."""
+    scored = [*_ranked(view, words), *_scanned(view, words, Answer())] if words else []
+    return [path for _, path in sorted(scored, key=lambda item: (-item[0], item[1]))]
 
 
 def _ranked(view: View, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
@@ -77,7 +87,10 @@ def _ranked(view: View, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
 
 def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[float, bytes]]:
     """Yield files the index does not know as they are, with the share of the words they have."""
-    for path in [path for path, mark in view.pending.items() if mark.ours][:MOST_SCANNED]:
+    unknown = [path for path, mark in view.pending.items() if mark.ours]
+    if len(unknown) > MOST_SCANNED and view.ripgrep is not None:
+        unknown = _sort_by_words(view, view.ripgrep, words, unknown)
+    for path in unknown[:MOST_SCANNED]:
         checkpoint()
         document = _document(view, path)
         if document is None:
@@ -87,6 +100,18 @@ def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[f
         share = sum(word in folded for word in words) / len(words)
         if share >= ENOUGH_WORDS:
             yield share * SCANNED_WEIGHT, path
+
+
+def _sort_by_words(view: View, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
+    """Return the files that have the longest of the words, those with the most telling ones first."""
+    scores: dict[bytes, float] = defaultdict(float)
+    for word in sorted(words, key=len, reverse=True)[:MOST_WALKS]:
+        flags = pattern_flags(ripgrep, Pattern(texts=(word.decode(),), mode="literal", case="insensitive"))
+        output = walk(ripgrep, view.root, [*flags, b"--files-with-matches"], view.max_size) if flags else None
+        found = set(paths).intersection(names_in(output.printed)) if output else ()
+        for path in found:
+            scores[path] += idf(len(paths), len(found))
+    return sorted(scores, key=lambda path: (-scores[path], path)) or paths
 
 
 def _document(view: View, path: bytes) -> Document | None:
