@@ -11,7 +11,9 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.cli.rg.plan import MOST_ADDED_BYTES
 from flashgrep.ingest.walk import Walker
+from flashgrep.workspace import Workspace
 from tests.rg_project import Project, check
 from tests.rgtree import commands
 from tests.workspace_harness import opened, put, run
@@ -128,5 +130,45 @@ def test_what_rules_take_out_is_known_as_it_is_now() -> None:
                 found: dict[bytes, bool] = {}
                 list(Walker(os.fsencode(root)).walk(excluded=found))
                 assert workspace.view().excluded == found
+
+    run(body)
+
+
+def test_of_too_many_entries_that_rules_take_out_none_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(root: Path) -> None:
+        put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n"})
+
+        def plan(workspace: Workspace, *arguments: str) -> list[bytes] | None:
+            return Project(root, workspace.view(), workspace.walker).plan(arguments)
+
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            assert workspace.view().excluded == {b".git": True, b".ignore": False, b"a.log": False}
+            monkeypatch.setattr("flashgrep.workspace.tree.MOST_EXCLUDED", 4)
+            put(root, {f"{number}.log": b"needle\n" for number in range(3)})
+            assert await workspace.refresh()
+            assert workspace.view().excluded is None
+            assert plan(workspace, "-g", "*.log", "needle") is None
+            assert plan(workspace, "needle") is not None
+            for number in range(3):
+                (root / f"{number}.log").unlink()
+            (root / ".ignore").write_bytes(b"*.log\n\n")  # rules that change have the tree walked anew
+            assert await workspace.refresh()
+            planned = plan(workspace, "-g", "*.log", "needle")
+            assert planned is not None
+            assert planned[-1] == b"a.log"
+
+    run(body)
+
+
+def test_large_files_that_are_not_indexed_are_ripgreps_to_read() -> None:
+    async def body(root: Path) -> None:
+        put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n" * (MOST_ADDED_BYTES // 7)})
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            assert Project(root, workspace.view(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is not None
+            put(root, {"b.log": b"needle\n" * 2})
+            assert await workspace.refresh()
+            assert Project(root, workspace.view(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is None
 
     run(body)
