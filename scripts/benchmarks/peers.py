@@ -26,6 +26,8 @@ INSTALL_SECONDS = 600.0
 CATCH_UP_SECONDS = 3.0
 """A tool that watches has so long to notice what was saved."""
 TOUCHES = 8
+IDLE_SECONDS = 5.0
+"""After the last question a server has so long to let go of memory."""
 LINE = re.compile(rb"^(.+?):(\d+):")
 BEFORE = ("tool", "index s", "index MB", "peak MB")
 AFTER = ("wrong", "stale at once", "stale later", "saved file, ms", "idle MB", "note")
@@ -177,6 +179,7 @@ class _Measured:
                     cells.append(self._cell(question))
                     wrong += self._compare(question)
                 saved, stale, later = self._touch()
+            time.sleep(IDLE_SECONDS)
             idle = self._processes.memory()
             size = f"{self._size() / MIB:.0f}" if self._peer.where else ""
             head = [self._peer.name, f"{seconds:.1f}" if seconds else "", size, f"{peak[-1] / MIB:.0f}"]
@@ -255,7 +258,7 @@ class _Measured:
     def _cell(self, question: Question) -> str:
         command = self._ask(question)
         try:
-            times = repeated(lambda: self._processes.run(command).count(b"\n"), self._processes.cpu, seconds=4, most=30)
+            times = repeated(lambda: self._processes.run(command).count(b"\n"), self._processes.cpu, seconds=2, most=20)
         except NotToBeHad as reason:
             return f"({reason})"
         return f"{times.p50:.1f} (CPU {times.cpu:.1f})"
