@@ -45,10 +45,9 @@ def covering(workspace: Workspace, answer: MeaningAnswer, *, fresh: bool, starte
     ready = workspace.progress.stage == "ready" and not answer.unseen
     coverage = coverage_of(workspace, Answer(complete=True), fresh=fresh and not answer.unseen, started=started)
     coverage["complete"] = coverage["complete"] and ready and answer.ranked_by == "words and meaning"
-    unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at" * bool(
-        answer.unseen
-    )
-    details = [part for part in (coverage.get("detail", ""), answer.problem, unseen) if part]
+    details = [part for part in (coverage.get("detail", ""), answer.problem) if part]
+    if answer.unseen:
+        details.append(f"{answer.unseen} files wait to be indexed; those with most of the words were looked at")
     if details:
         coverage["detail"] = "; ".join(details)
     return coverage
