@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.cli.rg.arguments import flag_table
-from flashgrep.cli.rg.plan import COVER, HARMLESS, MOST_CANDIDATES, PATTERN_FLAGS, Call, plan
+from flashgrep.cli.rg.plan import COVER, HARMLESS, PATTERN_FLAGS, Call, plan
 from tests.rg_project import Project, check
 from tests.rgtree import RG, Said, commands, make_tree, ripgrep
 from tests.workspace_harness import opened, put, run
@@ -195,12 +195,15 @@ def test_a_file_that_only_we_ignore_is_ripgreps_to_find() -> None:
 
 def test_more_candidates_than_pay_have_ripgrep_walk() -> None:
     async def body(root: Path) -> None:
-        for at in range(MOST_CANDIDATES + 1):
-            (root / f"{at}.txt").write_bytes(b"needle\n")
+        put(root, {f"{at}.{'py' if at % 8 else 'txt'}": b"needle\n" if at % 4 else b"other\n" for at in range(400)})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            call = Call(["needle"], os.fsencode(root), None, readable_input=False)
-            assert plan(call, workspace.view(), workspace.walker) is None
+            plans = Project(root, workspace.view(), workspace.walker).plan
+            assert plans(["needle"]) is None
+            assert plans(["needle", "-g", "*.py"]) is None
+            assert plans(["other"]) is None
+            assert plans(["other", "-g", "*.txt"]) is not None
+            assert plans(["other", "-g", "1*.py"]) is not None
 
     run(body)
 
