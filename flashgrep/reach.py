@@ -118,7 +118,11 @@ def start(places: Places, environ: Mapping[str, str]) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # its holder is gone after READY_SECONDS at the latest
         found = try_connect(places.socket)
-        if found is None or _retire(found):
+        try:
+            gone = found is None or _retire(found)
+        except ConnectionError:  # it ended while it was asked
+            gone = True
+        if gone:
             _spawn(places, environ)
     finally:
         os.close(lock)

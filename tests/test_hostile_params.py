@@ -63,7 +63,7 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
     (folder / "sub/up").symlink_to("..")
     (folder / "gone").symlink_to("/nonexistent/file")
     with closing(daemon.wire("unix", folder)) as wire:
-        assert wire.call("stats")["total_files"] == len(FILES)
+        assert wire.call("list_files")["total"] == wire.call("stats")["total_files"] == len(FILES)
     yield folder
     assert Path(daemon.places.crash_log).read_bytes() == b"", "a library's complaint about a caller's mistake"
     shutil.rmtree(folder)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep import __version__
 from flashgrep.errors import InvalidParams
 from flashgrep.mcp import jsonc
 from flashgrep.mcp.hosts import BACKUP, HOSTS, NAME, plan
@@ -190,7 +191,7 @@ def test_the_command_edits_the_projects_file_or_the_users(tmp_path: Path, name: 
 def test_the_registrys_description_fits_the_package() -> None:
     told = json.loads((Path(__file__).parent.parent / "server.json").read_text())
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
-    assert told["version"] == told["packages"][0]["version"] == project["version"]
+    assert told["version"] == told["packages"][0]["version"] == __version__
     assert told["packages"][0]["identifier"] == project["name"]
     assert project["scripts"]["flashgrep"]
     assert len(told["description"]) <= 100

@@ -255,7 +255,11 @@ class _Search:
             if self._in_scope(path := known.settled[at][lead:]):
                 add(path)
         below = [path[lead:] for path in known.changed if path.startswith(self._lead)]
-        self.seen += len(places) + len(below)
+        if self.options.exclude or self.options.max_depth is not None:  # 50 ms for 78,000 paths
+            self.seen += sum(self._is_entered(known.settled[at][lead:]) for at in places.tolist())
+            self.seen += sum(map(self._is_entered, below))
+        else:
+            self.seen += len(places) + len(below)
         for path in below:
             if self._in_scope(path) and includes(path):
                 add(path)
@@ -271,16 +275,16 @@ class _Search:
             found.update((key.path, key) for key in self._walk([one for one in starts if self._may_enter(one.path)]))
         return found.values()
 
+    def _is_entered(self, path: bytes) -> bool:
+        """Return whether a walk would come upon the file, as far as its path tells."""
+        checkpoint()
+        most = self.options.max_depth
+        return (most is None or path.count(b"/") <= most) and self._enters(path.rpartition(b"/")[0])
+
     def _in_scope(self, path: bytes) -> bool:
         """Return whether a file counts if one of the patterns matches it."""
-        folder, _, name = path.rpartition(b"/")
-        most = self.options.max_depth
-        return (
-            not name.startswith(b".")
-            and (most is None or path.count(b"/") <= most)
-            and self._enters(folder)
-            and self._patterns.lets_in(path)
-        )
+        is_hidden = path[path.rfind(b"/") + 1 :].startswith(b".")
+        return not is_hidden and self._is_entered(path) and self._patterns.lets_in(path)
 
     def _enters(self, folder: bytes) -> bool:
         """Return whether a walk would enter the folder, as far as its path tells."""
