@@ -1,9 +1,11 @@
 """Search by meaning over a real project: code is found at once, whatever changed."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from flashgrep.index import chunks, schema
 from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.workspace import Workspace
@@ -126,6 +128,23 @@ def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_at() -
                     answer = await asked(workspace, "turn the telescope to a star", limit=3)
                 assert [piece.path for piece in answer.results] == [b"m.py"]
                 assert (answer.ranked_by, answer.unseen > 200) == ("words", True)
+
+    run(body)
+
+
+def test_a_file_that_waits_for_its_chunks_is_shown_once() -> None:
+    async def body(root: Path) -> None:
+        text = b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
+        put(root, {f"f{at:02}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(70)})
+        put(root, {"z.py": text, "copies/z.py": text})
+        async with opened(root) as workspace:
+            await workspace.wait_meant()
+        with closing(schema.connect(index_of(root), writer=True)) as writer, schema.transaction(writer):
+            chunks.drop_all(writer)
+        async with opened(root, indexes=False) as workspace:
+            assert await workspace.refresh()
+            answer = await asked(workspace, "turn the telescope to a star", limit=5)
+            assert ([piece.path for piece in answer.results], answer.unseen > 0) == ([b"z.py"], True)
 
     run(body)
 

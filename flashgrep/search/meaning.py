@@ -194,25 +194,24 @@ class MeaningSearch:
         keep = self._question.keep or (lambda _: True)
         marks = {path: mark for path, mark in self._view.pending.items() if mark.ours and keep(path)}
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
-        answer.unseen = max(0, len(paths) + len(self._unready) - MOST_CHANGED)
-        if answer.unseen:  # not all can be cut now: of those with most of the question's words, and of the last saved
-            words = [word.encode() for word in words_of_question(self._question.text)]
-            paths = [*filter(self._is_unready, rank_files(self._view, words)), *paths]
-            paths = list(dict.fromkeys(filter(keep, paths)))
+        texts = self._unready[::-1].tolist()
+        answer.unseen = max(0, len(paths) + len(texts) - MOST_CHANGED)
+        if answer.unseen:  # not all can be cut now: first those with most of the question's words
+            table, waiting = self._view.table, set(texts)
+            ranked = rank_files(self._view, [word.encode() for word in words_of_question(self._question.text)])
+            places = [at for path in ranked if path not in marks and (at := table.find(path)) is not None]
+            likely = dict.fromkeys(blob for blob in table.columns[places, 0].tolist() if blob in waiting)
+            stored = self._paths_of([*likely][:MOST_CHANGED]).values()
+            paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
+            texts = [blob for blob in texts if blob not in likely]
         paths = paths[:MOST_CHANGED]
-        last = self._unready[::-1][: MOST_CHANGED - len(paths)].tolist()
-        paths += self._paths_of(last).values()
+        paths += self._paths_of(texts[: MOST_CHANGED - len(paths)]).values()
         found = []
         for path in paths:
             data = self._read(path, as_indexed=False)
             if data is not None:
                 found.append(_Changed(path, data, chunked_now(path, data)))
         return found
-
-    def _is_unready(self, path: bytes) -> bool:
-        """Return whether a file cannot be found by what the index has of it."""
-        at = self._view.table.find(path)
-        return path in self._view.pending or (at is not None and self._view.table.columns[at, 0] in self._unready)
 
     def _of_changed(self, answer: MeaningAnswer) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]
