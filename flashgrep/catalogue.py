@@ -21,8 +21,8 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.memory import give_back
+from flashgrep.paths import CACHE_FOLDER, private_folders
 from flashgrep.pattern import forget_patterns
-from flashgrep.places import CACHE_FOLDER, private_folders
 from flashgrep.private import PrivateFolders
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler, count_cores

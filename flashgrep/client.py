@@ -12,10 +12,10 @@ import sys
 from importlib import import_module
 from socket import socket
 
+from flashgrep.connect import Answer, as_latin1, connect, connect_folder, connect_or_alone, send_request, try_connect
 from flashgrep.launcher import HOT
 from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
-from flashgrep.places import Places, find_ripgrep, state_folder
-from flashgrep.reach import Answer, as_latin1, ask, connect, connect_folder, try_connect
+from flashgrep.paths import Paths, find_ripgrep, state_folder
 
 WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
 """Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
@@ -33,7 +33,6 @@ BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.shim"
 RELAY_MODULE = "flashgrep.relay"
-ALONE_MODULE = "flashgrep.alone"
 """Imports more than a hot command can pay for."""
 
 
@@ -114,14 +113,14 @@ def _rg(arguments: list[str]) -> int:
 
 def _plan_rg(arguments: list[str]) -> list[bytes] | None:
     """Return the arguments the daemon would give to ripgrep; None: the call's own are best, or no daemon runs."""
-    connection = try_connect(Places(state_folder(os.environ)).socket, RG_SECONDS)
+    connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
     if connection is None:
         return None
     with connection:
         connection.settimeout(RG_SECONDS)
         config = os.environ.get("RIPGREP_CONFIG_PATH", "")
         request = _request([RG, *arguments]) | {"config": as_latin1(config), "readable_input": _has_input()}
-        words = ask(connection, "$/cli", request)["result"]["plan"]
+        words = send_request(connection, "$/cli", request)["result"]["plan"]
     return None if words is None else [word.encode("latin-1") for word in words]
 
 
@@ -136,35 +135,24 @@ def _has_input() -> bool:
 
 def _hot(arguments: list[str]) -> int:
     request = _request(arguments)
-    places = Places(state_folder(os.environ))
+    paths = Paths(state_folder(os.environ))
     if arguments[0] in NEEDS_DAEMON:
-        with connect(places, os.environ) as connection:
+        with connect(paths, os.environ) as connection:
             try:
-                return _show(ask(connection, "$/cli", request))
+                return _show(send_request(connection, "$/cli", request))
             except ConnectionError as error:
                 what = "whether it was carried out is unknown: look before you try again"
                 raise ConnectionResetError(f"{error}; {what}") from None
     try:
-        answer = _ask(places, request)
+        answer = _ask(paths, request)
     except ConnectionError:  # it was ending, idle or told to, as we came: the next one answers
-        answer = _ask(places, request)
+        answer = _ask(paths, request)
     return _show(answer)
 
 
-def _ask(places: Places, request: dict[str, object]) -> Answer:
-    with _connect_or_alone(places) as connection:
-        return ask(connection, "$/cli", request)
-
-
-def _connect_or_alone(places: Places) -> socket:
-    """Return a connection to the daemon, or to a process of our own that answers in its place."""
-    try:
-        return connect(places, os.environ)
-    except ConnectionError:
-        raise
-    except OSError as error:
-        alone: socket = import_module(ALONE_MODULE).connect_alone(os.environ, error)
-        return alone
+def _ask(paths: Paths, request: dict[str, object]) -> Answer:
+    with connect_or_alone(paths, os.environ) as connection:
+        return send_request(connection, "$/cli", request)
 
 
 def _wants_color() -> bool:
@@ -203,11 +191,11 @@ def _rpc(arguments: list[str]) -> int:
     if len(arguments) > 1:
         raise ValueError("usage: fgrep rpc [PATH]")
     folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
-    places = Places(state_folder(os.environ))
+    paths = Paths(state_folder(os.environ))
 
     def connect_bound() -> socket:
-        control = _connect_or_alone(places)
-        return connect_folder(control, places, os.environ, folder, adopt=bool(arguments))
+        control = connect_or_alone(paths, os.environ)
+        return connect_folder(control, paths, os.environ, folder, adopt=bool(arguments))
 
     import_module(RELAY_MODULE).Relay(connect_bound).run(connect_bound())
     return 0

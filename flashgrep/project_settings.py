@@ -16,7 +16,7 @@ from typing import Any
 
 from flashgrep.config import Loaded, check_alone, declared, keys_for_projects, nested, unknown_setting, value
 from flashgrep.errors import BadSetting
-from flashgrep.places import PROJECT_CONFIG, PROJECT_FOLDER
+from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER
 
 MAX_BYTES = 16 * 1024
 MAX_DOTS = 100

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from flashgrep.places import PROJECT_FOLDER, check_private, make_private
+from flashgrep.paths import PROJECT_FOLDER, check_private, make_private
 
 PROJECTS = "projects"
 """Below the cache folder: one folder a project. Below the state folder: its writes that are under way."""

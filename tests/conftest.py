@@ -16,10 +16,10 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from flashgrep.connect import as_latin1, send_request, start_daemon
+from flashgrep.connect import connect as connect_daemon
 from flashgrep.daemon import lifecycle
-from flashgrep.places import GRAMMARS_VARIABLE, Places
-from flashgrep.reach import as_latin1, ask, start
-from flashgrep.reach import connect as connect_daemon
+from flashgrep.paths import GRAMMARS_VARIABLE, Paths
 from flashgrep.stores import INDEX, store_folder
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
@@ -96,12 +96,12 @@ class Wire:
 class DaemonAtHand:
     """A daemon's state folder and environment; whether it runs is the test's matter."""
 
-    places: Places
+    paths: Paths
     environ: dict[str, str]
 
     def index(self, root: Path) -> Path:
         """Return the database of a project's index."""
-        return store_folder(Path(self.places.cache), os.fsencode(root)) / INDEX
+        return store_folder(Path(self.paths.cache), os.fsencode(root)) / INDEX
 
     def run(
         self, *arguments: str, cwd: Path | None = None, stdin: str | None = None
@@ -120,17 +120,17 @@ class DaemonAtHand:
 
     def start(self) -> None:
         """Start it; returns when it listens."""
-        start(self.places, self.environ)
+        start_daemon(self.paths, self.environ)
 
     def add(self, root: Path) -> None:
         """Make a folder a project; starts the daemon if need be."""
-        with connect_daemon(self.places, self.environ) as control:
-            answer = ask(control, "$/open", {"folder": as_latin1(str(root)), "adopt": True})
+        with connect_daemon(self.paths, self.environ) as control:
+            answer = send_request(control, "$/open", {"folder": as_latin1(str(root)), "adopt": True})
         assert "result" in answer, answer
 
     def stop(self) -> None:
         """End it, if it runs, and what it started."""
-        assert lifecycle.terminate(self.places)
+        assert lifecycle.terminate(self.paths)
 
     def status(self) -> Any:
         """Return its status."""
@@ -147,7 +147,7 @@ class DaemonAtHand:
         if name == "unix":
             connection = socket.socket(socket.AF_UNIX)
             connection.settimeout(BOUND)
-            connection.connect(str(root / ".flashgrep" / "mcp.sock") if root else self.places.socket)
+            connection.connect(str(root / ".flashgrep" / "mcp.sock") if root else self.paths.socket)
             return Wire(name, connection, where)
         ours, theirs = socket.socketpair()
         ours.settimeout(BOUND)
@@ -206,7 +206,7 @@ def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
         "FLASHGREP_TCP_PORT": "0",
         **settings,
     }
-    return DaemonAtHand(Places(str(folder / "state")), environ)
+    return DaemonAtHand(Paths(str(folder / "state")), environ)
 
 
 @pytest.fixture

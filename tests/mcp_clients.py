@@ -157,7 +157,7 @@ def open_http(daemon: DaemonAtHand) -> int:
 
 def token_of(daemon: DaemonAtHand) -> str:
     """Return the daemon's token."""
-    return Path(daemon.places.token).read_text(encoding="ascii").strip()
+    return Path(daemon.paths.token).read_text(encoding="ascii").strip()
 
 
 def transport(name: str, daemon: DaemonAtHand, root: Path) -> Transport:

@@ -15,7 +15,7 @@ from flashgrep.cli.methods import command_name
 from flashgrep.client import WRITING
 from flashgrep.handlers import REGISTRY
 from flashgrep.launcher import HOT
-from flashgrep.places import bundled_ripgrep
+from flashgrep.paths import bundled_ripgrep
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
@@ -158,7 +158,7 @@ def test_help_needs_no_daemon(cold_daemon: DaemonAtHand) -> None:
     for arguments in (["--help"], ["query", "--help"], ["daemon", "--help"], ["--version"]):
         helped = cold_daemon.run(*arguments)
         assert helped.returncode == 0, helped.stderr
-    assert not Path(cold_daemon.places.state).exists()
+    assert not Path(cold_daemon.paths.state).exists()
 
 
 def test_a_reader_that_goes_away_is_no_error(daemon: DaemonAtHand, project: MakeProject) -> None:
@@ -234,13 +234,13 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
     config = Path(cold_daemon.environ["XDG_CONFIG_HOME"]) / "flashgrep" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("read_only = true\n")
-    cache = str(Path(cold_daemon.places.state).with_name("cache"))
+    cache = str(Path(cold_daemon.paths.state).with_name("cache"))
     cold_daemon.environ["FLASHGREP_CACHE_DIR"] = cache
     cold_daemon.run("index", str(root))
     assert list(Path(cache, "projects").glob("*/index.db"))
     (root / ".flashgrep" / "index.db").write_bytes(b"an earlier version's")
     assert "holds index.db: never read" in cold_daemon.run("doctor").stdout
-    mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.places.state]
+    mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.paths.state]
     dry = cold_daemon.run("uninstall", "--dry-run")
     assert [line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("remove")] == mine
     assert all(Path(path).exists() for path in mine)

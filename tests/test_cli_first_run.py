@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from flashgrep.cli.first_run import FIRST_QUERIES
-from flashgrep.reach import DETACH
+from flashgrep.connect import DETACH
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 

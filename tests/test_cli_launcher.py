@@ -59,7 +59,7 @@ def test_every_command_word_filters_a_pipe(cold_daemon: DaemonAtHand) -> None:
     for word in WORDS:
         found = run(cold_daemon, word, input=TEXT)
         assert (found.stdout, found.returncode) == (b"".join(line for line in lines if word.encode() in line), 0)
-    assert not Path(cold_daemon.places.state).exists()
+    assert not Path(cold_daemon.paths.state).exists()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_every_command_word_filters_a_pipe(cold_daemon: DaemonAtHand) -> None:
 def test_a_word_with_the_flags_of_grep_filters_a_pipe(cold_daemon: DaemonAtHand, arguments: list[str]) -> None:
     found = run(cold_daemon, *arguments, input=TEXT)
     assert (found.stdout, found.returncode) == grep(*arguments, input=TEXT)
-    assert not Path(cold_daemon.places.state).exists()
+    assert not Path(cold_daemon.paths.state).exists()
 
 
 def test_a_word_filters_a_file_on_standard_input(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_word_filters_a_file_on_standard_input(cold_daemon: DaemonAtHand, tmp_
     with file.open() as ours, file.open() as theirs:
         found = run(cold_daemon, "index", stdin=ours)
         assert (found.stdout, found.returncode) == grep("index", stdin=theirs)
-    assert not Path(cold_daemon.places.state).exists()
+    assert not Path(cold_daemon.paths.state).exists()
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_uninstall_asks_a_terminal_only(cold_daemon: DaemonAtHand) -> None:
     refused = run(cold_daemon, "uninstall", program=FLASHGREP, input=b"y\n")
     assert (refused.returncode, b"--yes" in refused.stderr) == (2, True)
     run(cold_daemon, "uninstall", input=b"y\n")
-    assert Path(cold_daemon.places.socket).exists()
+    assert Path(cold_daemon.paths.socket).exists()
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "wb", buffering=0) as keyboard:
         keyboard.write(b"n\n")
         asked = run(cold_daemon, "uninstall", stdin=theirs)
         os.close(theirs)
     assert asked.returncode == 1
-    assert Path(cold_daemon.places.socket).exists()
+    assert Path(cold_daemon.paths.socket).exists()

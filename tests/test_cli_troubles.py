@@ -51,12 +51,12 @@ def test_a_wrong_setting_stops_those_that_need_the_settings(cold_daemon: DaemonA
 def test_doctor_without_a_daemon_has_nothing_to_complain_of(cold_daemon: DaemonAtHand) -> None:
     told = checks(cold_daemon)
     assert told["daemon"] == "ok not running; the next command starts it"
-    assert told["state"] == f"ok {cold_daemon.places.state}"
+    assert told["state"] == f"ok {cold_daemon.paths.state}"
 
 
 def test_doctor_tells_a_state_folder_that_others_may_write(cold_daemon: DaemonAtHand) -> None:
-    Path(cold_daemon.places.state).mkdir(mode=0o700)
-    Path(cold_daemon.places.state).chmod(0o777)
+    Path(cold_daemon.paths.state).mkdir(mode=0o700)
+    Path(cold_daemon.paths.state).chmod(0o777)
     assert "may be written by others" in checks(cold_daemon, status=1)["state"]
 
 
@@ -144,9 +144,9 @@ def test_install_leaves_settings_alone_that_it_cannot_read(cold_daemon: DaemonAt
 
 def test_logs_say_where_they_are_even_when_there_are_none(cold_daemon: DaemonAtHand) -> None:
     said = cold_daemon.run("daemon", "logs")
-    assert (said.returncode, said.stdout, said.stderr) == (0, "", f"{cold_daemon.places.log}\n")
-    Path(cold_daemon.places.state).mkdir(mode=0o700)
-    Path(cold_daemon.places.log).write_text("1\n2\n3\n")
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", f"{cold_daemon.paths.log}\n")
+    Path(cold_daemon.paths.state).mkdir(mode=0o700)
+    Path(cold_daemon.paths.log).write_text("1\n2\n3\n")
     assert cold_daemon.run("daemon", "logs", "-n", "2").stdout == "2\n3\n"
 
 

@@ -10,7 +10,7 @@ from platformdirs import macos, unix
 from flashgrep import config
 from flashgrep.config import Settings, load
 from flashgrep.errors import BadSetting
-from flashgrep.places import Places, cache_folder, config_file, make_private, state_folder
+from flashgrep.paths import Paths, cache_folder, config_file, make_private, state_folder
 from flashgrep.project_settings import with_project
 
 
@@ -123,12 +123,12 @@ def test_places_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch, home:
 
 def test_the_state_folder_can_be_named(tmp_path: Path) -> None:
     assert state_folder({"FLASHGREP_STATE_DIR": str(tmp_path)}) == str(tmp_path)
-    assert Places(str(tmp_path)).socket == str(tmp_path / "daemon.sock")
+    assert Paths(str(tmp_path)).socket == str(tmp_path / "daemon.sock")
 
 
 def test_the_cache_folder_goes_with_a_state_folder_that_is_named_unless_it_is_named_too(tmp_path: Path) -> None:
     state = {"FLASHGREP_STATE_DIR": str(tmp_path), "XDG_CACHE_HOME": "/elsewhere"}
-    assert cache_folder(state) == Places(str(tmp_path)).cache == str(tmp_path / "cache")
+    assert cache_folder(state) == Paths(str(tmp_path)).cache == str(tmp_path / "cache")
     assert cache_folder({**state, "FLASHGREP_CACHE_DIR": "/mine"}) == "/mine"
 
 

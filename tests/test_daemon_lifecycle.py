@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from flashgrep.cli.daemon_commands import stop_daemon
+from flashgrep.connect import StartFailed, start_daemon, try_connect
+from flashgrep.connect import connect as connect_to_daemon
 from flashgrep.daemon import lifecycle
-from flashgrep.reach import StartFailed, start, try_connect
-from flashgrep.reach import connect as connect_to_daemon
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
 def pid_of(daemon: DaemonAtHand) -> int:
-    pid = lifecycle.holder(daemon.places)
+    pid = lifecycle.holder(daemon.paths)
     assert pid is not None
     return pid
 
@@ -50,7 +50,7 @@ def test_a_second_start_joins_the_first_and_a_second_daemon_ends_at_once(cold_da
     cold_daemon.start()
     assert pid_of(cold_daemon) == pid
     with pytest.raises(Exception, match=f"runs already .process {pid}"):
-        lifecycle.hold_lock(cold_daemon.places, 0)
+        lifecycle.hold_lock(cold_daemon.paths, 0)
 
 
 def test_a_killed_daemon_leaves_a_stale_socket_that_the_next_one_replaces(cold_daemon: DaemonAtHand) -> None:
@@ -58,7 +58,7 @@ def test_a_killed_daemon_leaves_a_stale_socket_that_the_next_one_replaces(cold_d
     first = pid_of(cold_daemon)
     os.kill(first, signal.SIGKILL)
     wait_until_gone(first)
-    assert Path(cold_daemon.places.socket).is_socket()
+    assert Path(cold_daemon.paths.socket).is_socket()
     assert cold_daemon.run("daemon", "status").returncode == 1
     cold_daemon.start()
     assert pid_of(cold_daemon) != first
@@ -71,8 +71,8 @@ def test_a_signal_ends_the_daemon_and_its_sockets(cold_daemon: DaemonAtHand, pro
     assert cold_daemon.run("projects", "add", str(root)).returncode == 0
     assert (root / ".flashgrep" / "mcp.sock").is_socket()
     os.kill(pid_of(cold_daemon), asked)
-    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
-    assert not Path(cold_daemon.places.socket).exists()
+    assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
+    assert not Path(cold_daemon.paths.socket).exists()
     assert not (root / ".flashgrep" / "mcp.sock").exists()
 
 
@@ -96,7 +96,7 @@ def test_a_daemon_that_is_stuck_is_stopped_all_the_same(
     cold_daemon.start()
     pid = pid_of(cold_daemon)
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setenv("FLASHGREP_STATE_DIR", cold_daemon.places.state)
+    monkeypatch.setenv("FLASHGREP_STATE_DIR", cold_daemon.paths.state)
     monkeypatch.setattr("flashgrep.cli.ask.PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr(lifecycle, "STOP_SECONDS", 0.1)
     assert stop_daemon()
@@ -123,15 +123,15 @@ def test_restart_gives_a_new_process(cold_daemon: DaemonAtHand) -> None:
 def test_it_ends_when_no_client_has_come_for_the_idle_time(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.environ["FLASHGREP_IDLE_EXIT_MINUTES"] = "0.01"
     cold_daemon.start()
-    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
-    assert '"event":"idle"' in Path(cold_daemon.places.log).read_text()
+    assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
+    assert '"event":"idle"' in Path(cold_daemon.paths.log).read_text()
 
 
 def test_a_connection_that_is_only_held_keeps_it_alive(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.environ["FLASHGREP_IDLE_EXIT_MINUTES"] = "0.02"
-    with connect_to_daemon(cold_daemon.places, cold_daemon.environ):
-        assert not lifecycle.wait_until_free(cold_daemon.places, 2.0)
-    assert lifecycle.wait_until_free(cold_daemon.places, BOUND)
+    with connect_to_daemon(cold_daemon.paths, cold_daemon.environ):
+        assert not lifecycle.wait_until_free(cold_daemon.paths, 2.0)
+    assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
 
 
 def test_a_taken_port_is_passed_over_and_status_says_so(cold_daemon: DaemonAtHand) -> None:
@@ -165,7 +165,7 @@ def test_it_is_detached_from_folder_terminal_and_descriptors_of_who_started_it(
     assert (process / "cwd").readlink() == Path("/")
     assert os.getsid(pid_of(cold_daemon)) != os.getsid(0)
     assert (process / "fd" / "0").readlink() == Path("/dev/null")
-    assert (process / "fd" / "1").readlink() == Path(cold_daemon.places.crash_log)
+    assert (process / "fd" / "1").readlink() == Path(cold_daemon.paths.crash_log)
 
 
 def test_code_in_the_folder_it_is_started_from_is_not_imported(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
@@ -183,11 +183,11 @@ def test_a_wrong_setting_is_told_to_who_starts_it(cold_daemon: DaemonAtHand) -> 
 
 
 def test_a_state_folder_others_may_write_to_is_refused(cold_daemon: DaemonAtHand) -> None:
-    state = Path(cold_daemon.places.state)
+    state = Path(cold_daemon.paths.state)
     state.mkdir()
     state.chmod(0o777)
     with pytest.raises(PermissionError, match="may be written by others"):
-        start(cold_daemon.places, cold_daemon.environ)
+        start_daemon(cold_daemon.paths, cold_daemon.environ)
     state.chmod(0o700)
 
 
@@ -196,7 +196,7 @@ def test_it_outlives_a_lack_of_descriptors(cold_daemon: DaemonAtHand) -> None:
     subprocess.run(["sh", "-c", few, FGREP], env=cold_daemon.environ, check=True)
     clients = [cold_daemon.wire("unix") for _ in range(100)]
     until = time.monotonic() + BOUND
-    while "cannot accept" not in Path(cold_daemon.places.log).read_text():
+    while "cannot accept" not in Path(cold_daemon.paths.log).read_text():
         assert time.monotonic() < until
     for client in clients:
         client.close()
@@ -205,16 +205,16 @@ def test_it_outlives_a_lack_of_descriptors(cold_daemon: DaemonAtHand) -> None:
 
 def test_files_of_the_state_are_for_their_user_alone(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.start()
-    state = Path(cold_daemon.places.state)
+    state = Path(cold_daemon.paths.state)
     assert state.stat().st_mode & 0o777 == 0o700
     modes = {path.name: path.stat().st_mode & 0o777 for path in state.iterdir() if not path.is_dir()}
     assert set(modes.values()) == {0o600}, modes
 
 
 def test_a_log_that_cannot_be_written_does_not_end_it(cold_daemon: DaemonAtHand) -> None:
-    state = Path(cold_daemon.places.state)
+    state = Path(cold_daemon.paths.state)
     state.mkdir(mode=0o700)
-    Path(cold_daemon.places.log).symlink_to("/dev/full")
+    Path(cold_daemon.paths.log).symlink_to("/dev/full")
     cold_daemon.start()
     assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
 
@@ -276,10 +276,10 @@ def test_a_removed_project_loses_its_socket_and_folder(daemon: DaemonAtHand, pro
 def test_a_daemon_that_cannot_start_says_where_to_look(
     cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flashgrep.reach.DAEMON_MODULE", "flashgrep.no_such_module")
+    monkeypatch.setattr("flashgrep.connect.DAEMON_MODULE", "flashgrep.no_such_module")
     with pytest.raises(StartFailed, match=r"No module named flashgrep.no_such_module .see .*crash\.log"):
-        start(cold_daemon.places, cold_daemon.environ)
-    assert "no_such_module" in Path(cold_daemon.places.crash_log).read_text()
+        start_daemon(cold_daemon.paths, cold_daemon.environ)
+    assert "no_such_module" in Path(cold_daemon.paths.crash_log).read_text()
 
 
 def test_the_whole_product_tells_of_itself_on_every_wire(connect: Callable[[], object], daemon: DaemonAtHand) -> None:

@@ -19,7 +19,7 @@ from flashgrep.config import Loaded, Settings, Tcp
 from flashgrep.daemon import server
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon, token
-from flashgrep.places import Places
+from flashgrep.paths import Paths
 from flashgrep.rpc.context import RequestContext
 from tests.conftest import BOUND, short_folder
 
@@ -30,12 +30,12 @@ class Running:
     """A daemon in this process, with a ``$/cli`` that takes as long as the test wants."""
 
     def __init__(self, state: Path) -> None:
-        self.places = Places(str(state))
+        self.paths = Paths(str(state))
         self.entered = anyio.Event()
         self.release = anyio.Event()
-        log = Log(Path(self.places.log), level="info", max_bytes=100_000)
+        log = Log(Path(self.paths.log), level="info", max_bytes=100_000)
         settings = Settings(tcp=Tcp(enabled=False))
-        self.daemon = Daemon(self.places, settings, log, self._slow, lambda _root: Loaded(settings, {}))
+        self.daemon = Daemon(self.paths, settings, log, self._slow, lambda _root: Loaded(settings, {}))
 
     async def _slow(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         self.entered.set()
@@ -43,7 +43,7 @@ class Running:
         return {"done": True}
 
     async def connect(self) -> ByteStream:
-        return await anyio.connect_unix(self.places.socket)
+        return await anyio.connect_unix(self.paths.socket)
 
     def run(self, scenario: Scenario) -> None:
         async def main() -> None:
@@ -112,15 +112,15 @@ def test_shutdown_is_answered_first(running: Running) -> None:
         await stream.aclose()
 
     running.run(scenario)
-    assert not Path(running.places.socket).exists()
+    assert not Path(running.paths.socket).exists()
 
 
 def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
-    places = Places(str(tmp_path))
-    first = token(places)
+    paths = Paths(str(tmp_path))
+    first = token(paths)
     assert len(first) == 64
-    assert token(places) == first
-    assert stat.S_IMODE(Path(places.token).stat().st_mode) == 0o600
+    assert token(paths) == first
+    assert stat.S_IMODE(Path(paths.token).stat().st_mode) == 0o600
 
 
 def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Path) -> None:

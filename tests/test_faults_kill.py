@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.paths import project_socket
 from flashgrep.pattern import Pattern
-from flashgrep.places import project_socket
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire

@@ -19,7 +19,7 @@ def write_to(connect: Connect, daemon: DaemonAtHand) -> Connect:
         wire: Wire = connect(root)
         if wire.name == "tcp":
             assert wire.fail("fs_create", path="new")["data"]["reason"] == "auth_required"
-            wire.call("auth", token=Path(daemon.places.token).read_text().strip())
+            wire.call("auth", token=Path(daemon.paths.token).read_text().strip())
         return wire
 
     return make

@@ -65,7 +65,7 @@ def test_every_mistake_has_its_code_and_its_reason(
 ) -> None:
     wire = connect(project(FILES))
     if wire.name == "tcp":
-        wire.call("auth", token=Path(daemon.places.token).read_text().strip())
+        wire.call("auth", token=Path(daemon.paths.token).read_text().strip())
         cases = [case for case in CALLS if "project" not in case[1]]
     else:
         cases = CALLS

@@ -65,7 +65,7 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
     with closing(daemon.wire("unix", folder)) as wire:
         assert wire.call("list_files")["total"] == wire.call("stats")["total_files"] == len(FILES)
     yield folder
-    assert Path(daemon.places.crash_log).read_bytes() == b"", "a library's complaint about a caller's mistake"
+    assert Path(daemon.paths.crash_log).read_bytes() == b"", "a library's complaint about a caller's mistake"
     shutil.rmtree(folder)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.places import make_private
+from flashgrep.paths import make_private
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
 NOBODY = 65534
@@ -64,10 +64,10 @@ def test_another_user_has_to_show_the_token(daemon: DaemonAtHand, method: str) -
 @as_root
 def test_another_user_reaches_no_file_and_no_socket_of_ours(daemon: DaemonAtHand, project: MakeProject) -> None:
     root = project({"a.txt": "needle"})
-    for folder in (root.parent, Path(daemon.places.state).parent):
+    for folder in (root.parent, Path(daemon.paths.state).parent):
         folder.chmod(0o755)
     daemon.run("index", cwd=root)
-    state = Path(daemon.places.state)
+    state = Path(daemon.paths.state)
 
     def connect() -> str:
         with socket.socket(socket.AF_UNIX) as client:
@@ -77,7 +77,7 @@ def test_another_user_reaches_no_file_and_no_socket_of_ours(daemon: DaemonAtHand
     for path in (state / "token", state / "projects.json", daemon.index(root)):
         assert path.exists()
         assert as_nobody(path.read_text) == "PermissionError"
-    for path in (Path(daemon.places.socket), root / ".flashgrep" / "mcp.sock"):
+    for path in (Path(daemon.paths.socket), root / ".flashgrep" / "mcp.sock"):
         assert path.is_socket()
         assert as_nobody(connect) == "PermissionError"
 

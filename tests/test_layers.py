@@ -13,12 +13,12 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher places private memory damage inflight lazy portable processor",
+    "errors launcher paths private memory damage inflight lazy portable processor",
     "model params scheduler stores languages",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",
-    "search edit reach relay specs",
-    "workspace alone",
+    "search edit connect relay specs",
+    "workspace",
     "catalogue",
     "handlers",
     "mcp",
@@ -29,11 +29,10 @@ LADDER = [
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
 LIGHT = [
     "launcher",
-    "places",
+    "paths",
     "inflight",
     "relay",
-    "reach",
-    "alone",
+    "connect",
     "client",
     "rpc.longpath",
     "daemon.detach",

@@ -108,6 +108,6 @@ def test_what_ends_the_daemon_in_c_is_in_the_crash_log(cold_daemon: DaemonAtHand
     with closing(cold_daemon.wire("unix")) as wire:
         os.kill(cold_daemon.status()["pid"], signal.SIGSEGV)
         assert wire.receive_line() == b""
-    told = Path(cold_daemon.places.crash_log).read_text()
+    told = Path(cold_daemon.paths.crash_log).read_text()
     assert "Fatal Python error: Segmentation fault" in told
     assert "Current thread" in told

@@ -22,10 +22,10 @@ INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 def kill(daemon: DaemonAtHand) -> None:
     """Kill the daemon and wait until the system has closed what it had open."""
-    pid = lifecycle.holder(daemon.places)
+    pid = lifecycle.holder(daemon.paths)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
-        assert lifecycle.wait_until_free(daemon.places, BOUND)
+        assert lifecycle.wait_until_free(daemon.paths, BOUND)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_stopped_daemon_stays_stopped_until_it_is_needed(cold_daemon: DaemonAt
     McpClient(LineTransport(shim), "legacy").start()
     assert cold_daemon.run("daemon", "stop").returncode == 0
     shim.send(INITIALIZED)
-    assert lifecycle.holder(cold_daemon.places) is None
+    assert lifecycle.holder(cold_daemon.paths) is None
     assert found(shim)["total"] == 1
 
 
@@ -139,7 +139,7 @@ def test_a_session_goes_on_for_reading_where_no_daemon_starts_again(cold_daemon:
     client = McpClient(LineTransport(shim), "legacy")
     client.start()
     kill(cold_daemon)
-    state = Path(cold_daemon.places.state)
+    state = Path(cold_daemon.paths.state)
     state.chmod(0o777)  # others may write to it: no daemon starts there
     try:
         assert found(shim)["total"] == 1

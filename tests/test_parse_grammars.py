@@ -9,7 +9,7 @@ import pytest
 from semble_grammars import get_language
 
 from flashgrep.ingest.parse import ParsedFile, grammar, parse_symbols
-from flashgrep.places import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
+from flashgrep.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
 from tests.conftest import BOUND, MakeProject, daemon_in, short_folder
 
 PARSE = "from flashgrep.ingest.parse import parse_symbols; print(parse_symbols('go', b'func f() {}').grammar)"
@@ -64,7 +64,7 @@ def test_the_daemon_unpacks_into_its_state_folder(project: MakeProject) -> None:
     root = project({"a.go": "package a\nfunc hello() {}\n"})
     try:
         assert at_hand.run("outline", "a.go", cwd=root).returncode == 0
-        state = Path(at_hand.places.state)
+        state = Path(at_hand.paths.state)
         assert [*(state / GRAMMARS_FOLDER).rglob("libtree_sitter_go.*")]
         assert at_hand.run("uninstall", "--yes").returncode == 0
         assert not state.exists()

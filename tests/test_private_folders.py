@@ -21,7 +21,7 @@ def at_home() -> Iterator[DaemonAtHand]:
     state.mkdir(0o700, parents=True)
     usual = {"FLASHGREP_STATE_DIR": str(state), "XDG_CONFIG_HOME": str(home / ".config")}
     running = daemon_in(folder, **usual, XDG_CACHE_HOME=str(home / ".cache"))
-    running = DaemonAtHand(type(running.places)(str(state)), running.environ)
+    running = DaemonAtHand(type(running.paths)(str(state)), running.environ)
     for name in (".config", ".cache"):
         (home / name / "flashgrep" / "deep").mkdir(parents=True)
         (home / name / "flashgrep" / "deep" / "kept.txt").write_text("secretmark\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.places import RIPGREP, bundled_ripgrep, find_ripgrep
+from flashgrep.paths import RIPGREP, bundled_ripgrep, find_ripgrep
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.rgtree import TIMES, Said, in_path_order, make_tree, ripgrep, run_to_end
 
@@ -68,14 +68,14 @@ def test_standard_input_is_searched_as_ripgrep_does(daemon: DaemonAtHand, root: 
 def test_without_a_daemon_ripgrep_runs_and_none_is_started(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
     tree = project({"a.txt": "needle\n"})
     assert fgrep_rg(cold_daemon, ["needle"], tree) == Said(b"a.txt:needle\n", b"", 0)
-    assert not Path(cold_daemon.places.state).exists()
+    assert not Path(cold_daemon.paths.state).exists()
 
 
 def test_a_daemon_that_does_not_answer_is_not_waited_for(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
     tree = project({"a.txt": "needle\n"})
-    Path(cold_daemon.places.state).mkdir(mode=0o700)
+    Path(cold_daemon.paths.state).mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(cold_daemon.places.socket)
+        silent.bind(cold_daemon.paths.socket)
         silent.listen(1)
         assert fgrep_rg(cold_daemon, ["needle"], tree) == Said(b"a.txt:needle\n", b"", 0)
 

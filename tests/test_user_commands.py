@@ -58,7 +58,7 @@ def test_uninstalled_nothing_is_left(cold_daemon: DaemonAtHand, project: MakePro
     assert (gone.returncode, gone.stderr.splitlines()[-1][:6]) == (0, "clean:")
     with contextlib.suppress(FileNotFoundError):  # a process that has ended may wait for its parent to take note
         assert Path("/proc", str(pid), "cmdline").read_bytes() == b""
-    assert not Path(cold_daemon.places.state).exists()
+    assert not Path(cold_daemon.paths.state).exists()
     assert not config.parent.exists()
     assert sorted(path.name for path in root.iterdir()) == [".git", "a.txt"]
 

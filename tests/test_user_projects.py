@@ -99,7 +99,7 @@ def test_its_cache_folder_deleted_under_the_daemon_a_project_answers_and_is_inde
 ) -> None:
     root = project({"a.txt": "needle"})
     daemon.run("index", cwd=root)
-    shutil.rmtree(daemon.places.cache)
+    shutil.rmtree(daemon.paths.cache)
     assert results(daemon, root, "needle") == ["a.txt:1:1:needle"]
     again = daemon.run("index", cwd=root)
     assert "indexed: 1 files" in again.stderr

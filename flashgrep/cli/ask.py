@@ -6,33 +6,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
-from flashgrep.places import Places, cache_folder, state_folder
-from flashgrep.reach import ask, connect, try_connect
+from flashgrep.connect import connect, send_request, try_connect
+from flashgrep.paths import Paths, cache_folder, state_folder
 
 ERROR = 2
 PATIENCE_SECONDS = 5.0
 """What a running daemon says of itself takes milliseconds; one that is stopped or stuck never answers."""
 
 
-def places() -> Places:
+def find_user_paths() -> Paths:
     """Return where this user's daemon lives."""
-    return Places(state_folder(os.environ), cache_folder(os.environ))
+    return Paths(state_folder(os.environ), cache_folder(os.environ))
 
 
 def ask_daemon(method: str, **params: object) -> Any:
     """Return the result of one of the daemon's methods; the daemon is started if need be."""
-    with connect(places(), os.environ) as connection:
-        return _result(ask(connection, method, params))
+    with connect(find_user_paths(), os.environ) as connection:
+        return _result(send_request(connection, method, params))
 
 
 def ask_running(method: str, **params: object) -> Any | None:
     """Return the result of one of the daemon's methods, or None when no daemon runs."""
-    connection = try_connect(places().socket)
+    connection = try_connect(find_user_paths().socket)
     if connection is None:
         return None
     with connection:
         connection.settimeout(PATIENCE_SECONDS)
-        return _result(ask(connection, method, params))
+        return _result(send_request(connection, method, params))
 
 
 def fail(message: str) -> NoReturn:

@@ -10,7 +10,7 @@ import typer
 from flashgrep import config
 from flashgrep.cli.ask import fail
 from flashgrep.errors import BadSetting
-from flashgrep.places import PROJECT_CONFIG, PROJECT_FOLDER, config_file
+from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
 from flashgrep.project_settings import with_project
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the settings.")

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly, places
+from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly, find_user_paths
 from flashgrep.cli.status import print_status, show_status
+from flashgrep.connect import start_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import FlashgrepError
-from flashgrep.reach import start as start_daemon
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
 
@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop
 def start() -> None:
     """Start the daemon unless it runs; every other command does so by itself."""
     with failing_cleanly():
-        start_daemon(places(), os.environ)
+        start_daemon(find_user_paths(), os.environ)
         print_status(ask_daemon("$/status"))
 
 
@@ -51,7 +51,7 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last.")] = 50,
 ) -> None:
     """Show the end of the daemon's log, one JSON object a line, and where it is."""
-    log = Path(places().log)
+    log = Path(find_user_paths().log)
     sys.stderr.write(f"{log}\n")
     if log.exists():
         typer.echo("\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]))
@@ -74,7 +74,7 @@ def run(
 
 def stop_daemon() -> bool:
     """End the daemon, asked first, by signals if it does not answer; say whether one ran."""
-    here = places()
+    here = find_user_paths()
     if lifecycle.holder(here) is None:
         return False
     with failing_cleanly():

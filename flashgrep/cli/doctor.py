@@ -15,10 +15,10 @@ from typing import Any, Literal
 import typer
 
 from flashgrep import __version__, config
-from flashgrep.cli.ask import ask_running, places
+from flashgrep.cli.ask import ask_running, find_user_paths
 from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
-from flashgrep.places import PROJECT_FOLDER, config_file, find_ripgrep, make_private
+from flashgrep.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
 from flashgrep.stores import INDEX, former_files, store_folder, stores
 
 State = Literal["ok", "warn", "bad"]
@@ -72,14 +72,14 @@ def _settings() -> Finding:
 
 def _state_folder() -> Finding:
     try:
-        make_private(places().state)
+        make_private(find_user_paths().state)
     except OSError as error:
         return Finding("bad", "state", str(error))
-    return Finding("ok", "state", places().state)
+    return Finding("ok", "state", find_user_paths().state)
 
 
 def _cache_folder() -> Iterator[Finding]:
-    cache = Path(places().cache)
+    cache = Path(find_user_paths().cache)
     try:
         make_private(str(cache))
     except OSError as error:
@@ -127,7 +127,7 @@ def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
 
 
 def _index(name: str, root: Path, stage: str) -> Finding:
-    file = store_folder(Path(places().cache), os.fsencode(root)) / INDEX
+    file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
     if not file.exists():
         return Finding("ok", name, f"{root}, not indexed yet ({stage})")
     found = health(file)
@@ -166,7 +166,7 @@ def _ripgrep() -> Finding:
 
 
 def _disk() -> Finding:
-    folder = Path(places().state)
+    folder = Path(find_user_paths().state)
     existing = next(one for one in (folder, *folder.parents) if one.exists())
     free = shutil.disk_usage(existing).free
     return Finding("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")

@@ -12,7 +12,7 @@ from flashgrep import __version__, config
 from flashgrep.cli.commands import LOCAL_COMMANDS, SUMMARIES, load_command
 from flashgrep.cli.methods import command_name
 from flashgrep.handlers import REGISTRY
-from flashgrep.places import bundled_ripgrep
+from flashgrep.paths import bundled_ripgrep
 from flashgrep.registry import Handler
 
 HEAD = """# flashgrep: reference of methods

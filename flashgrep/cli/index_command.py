@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly
 from flashgrep.cli.uninstall import clear_project
-from flashgrep.reach import as_latin1
+from flashgrep.connect import as_latin1
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects.")
 LOOK_SECONDS = 0.1

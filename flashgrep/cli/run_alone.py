@@ -18,7 +18,7 @@ import anyio
 from flashgrep.catalogue import PROJECTS_FILE
 from flashgrep.cli.run_daemon import assemble
 from flashgrep.errors import FlashgrepError
-from flashgrep.places import Places, make_private, state_folder
+from flashgrep.paths import Paths, make_private, state_folder
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def _serve(connection: socket.socket, folder: Path) -> None:
         make_private(known)
         shutil.copy(Path(known, PROJECTS_FILE), folder)
 
-    daemon = assemble(Places(str(folder)), os.environ, {"read_only": True})
+    daemon = assemble(Paths(str(folder)), os.environ, {"read_only": True})
     anyio.run(daemon.serve_alone, connection)
 
 

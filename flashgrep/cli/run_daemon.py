@@ -20,7 +20,7 @@ from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import BadSetting, FlashgrepError
-from flashgrep.places import GRAMMARS_FOLDER, GRAMMARS_VARIABLE, Places, cache_folder, config_file, state_folder
+from flashgrep.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE, Paths, cache_folder, config_file, state_folder
 from flashgrep.project_settings import with_project
 from flashgrep.rpc.context import RequestContext
 
@@ -53,25 +53,25 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
         OSError: the state folder cannot be used.
 
     """
-    places = Places(state_folder(environ), cache_folder(environ))
-    hold_lock(places)
+    paths = Paths(state_folder(environ), cache_folder(environ))
+    hold_lock(paths)
 
-    daemon = assemble(places, environ, flags)
+    daemon = assemble(paths, environ, flags)
     _raise_descriptor_limit()
-    _bound_crash_log(Path(places.crash_log))
+    _bound_crash_log(Path(paths.crash_log))
     sys.setswitchinterval(SWITCH_SECONDS)
     faulthandler.enable()  # what a library written in C did last, in the file that takes our stderr
     anyio.run(daemon.run, lambda: tell("ready"))
 
 
-def assemble(places: Places, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Daemon:
+def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Daemon:
     """Return a daemon with the settings of the user and of each project; ``flags``: settings that win over these.
 
     Raises:
         FlashgrepError: a setting is wrong.
 
     """
-    os.environ.setdefault(GRAMMARS_VARIABLE, str(Path(places.state, GRAMMARS_FOLDER)))  # for all its processes
+    os.environ.setdefault(GRAMMARS_VARIABLE, str(Path(paths.state, GRAMMARS_FOLDER)))  # for all its processes
     user_file = Path(config_file(environ))
     started = config.load(user_file=user_file, environ=environ, flags=flags)
 
@@ -83,8 +83,8 @@ def assemble(places: Places, environ: Mapping[str, str], flags: Mapping[str, Any
         return with_project(users, root)
 
     settings = started.settings
-    log = Log(Path(places.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
-    return Daemon(places, settings, log, run_cli, settings_for, environ)
+    log = Log(Path(paths.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
+    return Daemon(paths, settings, log, run_cli, settings_for, environ)
 
 
 async def run_cli(context: RequestContext, params: Any) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from flashgrep.cli.ask import ask_running, fail, failing_cleanly, places
+from flashgrep.cli.ask import ask_running, fail, failing_cleanly, find_user_paths
+from flashgrep.connect import connect, send_request
 from flashgrep.daemon import lifecycle
-from flashgrep.reach import ask, connect
 
 RESTART_SECONDS = 5.0
 """A daemon that follows another listens within a second; a busy machine may take longer."""
@@ -29,14 +29,14 @@ def serve(
 ) -> None:
     """Serve HTTP on 127.0.0.1 until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, a page at /docs."""
     with failing_cleanly(), _interrupts() as interrupted:
-        connection = connect(places(), os.environ)
+        connection = connect(find_user_paths(), os.environ)
         told = _opened(connection, {} if port is None else {"port": port})
         typer.echo(f"http://127.0.0.1:{told['port']}")
-        sys.stderr.write(f"clients show the token in {places().token}; interrupt to end\n")
+        sys.stderr.write(f"clients show the token in {find_user_paths().token}; interrupt to end\n")
         sys.stdout.flush()
         ends: list[float] = []
         while True:
-            daemon = lifecycle.holder(places())
+            daemon = lifecycle.holder(find_user_paths())
             with connection:
                 if interrupted in select.select([connection, interrupted], [], [])[0]:
                     break
@@ -45,7 +45,7 @@ def serve(
                 fail(f"the daemon has ended {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs")
             if not _is_followed(daemon, interrupted):
                 break
-            connection = connect(places(), os.environ)
+            connection = connect(find_user_paths(), os.environ)
             _opened(connection, {"port": told["port"]})
             sys.stderr.write("fgrep: the daemon ended; another one serves\n")
         ask_running("$/serve", stop=True)
@@ -57,7 +57,7 @@ def _is_followed(ended: int | None, interrupted: socket.socket) -> bool:
     One that was killed leaves its socket. One that was told to stop has taken its socket away when it is gone, and
     another follows at once if it was told to restart; else it stays stopped, and this command ends.
     """
-    here = places()
+    here = find_user_paths()
     until = time.monotonic() + lifecycle.STOP_SECONDS
     while True:
         holder = lifecycle.holder(here)
@@ -91,7 +91,7 @@ def _interrupts() -> Iterator[socket.socket]:
 
 
 def _opened(connection: socket.socket, params: dict[str, object]) -> Any:
-    answer: dict[str, Any] = {**ask(connection, "$/serve", params)}
+    answer: dict[str, Any] = {**send_request(connection, "$/serve", params)}
     if "error" in answer:
         fail(answer["error"]["message"])
     return answer["result"]

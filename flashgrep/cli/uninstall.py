@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
-from flashgrep.cli.ask import fail, places
+from flashgrep.cli.ask import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.uninstall_hosts import installed, take_out
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
-from flashgrep.places import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
+from flashgrep.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
 from flashgrep.stores import PROJECTS, former_files
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
@@ -37,9 +37,9 @@ def uninstall(
     The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
     found = list(leftovers())
-    folders = sorted({Path.cwd(), *_roots(Path(places().state))})
+    folders = sorted({Path.cwd(), *_roots(Path(find_user_paths().state))})
     hosts = list(installed(folders, Path.home()))
-    pid = lifecycle.holder(places())
+    pid = lifecycle.holder(find_user_paths())
     for line in [f"stop the daemon (process {pid})"] if pid else []:
         typer.echo(line)
     for entry in hosts:
@@ -69,7 +69,7 @@ def uninstall(
 
 def leftovers() -> Iterator[Path]:
     """Yield every file and folder of ours that exists: projects' folders first, for the state names them."""
-    state, cache = Path(places().state), Path(places().cache)
+    state, cache = Path(find_user_paths().state), Path(find_user_paths().cache)
     yield from (root / PROJECT_FOLDER for root in _roots(state) if _ours(root))
     settings = Path(config_file(os.environ))
     if settings.exists():
@@ -128,7 +128,7 @@ def _remove(path: Path) -> None:
     if path.name == PROJECT_FOLDER:
         clear_project(path.parent)
         return
-    if path == Path(places().state):
+    if path == Path(find_user_paths().state):
         for name in (*MINE, PROJECTS_FILE):
             (path / name).unlink(missing_ok=True)
         shutil.rmtree(path / GRAMMARS_FOLDER, ignore_errors=True)

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from flashgrep.errors import Busy
-from flashgrep.places import PRIVATE_FILE, Places, make_private
+from flashgrep.paths import PRIVATE_FILE, Paths, make_private
 
 HANDOVER_SECONDS = 15.0
 """A daemon told to stop gives its calls 5 s and its indexers as much; its successor waits for longer than both."""
@@ -18,7 +18,7 @@ POLL_SECONDS = 0.02
 """flock has no time limit of its own; a stop or a hand-over is seen this much late at most."""
 
 
-def hold_lock(places: Places, wait_seconds: float = HANDOVER_SECONDS) -> None:
+def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
     """Take the daemon's lock and hold it until this process is gone; its file names the holder.
 
     Whoever finds the lock free may rely on it that no daemon is left, not even one that is about to end.
@@ -27,18 +27,18 @@ def hold_lock(places: Places, wait_seconds: float = HANDOVER_SECONDS) -> None:
         Busy: another daemon holds it and goes on holding it.
 
     """
-    make_private(places.state)
-    descriptor = os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    make_private(paths.state)
+    descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     if not _wait_for(descriptor, time.monotonic() + wait_seconds):
         os.close(descriptor)
-        raise Busy(f"another daemon runs already (process {holder(places)})", holder=holder(places))
+        raise Busy(f"another daemon runs already (process {holder(paths)})", holder=holder(paths))
     _write_holder(descriptor)
 
 
-def holder(places: Places) -> int | None:
+def holder(paths: Paths) -> int | None:
     """Return the process id of the daemon that holds the lock now, or None."""
     try:
-        descriptor = os.open(places.lock, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(paths.lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     try:
@@ -50,25 +50,25 @@ def holder(places: Places) -> int | None:
         os.close(descriptor)
 
 
-def wait_until_free(places: Places, seconds: float) -> bool:
+def wait_until_free(paths: Paths, seconds: float) -> bool:
     """Wait until no daemon holds the lock; say whether that came true in time."""
     until = time.monotonic() + seconds
-    while holder(places) is not None:
+    while holder(paths) is not None:
         if time.monotonic() >= until:
             return False
         time.sleep(POLL_SECONDS)
     return True
 
 
-def terminate(places: Places) -> bool:
+def terminate(paths: Paths) -> bool:
     """End the daemon that holds the lock by signals: asked first, killed after STOP_SECONDS; say whether it is gone."""
     for asked, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, 5.0)):
-        pid = holder(places)
+        pid = holder(paths)
         if pid is None:
             return True
         with suppress(ProcessLookupError):
             os.kill(pid, asked)
-        if wait_until_free(places, seconds):
+        if wait_until_free(paths, seconds):
             return True
     return False
 

@@ -28,7 +28,7 @@ from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder
 from flashgrep.mcp.service import Service
-from flashgrep.places import PRIVATE_FILE, Places
+from flashgrep.paths import PRIVATE_FILE, Paths
 from flashgrep.rpc.auth import auth_extension
 from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
@@ -44,7 +44,7 @@ IDLE_LOOKS = 10
 class Daemon:
     """One daemon, from start to end."""
 
-    places: Places
+    paths: Paths
     settings: Settings
     log: Log
     cli: Extension
@@ -59,7 +59,7 @@ class Daemon:
         """Serve until told to stop; ``ready`` is called once every wire listens."""
         stopping = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            wires = Wires(self.places, self.settings, tasks)
+            wires = Wires(self.paths, self.settings, tasks)
             catalogue = self._catalogue(wires, tasks)
             async with catalogue:
                 web = self._dispatch(wires, catalogue, stopping)
@@ -69,7 +69,7 @@ class Daemon:
     async def serve_alone(self, connection: socket.socket) -> None:
         """Serve one connected client until it hangs up; listen nowhere, index nothing."""
         async with anyio.create_task_group() as tasks:
-            wires = Wires(self.places, self.settings, tasks, listens=False)
+            wires = Wires(self.paths, self.settings, tasks, listens=False)
             catalogue = self._catalogue(wires, tasks)
             async with catalogue:
                 self._dispatch(wires, catalogue, anyio.Event())
@@ -104,8 +104,8 @@ class Daemon:
             tasks.start_soon(wires.offer_project, root)
 
         return Catalogue(
-            state_dir=Path(self.places.state),
-            cache_dir=Path(self.places.cache),
+            state_dir=Path(self.paths.state),
+            cache_dir=Path(self.paths.cache),
             settings=self.settings,
             settings_for=self.settings_for,
             on_open=on_open,
@@ -117,10 +117,10 @@ class Daemon:
         mcp = self.settings.mcp
         server = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, server)
-        web = Web(service, self.settings, wires.tasks, token=lambda: token(self.places), seen=wires.seen)
+        web = Web(service, self.settings, wires.tasks, token=lambda: token(self.paths), seen=wires.seen)
         daemon, handover = Control(wires, catalogue, stopping, self.started), Handover(stopping, wires.tasks)
         control = {"$/cli": self.cli, **daemon.extensions(), **handover.extensions(), "$/serve": web.serve}
-        extensions = {"auth": auth_extension(lambda: token(self.places)), "$/status": daemon.status}
+        extensions = {"auth": auth_extension(lambda: token(self.paths)), "$/status": daemon.status}
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue, enclosing_root)).extensions()
         limits = _limits(self.settings)
@@ -131,7 +131,7 @@ class Daemon:
         return web
 
     async def _open(self, wires: Wires, catalogue: Catalogue) -> None:
-        token(self.places)
+        token(self.paths)
         await wires.open_control()
         await wires.open_tcp()
         for info in catalogue.projects():
@@ -148,9 +148,9 @@ class Daemon:
                 stopping.set()
 
 
-def token(places: Places) -> str:
+def token(paths: Paths) -> str:
     """Return the secret that opens TCP to others and to writing; made at the first need, readable by its user only."""
-    path = Path(places.token)
+    path = Path(paths.token)
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

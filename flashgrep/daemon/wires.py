@@ -12,9 +12,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from flashgrep.config import Settings
+from flashgrep.connect import try_connect
 from flashgrep.errors import FlashgrepError, Unavailable
-from flashgrep.places import Places, make_project_folder, project_socket
-from flashgrep.reach import try_connect
+from flashgrep.paths import Paths, make_project_folder, project_socket
 from flashgrep.registry import Capabilities, Session
 from flashgrep.rpc.connection import serve_connection
 from flashgrep.rpc.dispatch import Dispatcher
@@ -35,7 +35,7 @@ class TcpState(TypedDict):
 class Wires:
     """Opens the wires, remembers what became of each, and when a client last came."""
 
-    places: Places
+    paths: Paths
     settings: Settings
     tasks: TaskGroup
     listens: bool = True
@@ -61,7 +61,7 @@ class Wires:
 
     async def open_control(self) -> None:
         """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
-        await self.tasks.start(self._unix, Path(self.places.socket), lambda: self._session(control=True))
+        await self.tasks.start(self._unix, Path(self.paths.socket), lambda: self._session(control=True))
 
     async def serve_control(self, connection: socket.socket) -> None:
         """Serve a connected client as one of the control socket until it hangs up."""

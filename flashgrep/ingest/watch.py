@@ -19,7 +19,7 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from flashgrep.ingest.mounts import silent_type
-from flashgrep.places import PROJECT_FOLDER, make_project_folder
+from flashgrep.paths import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
 

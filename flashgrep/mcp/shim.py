@@ -8,9 +8,8 @@ import sys
 from collections.abc import Mapping
 from socket import socket
 
-from flashgrep.alone import connect_alone
-from flashgrep.places import Places, state_folder
-from flashgrep.reach import as_latin1, ask, connect
+from flashgrep.connect import as_latin1, connect_or_alone, send_request
+from flashgrep.paths import Paths, state_folder
 from flashgrep.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]
@@ -43,15 +42,10 @@ def main(arguments: list[str]) -> int:
     if "--help" in arguments or "-h" in arguments:
         os.write(1, USAGE.encode())
         return 0
-    places, asked = Places(state_folder(os.environ)), choice(arguments, os.environ, os.getcwd())
+    paths, asked = Paths(state_folder(os.environ)), choice(arguments, os.environ, os.getcwd())
 
     def connect_bound() -> socket:
-        try:
-            connection = connect(places, os.environ)
-        except ConnectionError:
-            raise
-        except OSError as error:
-            connection = connect_alone(os.environ, error)
+        connection = connect_or_alone(paths, os.environ)
         try:
             _bind(connection, asked)
         except BaseException:
@@ -120,7 +114,7 @@ def _bind(connection: socket, asked: dict[str, object]) -> None:
         ValueError: the daemon refuses.
 
     """
-    error = ask(connection, "$/bind", asked).get("error")
+    error = send_request(connection, "$/bind", asked).get("error")
     if error is not None and str(error["code"]) == "-32601":
         raise ValueError(
             "mcp: the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport), "

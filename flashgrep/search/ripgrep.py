@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from flashgrep.ingest.openat import RootFolder
+from flashgrep.paths import bundled_ripgrep, find_ripgrep
 from flashgrep.pattern import Pattern
-from flashgrep.places import bundled_ripgrep, find_ripgrep
 from flashgrep.scheduler import Expired, blocking, count_cores, stop_if_over
 
 LOOK_SECONDS = 0.1

@@ -51,7 +51,7 @@ def _send(made: Target, door: Door, line: bytes) -> bytes:
 
 def _calls(made: Target, other: Path, door: Door) -> list[tuple[str, dict[str, Any]]]:
     """Return calls none of which may be answered with a result at this door."""
-    state = made.daemon.places.state
+    state = made.daemon.paths.state
     rg = {"argv": ["rg", "needle", str(other)], "cwd": str(other), "environ": {}, "tty": False, "width": 80}
     project = {"project": str(other)}
     calls: list[tuple[str, dict[str, Any]]] = [

@@ -72,7 +72,7 @@ def attack_with_mutations(made: Target) -> Outcome:
                 outcome.wrong.append(f"{wire}: {made.told_secrets(answers)} after {lines[:300]!r}")
     if made.failures() > failures:
         outcome.wrong.append(
-            f"{made.failures() - failures} calls failed inside the daemon; see {made.daemon.places.log}"
+            f"{made.failures() - failures} calls failed inside the daemon; see {made.daemon.paths.log}"
         )
     return outcome
 
@@ -150,7 +150,7 @@ def _send(made: Target, wire: str, lines: bytes) -> bytes:
     if wire == "tcp":
         with tcp(made) as connection:
             return exchange(connection, lines)
-    path = made.daemon.places.socket if wire == "control" else str(made.root / ".flashgrep" / "mcp.sock")
+    path = made.daemon.paths.socket if wire == "control" else str(made.root / ".flashgrep" / "mcp.sock")
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         return exchange(connection, lines)

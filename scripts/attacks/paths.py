@@ -96,7 +96,7 @@ def _calls(made: Target) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _leading_out(made: Target) -> list[str]:
-    state = Path(made.daemon.places.state)
+    state = Path(made.daemon.paths.state)
     secret, token = made.outside / "secret.txt", state / "token"
     ways = [os.path.relpath(secret, made.root), str(secret), os.path.relpath(token, made.root), str(token)]
     ways += [f"src/../{ways[0]}", f"./{ways[0]}", f"src//..//{ways[0]}", f"{made.root}/{ways[0]}", f"~/{ways[0]}"]
@@ -130,7 +130,7 @@ def _place_links(made: Target) -> None:
         "link": made.outside,
         "chain": made.root / "link",
         "loop": made.root / "loop",
-        "state": Path(made.daemon.places.state),
+        "state": Path(made.daemon.paths.state),
         "proc": Path("/proc"),
     }
     for name, aim in links.items():

@@ -59,7 +59,7 @@ class Target:
 
     def told_secrets(self, answer: bytes) -> list[str]:
         """Return which secrets an answer holds: a text from outside the project, or the token."""
-        known = {"the text outside the project": self.secret, "the token": Path(self.daemon.places.token).read_text()}
+        known = {"the text outside the project": self.secret, "the token": Path(self.daemon.paths.token).read_text()}
         return [name for name, text in known.items() if text.strip().encode() in answer]
 
     def outside_state(self) -> list[tuple[str, int, bytes]]:
@@ -70,7 +70,7 @@ class Target:
     def failures(self) -> int:
         """Return how many calls have failed inside the daemon, by its log."""
         with suppress(FileNotFoundError):
-            log = Path(self.daemon.places.log).read_bytes()
+            log = Path(self.daemon.paths.log).read_bytes()
             return log.count(b"call failed") + log.count(b"connection failed") + log.count(b"no JSON form")
         return 0
 

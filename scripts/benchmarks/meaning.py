@@ -48,7 +48,7 @@ def building(daemon: Private, root: Path, facts: TreeFacts, targets: Targets) ->
     took = time.perf_counter() - started
     idle = [_exact(client, targets) for _ in range(100)]
     client.close()
-    store = store_folder(Path(daemon.places.cache), os.fsencode(root))
+    store = store_folder(Path(daemon.paths.cache), os.fsencode(root))
     size = sum(file.stat().st_size for file in store.glob("vectors-*.bin"))
     yield Row("chunks and vectors built", value=took, unit="s")
     yield Row("vector bytes / text bytes", value=size / facts.bytes, bars=[most(0.3)])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep.daemon import lifecycle
-from flashgrep.places import Places
+from flashgrep.paths import Paths
 from flashgrep.rpc import longpath
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
@@ -62,7 +62,7 @@ class Client:
 class Private:
     """A running daemon with a state folder of its own, and the project measured."""
 
-    places: Places
+    paths: Paths
     environ: dict[str, str]
     pid: int
     root: Path
@@ -116,19 +116,19 @@ def private_daemon(state: Path) -> Iterator[Private]:
         "XDG_CACHE_HOME": str(state.with_name("cache")),
         "FLASHGREP_TCP_PORT": "0",
     }
-    places = Places(str(state))
+    paths = Paths(str(state))
     subprocess.run([FGREP, "daemon", "start"], env=environ, check=True, stdout=subprocess.DEVNULL)
     try:
-        pid = lifecycle.holder(places)
+        pid = lifecycle.holder(paths)
         assert pid is not None  # noqa: S101 - it has just said that it runs
-        yield Private(places, environ, pid, state, "")
+        yield Private(paths, environ, pid, state, "")
     finally:
-        lifecycle.terminate(places)
+        lifecycle.terminate(paths)
 
 
 def adopt(daemon: Private, root: Path) -> None:
     """Open a project; indexing starts."""
-    control = Client(daemon.places.socket)
+    control = Client(daemon.paths.socket)
     opened = control.call("$/open", folder=os.fsencode(root).decode("latin-1"), adopt=True)
     control.close()
     daemon.root, daemon.socket = root, opened["socket"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.private import FGREP, Client, private_daemon
 from flashgrep.cli.rg.arguments import flag_table
 from flashgrep.cli.rg.plan import COVER, HARMLESS, PATTERN_FLAGS
-from flashgrep.places import bundled_ripgrep
+from flashgrep.paths import bundled_ripgrep
 from tests.rgtree import BOUND, TIMES, make_tree
 
 RG = str(bundled_ripgrep())
@@ -108,7 +108,7 @@ def compare(rng: random.Random, calls: int, base: Path, tried: Counter[str]) -> 
     failed = 0
     with private_daemon(base / "state") as daemon:
         subprocess.run([FGREP, "index", indexed], env=daemon.environ, check=True, capture_output=True)
-        control = Client(daemon.places.socket)
+        control = Client(daemon.paths.socket)
         for number in range(calls):
             if number % SHOWN == SHOWN - 1:
                 print(f"{dict(tried)}, differences {failed}", flush=True)

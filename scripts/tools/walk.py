@@ -20,8 +20,8 @@ from types import FrameType
 
 import flashgrep
 from flashgrep.cli.run_daemon import run
-from flashgrep.places import Places, cache_folder, state_folder
-from flashgrep.reach import as_latin1, ask
+from flashgrep.connect import as_latin1, send_request
+from flashgrep.paths import Paths, cache_folder, state_folder
 
 PACKAGE = str(Path(flashgrep.__file__).parent) + "/"
 
@@ -61,7 +61,7 @@ def wait_ready(connection: socket.socket, project: str) -> None:
     """Return once every stage of the index is there."""
     until = time.monotonic() + READY_SECONDS
     while True:
-        state = ask(connection, "$/indexing", {"root": project})["result"]
+        state = send_request(connection, "$/indexing", {"root": project})["result"]
         if state["done"]:
             return
         if time.monotonic() > until:
@@ -69,19 +69,19 @@ def wait_ready(connection: socket.socket, project: str) -> None:
         time.sleep(0.1)
 
 
-def call_twice(trace: Trace, places: Places, project: str, method: str, params: dict[str, object]) -> None:
+def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: dict[str, object]) -> None:
     """Ask, then ask again with the trace on, and end the daemon."""
     sys.setprofile(None)  # this is the client
     try:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(READY_SECONDS)
-        connection.connect(places.socket)
+        connection.connect(paths.socket)
         params = {**params, "project": project}
-        ask(connection, "$/open", {"folder": as_latin1(project), "adopt": True})
+        send_request(connection, "$/open", {"folder": as_latin1(project), "adopt": True})
         wait_ready(connection, project)
-        ask(connection, method, params)
+        send_request(connection, method, params)
         trace.active = True
-        answer = ask(connection, method, params)
+        answer = send_request(connection, method, params)
         trace.active = False
         if "error" in answer:
             print(answer["error"]["message"])
@@ -102,12 +102,12 @@ def main() -> int:
         environ = {**os.environ, "FLASHGREP_STATE_DIR": f"{folder}/state", "FLASHGREP_CACHE_DIR": f"{folder}/cache"}
         project = f"{folder}/project"
         shutil.copytree(PACKAGE, project, ignore=shutil.ignore_patterns("__pycache__", "data"))
-        places = Places(state_folder(environ), cache_folder(environ))
+        paths = Paths(state_folder(environ), cache_folder(environ))
         threading.setprofile(trace.enter)
         sys.setprofile(trace.enter)
 
         def start_call(_: str) -> None:
-            arguments = (trace, places, project, given.method, params)
+            arguments = (trace, paths, project, given.method, params)
             threading.Thread(target=call_twice, args=arguments, daemon=True).start()
 
         run(environ, {"tcp": {"enabled": False}}, start_call)

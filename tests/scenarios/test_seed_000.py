@@ -285,7 +285,7 @@ def test_application_shutdown() -> None:
         wire.close()
         assert daemon.run("daemon", "stop").returncode in {0, 1}  # waits for the last of it
         assert not Path(f"/proc/{process}/cmdline").exists() or not Path(f"/proc/{process}/cmdline").read_bytes()
-        assert not Path(daemon.places.socket).exists()
+        assert not Path(daemon.paths.socket).exists()
 
 
 # -- Configuration -----------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def test_structured_logging_for_all_operations(daemon: DaemonAtHand, shops: Path
     ]
     assert all(one["data"]["took_ms"] >= 0 for one in messages)
     assert messages[1]["data"]["code"] == -32602
-    lines = [json.loads(line) for line in Path(daemon.places.log).read_text().splitlines()]
+    lines = [json.loads(line) for line in Path(daemon.paths.log).read_text().splitlines()]
     assert lines
     assert all(line.keys() >= {"event", "level", "timestamp"} for line in lines)
 

@@ -247,7 +247,7 @@ def test_structured_logging_for_operations(shops: Path) -> None:
             search(searcher)
             assert searcher.request("logging/setLevel", level="info")["result"] == {}
         daemon.stop()
-        lines = [json.loads(line) for line in Path(daemon.places.log).read_text().splitlines()]
+        lines = [json.loads(line) for line in Path(daemon.paths.log).read_text().splitlines()]
         told = {line["event"]: line for line in lines}
         assert told["started"]["pid"] == process
         assert told["started"].keys() >= {"version", "tcp", "level", "timestamp"}

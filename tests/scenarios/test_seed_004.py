@@ -66,7 +66,7 @@ def test_return_json_rpc_responses(connect: Connect, project: MakeProject) -> No
 def test_tcp_transport(daemon: DaemonAtHand, project: MakeProject) -> None:
     """7777 is the default of the setting; the daemon of a test is told to take any free port instead."""
     without = {name: value for name, value in daemon.environ.items() if name != "FLASHGREP_TCP_PORT"}
-    shown = DaemonAtHand(daemon.places, without).run("config", "show", "--json")
+    shown = DaemonAtHand(daemon.paths, without).run("config", "show", "--json")
     settings = json.loads(shown.stdout)
     assert (settings["tcp.enabled"]["value"], settings["tcp.port"]["value"]) == (True, 7777)
     root = project(FILES)

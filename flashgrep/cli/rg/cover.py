@@ -11,7 +11,7 @@ from flashgrep.cli.rg.arguments import Flag
 from flashgrep.ingest.file_types import name_matcher, types
 from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.walk import Walker
-from flashgrep.places import bundled_ripgrep
+from flashgrep.paths import bundled_ripgrep
 from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import View
 

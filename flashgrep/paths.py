@@ -23,7 +23,7 @@ PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
 
-class Places:
+class Paths:
     """The files of one state folder; strings, because the hot client cannot afford to import pathlib."""
 
     __slots__ = ("cache", "crash_log", "lock", "log", "socket", "start_lock", "state", "token")

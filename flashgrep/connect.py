@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 
 from flashgrep import __version__
-from flashgrep.places import PRIVATE_FILE, Places, make_private
+from flashgrep.paths import PRIVATE_FILE, Paths, make_private
 from flashgrep.processor import with_fast_sorting
 from flashgrep.rpc import longpath
 
@@ -22,7 +22,7 @@ NO_SUCH_METHOD = "-32601"
 DAEMON_MODULE = "flashgrep.cli.run_daemon"
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A program of its own, run by its path."""
-
+ALONE_MODULE = "flashgrep.cli.run_alone"
 
 Answer = dict[str, dict[str, str]]
 """A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
@@ -32,7 +32,7 @@ class StartFailed(OSError):
     """No daemon answers and none could be started; the message says why and where to look."""
 
 
-def connect(places: Places, environ: Mapping[str, str], path: str = "") -> socket.socket:
+def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.socket:
     """Return a connection to the daemon at ``path`` (default: its control socket), starting the daemon if need be.
 
     A daemon that runs older code than this is replaced unless calls are in flight.
@@ -42,16 +42,45 @@ def connect(places: Places, environ: Mapping[str, str], path: str = "") -> socke
         PermissionError: the state folder is not safe to use.
 
     """
-    found = try_connect(path or places.socket)
+    found = try_connect(path or paths.socket)
     if found is not None and not path and _is_older(found):
         found.close()
         found = None
     if found is None:
-        start(places, environ)
-        found = try_connect(path or places.socket)
+        start_daemon(paths, environ)
+        found = try_connect(path or paths.socket)
     if found is None:
-        raise StartFailed(f"the daemon runs but does not answer at {path or places.socket}")
+        raise StartFailed(f"the daemon runs but does not answer at {path or paths.socket}")
     return found
+
+
+def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
+    """Return a connection to the daemon or, if none can be started, to a process that answers this client alone.
+
+    A state folder that cannot be written, a full disk or a sandbox must not take reading from anybody: that process
+    scans. Why it is needed is said on standard error.
+
+    Raises:
+        ConnectionError: the daemon ended while we connected; the next one will answer.
+        OSError: not even that process can be started.
+
+    """
+    try:
+        return connect(paths, environ)
+    except ConnectionError:
+        raise
+    except OSError as error:
+        os.write(2, f"fgrep: {error}; answering without the daemon, by scanning\n".encode(errors="replace"))
+    ours, theirs = socket.socketpair()
+    with theirs:
+        os.set_inheritable(theirs.fileno(), True)
+        command = [sys.executable, "-P", "-m", ALONE_MODULE, str(theirs.fileno())]
+        # What it prints must not come between the lines of a protocol.
+        os.posix_spawn(sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
+    ours.settimeout(READY_SECONDS)
+    send_request(ours, "$/version", {})
+    ours.settimeout(None)
+    return ours
 
 
 def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | None:
@@ -64,7 +93,7 @@ def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | 
     return found
 
 
-def ask(connection: socket.socket, method: str, params: dict[str, object]) -> Answer:
+def send_request(connection: socket.socket, method: str, params: dict[str, object]) -> Answer:
     """Send one request and return its response.
 
     Raises:
@@ -82,7 +111,7 @@ def as_latin1(text: str) -> str:
 
 
 def connect_folder(
-    control: socket.socket, places: Places, environ: Mapping[str, str], folder: str, *, adopt: bool
+    control: socket.socket, paths: Paths, environ: Mapping[str, str], folder: str, *, adopt: bool
 ) -> socket.socket:
     """Return a connection bound to the project ``folder`` lies in; if in none, to no project.
 
@@ -93,7 +122,7 @@ def connect_folder(
         StartFailed: the folder cannot be a project.
 
     """
-    answer = ask(control, "$/open", {"folder": as_latin1(folder), "adopt": adopt})
+    answer = send_request(control, "$/open", {"folder": as_latin1(folder), "adopt": adopt})
     if "error" in answer:
         control.close()
         raise StartFailed(answer["error"]["message"])
@@ -101,10 +130,10 @@ def connect_folder(
     if path is None:  # no project, or one in a folder that cannot hold a socket: then the daemon has bound this one
         return control
     control.close()
-    return connect(places, environ, os.fsdecode(path.encode("latin-1")))
+    return connect(paths, environ, os.fsdecode(path.encode("latin-1")))
 
 
-def start(places: Places, environ: Mapping[str, str]) -> None:
+def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
     """Start the daemon unless one answers by now; of many callers at once one starts it and the others wait.
 
     One that runs older code than this is asked to end first, and stays if it has calls in flight.
@@ -113,17 +142,17 @@ def start(places: Places, environ: Mapping[str, str]) -> None:
         StartFailed: it did not become ready.
 
     """
-    make_private(places.state)
-    lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    make_private(paths.state)
+    lock = os.open(paths.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # its holder is gone after READY_SECONDS at the latest
-        found = try_connect(places.socket)
+        found = try_connect(paths.socket)
         try:
             gone = found is None or _retire(found)
         except ConnectionError:  # it ended while it was asked
             gone = True
         if gone:
-            _spawn(places, environ)
+            _spawn(paths, environ)
     finally:
         os.close(lock)
 
@@ -133,7 +162,7 @@ def _is_older(connection: socket.socket) -> bool:
 
     Only the newer replaces the other, so that two installations do not restart it in turns.
     """
-    answer = ask(connection, "$/version", {})
+    answer = send_request(connection, "$/version", {})
     if "error" in answer:
         if str(answer["error"]["code"]) == NO_SUCH_METHOD:  # it is from before it could be asked
             return True
@@ -158,11 +187,11 @@ def _retire(connection: socket.socket) -> bool:
     with connection:
         if not _is_older(connection):
             return False
-        answer = ask(connection, "$/retire", {})
+        answer = send_request(connection, "$/retire", {})
         if "error" in answer:  # it cannot tell calls from connections: ours alone means that it has no calls
-            ending = str(ask(connection, "$/status", {})["result"]["clients"]) == "1"
+            ending = str(send_request(connection, "$/status", {})["result"]["clients"]) == "1"
             if ending:
-                ask(connection, "$/shutdown", {})
+                send_request(connection, "$/shutdown", {})
         else:
             ending = bool(answer["result"]["ending"])
     what = f"replaced by {__version__}" if ending else "still busy; it ends when its calls are done"
@@ -181,7 +210,7 @@ def _answer(connection: socket.socket) -> Answer:
     return answer
 
 
-def _spawn(places: Places, environ: Mapping[str, str]) -> None:
+def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
     """Start a detached daemon and wait until it says through a pipe that it listens, or why it cannot."""
     reader, writer = os.pipe()
     try:
@@ -192,7 +221,7 @@ def _spawn(places: Places, environ: Mapping[str, str]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, places.crash_log, flags, PRIVATE_FILE),
+            (os.POSIX_SPAWN_OPEN, 1, paths.crash_log, flags, PRIVATE_FILE),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
         child = os.posix_spawn(sys.executable, command, with_fast_sorting(environ), file_actions=actions, setsid=True)
@@ -205,7 +234,7 @@ def _spawn(places: Places, environ: Mapping[str, str]) -> None:
         if writer >= 0:
             os.close(writer)
     if said != b"ready\n":
-        reason = said.decode(errors="replace").strip() or _last_words(places.crash_log)
+        reason = said.decode(errors="replace").strip() or _last_words(paths.crash_log)
         raise StartFailed(f"the daemon could not be started: {reason}")
 
 
