@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from flashgrep.errors import InvalidParams
+from flashgrep.index.table import Mark
 from flashgrep.pattern import Pattern
 from flashgrep.search.definers import MOST_PARSED, find_definers, names_asked
-from flashgrep.search.exact import Answer, Mark, Order, Position, Question
+from flashgrep.search.exact import Answer, Order, Position, Question
 from flashgrep.search.relevance import search
 from flashgrep.workspace import Workspace
 from tests.workspace_harness import opened, put, run

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import BadPattern
-from flashgrep.index.table import FileTable
+from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.extract import extract
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker
@@ -25,7 +25,7 @@ from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.scheduler import expiring
 from flashgrep.search import ripgrep as scans
-from flashgrep.search.exact import MANY_FILES, Mark, Question, Search, View
+from flashgrep.search.exact import MANY_FILES, Question, Search, View
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
 from flashgrep.search.walks import search_unlisted
 from tests.workspace_harness import opened, put

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flashgrep.daemon.prepare import read_text
 from flashgrep.daemon.workers import Workers
 from flashgrep.embed import Embedder
+from flashgrep.embed.providers import embedder_of
 from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
@@ -20,7 +21,6 @@ from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.model import unpack
 from flashgrep.memory import give_back
-from flashgrep.search.meaning_index import embedder_of
 from flashgrep.search.pieces import chunked_text, embedding_text
 
 BATCH = 64

@@ -157,6 +157,20 @@ def open_embedder(settings: Settings, environ: Environ, provider: str = "") -> E
         raise ProviderUnavailable(problem.message, available=others, provider=wanted) from None
 
 
+def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None = None) -> Embedder:
+    """Open the embedder of these settings (``Embedding`` as JSON); with ``seconds`` it is asked once, and so long.
+
+    Raises:
+        ProviderUnavailable: there is none here, or it does not answer.
+
+    """
+    section = Embedding.model_validate_json(settings)
+    if seconds is not None:
+        hurried = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
+        section = section.model_copy(update=hurried)
+    return open_embedder(Settings(embedding=section), environ)
+
+
 def _section(settings: Settings, provider: str) -> Embedding:
     """Return the section as it is for its own provider, and with another's usual place and model for another."""
     section = settings.embedding

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.edit.system import read_all
+from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.handlers.reading import ProjectParams
@@ -19,7 +20,6 @@ from flashgrep.model import Document, Skipped, show_path
 from flashgrep.params import NameText
 from flashgrep.registry import Call, Handler, handler
 from flashgrep.search.exact import Answer
-from flashgrep.search.meaning_index import embedder_of
 from flashgrep.specs.search import Kind, SpecMatch, search
 from flashgrep.specs.spec import Severity, validate
 from flashgrep.specs.spec_repository import (

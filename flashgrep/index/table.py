@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,17 @@ _INODE = 4
 
 MANY_BLOBS = 1000
 """More are looked for by one pass over the whole table, which takes 2 ns a file."""
+
+
+class Mark(NamedTuple):
+    """A path that is not as the table has it: whether it is a file of the project, when it was marked, its size.
+
+    ``sequence`` grows with each mark; a size that is not known is 0.
+    """
+
+    ours: bool
+    sequence: int
+    size: int
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from flashgrep.errors import DeadlineExceeded
 from flashgrep.index.reader import Reader
-from flashgrep.index.table import FileTable
+from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.lazy import LazyAttribute
@@ -55,14 +55,6 @@ COUNT_ON_HITS = 20_000
 
 HIT_OVERHEAD = 120
 """Characters of JSON around a hit's texts."""
-
-
-class Mark(NamedTuple):
-    """A path that changed: whether it is ours (False: ignored now), when it was marked, its size where known."""
-
-    ours: bool
-    sequence: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 from flashgrep import __version__
 from flashgrep.index.reader import Identity, Reader, identity_of
-from flashgrep.index.table import FileTable
+from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.memory import give_back
 from flashgrep.pattern import Pattern
 from flashgrep.scheduler import ending
-from flashgrep.search.exact import Mark, Question, View
+from flashgrep.search.exact import Question, View
 from flashgrep.search.ripgrep import Ripgrep
 
 LENGTH = struct.Struct("!I")

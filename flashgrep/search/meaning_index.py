@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from flashgrep.config import Embedding, Settings
-from flashgrep.embed import Embedder, open_embedder
+from flashgrep.config import Embedding
+from flashgrep.embed import Embedder
+from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
@@ -194,17 +195,3 @@ class MeaningIndex:
         if settings not in self._embedders:
             self._embedders[settings] = embedder_of(settings, self._environ, QUESTION_SECONDS)
         return self._embedders[settings]
-
-
-def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None = None) -> Embedder:
-    """Open the embedder of these settings (``Embedding`` as JSON); with ``seconds`` it is asked once, and so long.
-
-    Raises:
-        ProviderUnavailable: there is none here, or it does not answer.
-
-    """
-    section = Embedding.model_validate_json(settings)
-    if seconds is not None:
-        hurried = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
-        section = section.model_copy(update=hurried)
-    return open_embedder(Settings(embedding=section), environ)

@@ -14,8 +14,8 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from flashgrep.index.rows import FileRow, Left
+from flashgrep.index.table import Mark
 from flashgrep.ingest.openat import RootFolder
-from flashgrep.search.exact import Mark
 from flashgrep.stores import make_store
 from flashgrep.workspace.progress import LateStage
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from flashgrep.errors import Busy
 from flashgrep.index.rows import FileRow
-from flashgrep.index.table import FileTable
+from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.finder import Known
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
-from flashgrep.search.exact import Mark, View
+from flashgrep.search.exact import View
 
 MOST_STORED = 16
 """Paths kept in mind as stored lately: to whoever read the index before they are as if pending. No more, since of more
