@@ -6,8 +6,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from attacks.target import Outcome, Target
-from tests.fault_harness import PATTERNS, changing, fill, kill, truth
-from tests.test_faults_kill import descendants, hits
+from tests.faults.harness import PATTERNS, changing, fill, kill, truth
+from tests.faults.test_kill import descendants, hits
 
 SPOILT = ("index.db", "index.db-wal")
 """Not index.db-shm: SQLite maps it, so whoever cuts it short ends all who read. Only the user can, since the folder

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from attacks.target import Outcome, Target
-from tests.truth import ripgrep
+from tests.support.truth import ripgrep
 
 PATTERNS = ("needle", "evil", "function_1")
 

@@ -17,7 +17,7 @@ from benchmarks.machine import described, machine, tree_facts
 from benchmarks.private import Private, private_daemon
 from benchmarks.rows import Row
 from benchmarks.targets import Targets, targets_for
-from tests.rpc_harness import dispatch_overhead
+from tests.rpc.harness import dispatch_overhead
 
 RG = Path(sys.executable).with_name("rg")
 

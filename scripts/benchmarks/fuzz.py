@@ -21,8 +21,8 @@ from hypothesis.errors import HypothesisException
 from benchmarks import rg_calls
 from flashgrep.errors import FlashgrepError
 from tests import test_faults_index, test_faults_kill, test_search_truth
-from tests.test_search_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
-from tests.workspace_harness import opened, repository
+from tests.search.test_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
+from tests.support.workspace import opened, repository
 
 ROUND_SECONDS = 20.0
 """One tree is asked for so long before the next kind of round; each round has a seed of its own."""

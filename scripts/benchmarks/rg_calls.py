@@ -15,7 +15,7 @@ from benchmarks.private import FGREP, Client, private_daemon
 from flashgrep.cli.rg.arguments import flag_table
 from flashgrep.cli.rg.plan import COVER, HARMLESS, PATTERN_FLAGS
 from flashgrep.paths import bundled_ripgrep
-from tests.rgtree import BOUND, TIMES, make_tree
+from tests.support.rg_tree import BOUND, TIMES, make_tree
 
 RG = str(bundled_ripgrep())
 VARYING = re.compile(rb"%b|(?<=^thread 'main' \()\d+" % TIMES.pattern, re.MULTILINE)

@@ -27,8 +27,8 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 FLASHGREP = str(Path(sys.executable).with_name("flashgrep"))
 MEDIA = "results are JSON objects; no tool returns media"
 ASKS = "no tool asks the client's user or its model"
-OWN = "reads what only the suite's own server has; tests/test_mcp_protocol.py reads ours"
-STATELESS = "HTTP keeps no session that a level could be set for; tests/test_mcp_notices.py tries the other wires"
+OWN = "reads what only the suite's own server has; tests/mcp/test_protocol.py reads ours"
+STATELESS = "HTTP keeps no session that a level could be set for; tests/mcp/test_notices.py tries the other wires"
 EXCEPTIONS = {
     "tools-call-image": MEDIA,
     "tools-call-audio": MEDIA,
@@ -126,7 +126,7 @@ def _bin(name: str) -> list[str]:
 
 def _suite(folder: Path, environ: dict[str, str]) -> Iterator[str]:
     """Run the official suite against the fixture server."""
-    fixture = [sys.executable, str(ROOT / "tests" / "mcp_fixture_server.py"), str(folder / "fixture")]
+    fixture = [sys.executable, str(ROOT / "tests" / "mcp" / "fixture_server.py"), str(folder / "fixture")]
     with subprocess.Popen(fixture, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         url = server.stdout.readline().strip()
         for revision in REVISIONS:
@@ -175,7 +175,7 @@ def _split(options: list[str]) -> list[str]:
 
 def _sdk(own: dict[str, str]) -> Iterator[str]:
     """Run the TypeScript SDK's client over standard input and HTTP."""
-    client = shutil.copy(ROOT / "tests" / "mcp_fixture_client.mjs", WORK)
+    client = shutil.copy(ROOT / "tests" / "mcp" / "fixture_client.mjs", WORK)
     serve = subprocess.Popen(
         [FLASHGREP, "serve", "--port", "0"], env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

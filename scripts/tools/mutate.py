@@ -56,9 +56,9 @@ class Mutant:
 
 
 TARGETS: Final = (
-    Target("pattern", "flashgrep/pattern/*.py", ("tests/test_pattern_*.py",)),
-    Target("rpc", "flashgrep/rpc/dispatch.py", ("tests/test_rpc_dispatch.py",)),
-    Target("edit", "flashgrep/edit/write.py", ("tests/test_edit_write_results.py", "tests/test_edit_writing.py")),
+    Target("pattern", "flashgrep/pattern/*.py", ("tests/pattern/test_*.py",)),
+    Target("rpc", "flashgrep/rpc/dispatch.py", ("tests/rpc/test_dispatch.py",)),
+    Target("edit", "flashgrep/edit/write.py", ("tests/edit/test_write_results.py", "tests/edit/test_writing.py")),
 )
 
 

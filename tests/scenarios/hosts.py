@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import BOUND, DaemonAtHand, Wire, daemon_in, short_folder
-from tests.mcp_clients import INITIALIZE, open_http, shim_wire, token_of
+from tests.support.mcp_clients import INITIALIZE, open_http, shim_wire, token_of
 
 
 @dataclass(slots=True)

@@ -15,9 +15,9 @@ import pytest
 
 from flashgrep import __version__
 from tests.conftest import BOUND, FGREP, DaemonAtHand, Wire, short_folder
-from tests.embed_server import serving
-from tests.mcp_clients import INITIALIZE, open_http, token_of
 from tests.scenarios.hosts import Host, host, own_daemon, post
+from tests.support.embed_server import serving
+from tests.support.mcp_clients import INITIALIZE, open_http, token_of
 
 TOOLS = ["search_code_by_payload", "search_code_fulltext", "search_code_semantic"]
 REPOSITORIES: dict[str, dict[str, str]] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DaemonAtHand, MakeProject
-from tests.embed_server import serving
 from tests.scenarios.hosts import Host, host, own_daemon
+from tests.support.embed_server import serving
 
 TOOLS = ["search_code", "code_research", "index_codebase", "watch_codebase"]
 FILES: dict[str, str | bytes] = {

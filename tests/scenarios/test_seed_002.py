@@ -18,9 +18,9 @@ import jsonschema
 import pytest
 
 from tests.conftest import DaemonAtHand
-from tests.mcp_clients import INITIALIZE, McpClient, transport
 from tests.scenarios.hosts import Host, get, host, own_daemon
 from tests.scenarios.shops import QUESTION, REPOSITORIES, ask_by_the_official_client, search
+from tests.support.mcp_clients import INITIALIZE, McpClient, transport
 
 NAMED = {"MCP_SERVER_NAME": "personal-knowledge-mcp", "MCP_SERVER_VERSION": "1.0.0"}
 

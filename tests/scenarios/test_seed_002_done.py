@@ -14,9 +14,9 @@ import pytest
 from scripts.tools import coverage
 from scripts.tools.scenarios import Scenario, read_tests, wanted
 from tests.conftest import DaemonAtHand
-from tests.mcp_clients import INITIALIZE, McpClient, shim_wire, transport
 from tests.scenarios.hosts import Host, host, own_daemon
 from tests.scenarios.shops import QUESTION, REPOSITORIES, ask_by_the_official_client, repositories, search
+from tests.support.mcp_clients import INITIALIZE, McpClient, shim_wire, transport
 
 TESTING = "Testing Requirements"
 PACKAGE = Path(__file__).parents[2] / "flashgrep"

@@ -12,8 +12,8 @@ import pytest
 
 from flashgrep.stores import make_store
 from tests.conftest import DaemonAtHand, MakeProject, daemon_in, short_folder
-from tests.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 from tests.scenarios.ways import Way, ways
+from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 
 INTERFACE = """\
 # Interface

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conftest import DaemonAtHand, Wire
-from tests.mcp_clients import McpClient, token_of, transport
+from tests.support.mcp_clients import McpClient, token_of, transport
 
 PLAIN: Final = ("unix", "tcp", "stdio")
 MCP: Final = ("mcp unix", "mcp tcp", "mcp stdio", "mcp http")

@@ -1,0 +1,142 @@
+"""What a person types first, and second, and by mistake; each message read as that person reads it."""
+
+import contextlib
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep.mcp.hosts import HOSTS
+from tests.conftest import FGREP, DaemonAtHand, MakeProject
+from tests.support.mcp_clients import token_of
+
+
+@pytest.mark.parametrize("group", ["daemon", "projects", "config"])
+def test_a_group_without_a_command_shows_its_help_once(daemon: DaemonAtHand, group: str) -> None:
+    found = daemon.run(group)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.count("Usage:") == 1
+    assert "Commands:" in found.stderr
+
+
+def test_a_reader_that_has_enough_ends_a_long_answer_quietly(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"many.txt": "needle in a long line of hay\n" * 20_000})
+    command = [FGREP, "query", "needle", "--limit", "10000", "--max-bytes", "3000000", "--max-tokens", "1000000"]
+    process = subprocess.Popen(command, cwd=root, env=daemon.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        assert process.stdout.readline() == b"many.txt:1:1:needle in a long line of hay\n"
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+    assert process.wait(30) in {0, 141}
+
+
+def test_names_that_are_not_text_go_through_a_pipe_and_back(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project()
+    name = b"new\nline \xff.txt"
+    Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_bytes(b"needle\n")
+    found = subprocess.run([FGREP, "files"], cwd=root, env=daemon.environ, capture_output=True, check=True)
+    assert found.stdout == name + b"\n"
+    sliced = subprocess.run(
+        [FGREP.encode(), b"slice", name, b"1", b"1"], cwd=root, env=daemon.environ, capture_output=True, check=True
+    )
+    assert sliced.stdout == b"needle\n"
+
+
+def test_uninstalled_nothing_is_left(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.txt": "needle"})
+    config = Path(cold_daemon.environ["XDG_CONFIG_HOME"], "flashgrep", "config.toml")
+    config.parent.mkdir(parents=True)
+    config.write_text("read_only = true\n")
+    cold_daemon.run("index", cwd=root)
+    pid = cold_daemon.status()["pid"]
+    gone = cold_daemon.run("uninstall", "--yes")
+    assert (gone.returncode, gone.stderr.splitlines()[-1][:6]) == (0, "clean:")
+    with contextlib.suppress(FileNotFoundError):  # a process that has ended may wait for its parent to take note
+        assert Path("/proc", str(pid), "cmdline").read_bytes() == b""
+    assert not Path(cold_daemon.paths.state).exists()
+    assert not config.parent.exists()
+    assert sorted(path.name for path in root.iterdir()) == [".git", "a.txt"]
+
+
+def test_uninstalled_no_host_starts_it_any_more(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    root, elsewhere = project({"a.txt": "needle"}), project({"b.txt": "needle"})
+    home = Path(cold_daemon.environ["HOME"])
+    theirs = {"other": {"command": "other"}, "flashgrep": {"command": "/somewhere/else/flashgrep", "args": ["mcp"]}}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": theirs}))
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text('model = "o"\n')
+    for host, where in (("cursor", root), ("opencode", root), ("zed", elsewhere)):
+        assert cold_daemon.run("install", host, cwd=where).returncode == 0
+    for host in ("codex", "vscode"):
+        assert cold_daemon.run("install", host, "--global", cwd=root).returncode == 0
+    cold_daemon.run("index", cwd=root)
+    before = {path: path.read_bytes() for path in (*root.rglob("*.json"), *home.rglob("*.toml"), *home.rglob("*.json"))}
+    dry = cold_daemon.run("uninstall", "--dry-run", cwd=elsewhere)
+    told = {line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("take")}
+    mine = {root / ".cursor/mcp.json", root / "opencode.json", elsewhere / ".zed/settings.json"}
+    mine |= {home / ".codex/config.toml", home / HOSTS["vscode"].file(root, home, everywhere=True)}
+    assert told == set(map(str, mine))
+    assert all(path.read_bytes() == text for path, text in before.items() if ".flashgrep" not in path.parts)
+    gone = cold_daemon.run("uninstall", "--yes", cwd=elsewhere)
+    assert (gone.returncode, gone.stderr.splitlines()[-1][:6]) == (0, "clean:")
+    assert json.loads((root / ".mcp.json").read_bytes()) == {"mcpServers": theirs}
+    assert (home / ".codex" / "config.toml").read_text() == 'model = "o"\n'
+    assert sorted(path.name for path in root.iterdir()) == [".git", ".mcp.json", "a.txt"]
+    assert sorted(path.name for path in elsewhere.iterdir()) == [".git", "b.txt"]
+    assert [path.name for path in (home / ".codex").iterdir()] == ["config.toml"]
+
+
+def test_a_path_after_the_text_is_answered_with_how_to_narrow(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"src/a.txt": "needle", "b.txt": "needle"})
+    wrong = daemon.run("query", "needle", "src/", cwd=root)
+    assert wrong.returncode == 2
+    assert "-g 'src/**'" in wrong.stderr
+    narrowed = daemon.run("query", "needle", "-g", "src/**", cwd=root)
+    assert narrowed.stdout == "src/a.txt:1:1:needle\n"
+    as_rg = daemon.run("rg", "needle", "src/", cwd=root)
+    assert as_rg.stdout == "src/a.txt:needle\n"
+
+
+@pytest.mark.parametrize("door", ["tcp", "token", "project", "stdio"])
+def test_commands_of_the_terminal_run_on_the_control_socket_alone(
+    daemon: DaemonAtHand, project: MakeProject, door: str
+) -> None:
+    root = project({"a.txt": "needle"})
+    daemon.add(root)
+    wire = daemon.wire("unix", root) if door == "project" else daemon.wire("stdio" if door == "stdio" else "tcp")
+    if door == "token":
+        wire.call("auth", token=token_of(daemon))
+    given = {"cwd": str(root), "tty": False, "color": False, "width": 80}
+    calls: dict[str, dict[str, Any]] = {
+        "$/cli": {"argv": ["rg", "--no-config", "root", "/etc/passwd"], **given},
+        "$/open": {"folder": str(root.parent), "adopt": True},
+        "$/remove": {"name": root.name},
+        "$/indexing": {"root": str(root)},
+        "$/serve": {"port": 0},
+        "$/shutdown": {},
+    }
+    for method, params in calls.items():
+        error = wire.fail(method, **params)
+        assert (error["code"], error["data"]["reason"]) == (-32006, "control_only"), method
+    answer = wire.ask("$/status")
+    assert answer["result"]["pid"] if door == "token" else answer["error"]["data"]["reason"] == "auth_required"
+    wire.close()
+    assert {path.name: path.read_text() for path in root.glob("*.txt")} == {"a.txt": "needle"}
+
+
+def test_commands_on_files_take_paths_as_seen_from_the_current_folder(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"sub/a.txt": "one\n"})
+    here = root / "sub"
+    assert daemon.run("fs-write", "b.txt", "two", cwd=here).returncode == 0
+    assert daemon.run("fs-copy", "b.txt", "../c.txt", cwd=here).returncode == 0
+    assert daemon.run("fs-move", "a.txt", "d.txt", cwd=here).returncode == 0
+    assert daemon.run("fs-remove", "b.txt", cwd=here).returncode == 0
+    assert daemon.run("fs-read", "d.txt", cwd=here).stdout == "one\n"
+    assert sorted(path.name for path in root.rglob("*.txt") if ".flashgrep" not in path.parts) == ["c.txt", "d.txt"]

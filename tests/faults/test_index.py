@@ -1,0 +1,248 @@
+"""Databases truncated, flipped, foreign, empty, locked, deleted: answers equal ripgrep at once, and the index heals."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.faults.harness import agree, changing, fill, indexed, integrity
+from tests.support.workspace import index_of, opened, put, run
+
+Damage = Callable[[Path, random.Random], None]
+
+
+def truncate(file: Path, rng: random.Random) -> None:
+    os.truncate(file, rng.randrange(1, file.stat().st_size))
+
+
+def empty(file: Path, _rng: random.Random) -> None:
+    os.truncate(file, 0)
+
+
+def flip(file: Path, rng: random.Random) -> None:
+    with file.open("r+b") as handle:
+        for _ in range(rng.randrange(1, 200)):
+            at = rng.randrange(file.stat().st_size)
+            handle.seek(at)
+            byte = handle.read(1)[0]
+            handle.seek(at)
+            handle.write(bytes([byte ^ (1 << rng.randrange(8))]))
+
+
+def no_database(file: Path, rng: random.Random) -> None:
+    file.write_bytes(rng.randbytes(40_000))
+
+
+def foreign(file: Path, _rng: random.Random) -> None:
+    file.unlink()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE path (path, blob)")
+        connection.execute("INSERT INTO path VALUES ('a.txt', 1)")
+        connection.commit()
+
+
+def other_format(file: Path, _rng: random.Random) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE meta SET value = 99 WHERE key = 'format'")
+        connection.commit()
+
+
+def numbers_again(file: Path, _rng: random.Random) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE meta SET value = 1 WHERE key LIKE 'next_%'")
+        connection.commit()
+
+
+def shifted_segment(file: Path, _rng: random.Random) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE segment SET first = first - 1")
+        connection.commit()
+
+
+def deleted(file: Path, _rng: random.Random) -> None:
+    for each in file.parent.glob("index.db*"):
+        each.unlink()
+
+
+def log_deleted(file: Path, _rng: random.Random) -> None:
+    file.with_name("index.db-wal").unlink(missing_ok=True)
+
+
+def folder_in_its_place(file: Path, rng: random.Random) -> None:
+    deleted(file, rng)
+    file.mkdir()
+    (file / "in the way").touch()
+
+
+ALL = [truncate, empty, flip, no_database, foreign, other_format, numbers_again, shifted_segment, deleted, log_deleted]
+
+
+def some_tree(root: Path, rng: random.Random) -> None:
+    fill(root, rng, 120)
+
+
+@pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
+def test_a_damaged_database_is_told_at_the_start_and_built_anew(damage: Damage) -> None:
+    async def body(root: Path) -> None:
+        rng = random.Random(damage.__name__)
+        some_tree(root, rng)
+        async with opened(root) as workspace:
+            await indexed(workspace)
+            put(root, {"second.txt": b"a second segment with a needle\n"})
+            await indexed(workspace)
+        damage(index_of(root), rng)
+        put(root, {"later.txt": b"word7 word7 needle saved while nobody looked\n"})
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+            await indexed(workspace)
+            put(root, {"after.txt": b"word7 word7 needle saved after the damage\n"})
+            await indexed(workspace)
+            await agree(workspace, root)
+            assert not workspace.tree.pending
+            assert workspace._reader is not None
+        assert integrity(index_of(root)) == "ok"
+
+    run(body)
+
+
+@pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
+def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage) -> None:
+    async def body(root: Path) -> None:
+        rng = random.Random(damage.__name__)
+        some_tree(root, rng)
+        async with opened(root) as workspace:
+            await indexed(workspace)
+            await workspace.keeper.close()
+            damage(index_of(root), rng)
+            await agree(workspace, root)
+            for turn in range(3):
+                put(root, {f"fresh{turn}.txt": b"word7 word7 needle saved after the damage\n"})
+                await indexed(workspace)
+                await agree(workspace, root)
+            assert not workspace.tree.pending
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+            await indexed(workspace)
+            await agree(workspace, root)
+        assert integrity(index_of(root)) == "ok"
+
+    run(body)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bits_flipped_at_drawn_offsets_never_cost_a_hit(seed: int) -> None:
+    async def body(root: Path) -> None:
+        rng = random.Random(seed)
+        some_tree(root, rng)
+        async with opened(root) as workspace:
+            await indexed(workspace)
+            if seed % 2:
+                flip(index_of(root), rng)
+                await agree(workspace, root)
+        if not seed % 2:
+            flip(index_of(root), rng)
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+            put(root, {"after.txt": b"word7 word7 needle saved after the damage\n"})
+            await indexed(workspace)
+            await agree(workspace, root)
+
+    run(body)
+
+
+LOCKER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+connection.execute("BEGIN EXCLUSIVE")
+connection.execute("SELECT count(*) FROM path").fetchone()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Have another process hold the database for itself."""
+    command = [sys.executable, "-c", LOCKER, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards() -> None:
+    async def body(root: Path) -> None:
+        some_tree(root, random.Random(1))
+        async with opened(root) as workspace:
+            await indexed(workspace)
+        with locked(index_of(root)):
+            async with opened(root) as workspace:
+                await agree(workspace, root)
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+            await indexed(workspace)
+            assert workspace._reader is not None
+            await workspace.keeper.close()
+
+    run(body)
+
+
+def test_an_indexer_that_meets_a_lock_goes_on_when_it_is_gone() -> None:
+    async def body(root: Path) -> None:
+        some_tree(root, random.Random(1))
+        async with opened(root) as workspace:
+            await indexed(workspace)
+        with locked(index_of(root)):
+            async with opened(root) as workspace:
+                put(root, {"fresh.txt": b"word7 word7 needle\n"})
+                await agree(workspace, root)
+        async with opened(root) as workspace:
+            await indexed(workspace)
+            await agree(workspace, root)
+
+    run(body)
+
+
+def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth() -> None:
+    async def body(root: Path) -> None:
+        rng = random.Random(1)
+        some_tree(root, rng)
+        index_of(root).parent.mkdir(mode=0o700, parents=True)
+        folder_in_its_place(index_of(root), rng)
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+            with anyio.fail_after(20):
+                await workspace.wait_indexed()
+            assert workspace.progress.stage == "failed"
+            await agree(workspace, root)
+
+    run(body)
+
+
+def test_files_that_change_while_they_are_indexed_are_found_as_they_are() -> None:
+    async def body(root: Path) -> None:
+        rng = random.Random(5)
+        fill(root, rng, 60)
+        async with opened(root) as workspace:
+            with changing(root, 5):
+                for _ in range(3):
+                    await workspace.refresh()
+                    await workspace.keeper.pause()
+            await agree(workspace, root)
+            await indexed(workspace)
+            await agree(workspace, root)
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+
+    run(body)

@@ -1,0 +1,146 @@
+"""Parsing keeps its bounds: any bytes, size, time, minified text; and a crash ends one file only."""
+
+import gc
+import sys
+import textwrap
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
+from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.languages import LANGUAGES, WORDS, language_of
+from flashgrep.model import Skipped
+
+SAMPLES = sorted((Path(__file__).parent / "samples").glob("sample.*"))
+PARSED = [*sorted({row.symbols for row in LANGUAGES.values() if row.symbols} - {WORDS}), "dart", "r"]
+FRAGMENTS = [b"class A", b"def f", b"(", b")", b"{", b"}", b"\n", b'"', b"'", b"#", b"\xff", b"fn ", b"::", b".", b"\0"]
+
+
+@given(st.sampled_from(PARSED), st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.binary(max_size=8)), max_size=30))
+@settings(max_examples=80, deadline=None)
+def test_any_bytes_parse_to_spans_inside_the_text(language: str, pieces: list[bytes]) -> None:
+    data = b" ".join(pieces)
+    parsed = parse_symbols(language, data)
+    assert isinstance(parsed, ParsedFile)
+    symbols = FileSymbols(unpack(pack(parsed)), data)
+    for index, (name, name_end, start, end, *_) in enumerate(symbols.rows):
+        assert 0 <= start <= name < name_end <= len(data)
+        assert name_end <= end or language == "lua"
+        assert end <= len(data)
+        assert symbols.defined(index).start_line <= symbols.defined(index).end_line
+        assert len(symbols.signature(index)) <= 200
+        symbols.documentation(index)
+
+
+def test_a_file_over_the_size_is_skipped_with_the_reason() -> None:
+    assert parse_symbols("python", b"x = 1\n" * 100, max_bytes=599) == Skipped("too_large", "symbols: over 599 bytes")
+
+
+def test_minified_text_is_skipped_with_the_reason() -> None:
+    assert parse_symbols("javascript", b"a=1;" * 10_000) == Skipped("too_large", "symbols: minified")
+
+
+def test_a_file_over_its_time_is_skipped_with_the_reason() -> None:
+    data = b"int f(void) { return g((1)); }\n" * 50_000
+    assert parse_symbols("c", data, seconds=0.001) == Skipped("too_large", "symbols: over 0.001 s to parse")
+    parsed = parse_symbols("c", b"int f(void) { return 0; }\n")
+    assert isinstance(parsed, ParsedFile)
+    assert len(parsed.definitions) == 1
+
+
+@pytest.mark.parametrize("seconds", [5, 0.001])
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [("c", b"int f(void) { return g((1)); }\n"), ("ruby", b"require 'a'\nattr_reader :b\n"), ("bash", b"alias a=b\n")],
+)
+def test_of_a_text_that_was_parsed_nothing_stays_in_memory(language: str, line: bytes, seconds: float) -> None:
+    data = line * 4_000
+    parse_symbols(language, data, seconds=seconds)
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            parse_symbols(language, data, seconds=seconds)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < len(data) / 4
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("depth", [100_000])
+@pytest.mark.parametrize("language", ["python", "c", "javascript", "ruby", "haskell"])
+def test_deep_nesting_ends_within_the_bounds(language: str, depth: int) -> None:
+    found = parse_symbols(language, b"f(\n" * depth + b"1" + b")" * depth, seconds=2)
+    assert isinstance(found, ParsedFile | Skipped)
+
+
+def test_the_isolated_parser_answers_as_the_parser_does() -> None:
+    files = [(language_of(path.name.encode()).name, path.read_bytes()) for path in SAMPLES]
+    with IsolatedParser() as parser:
+        answers = list(parser.parse(files))
+    for (language, data), answered in zip(files, answers, strict=True):
+        direct = parse_symbols(language, data)
+        assert isinstance(direct, ParsedFile)
+        assert answered == Parsed(pack(direct), tuple(direct.names(data)))
+
+
+FRAGILE = """
+    import os, sys, time
+    from flashgrep.ingest.parse import worker
+    honest = worker.answer
+    def answer(language, data):
+        if data == b"crash":
+            os.abort()
+        while data == b"hang":
+            time.sleep(1)
+        return honest(language, data)
+    worker.answer = answer
+    worker.main()
+"""
+
+
+@pytest.fixture
+def fragile(tmp_path: Path) -> list[str]:
+    script = tmp_path / "fragile.py"
+    script.write_text(textwrap.dedent(FRAGILE))
+    return [sys.executable, str(script)]
+
+
+def test_a_file_that_crashes_the_worker_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
+    with IsolatedParser(fragile) as parser:
+        texts = (b"a = 1", b"crash", b"b = 2", b"crash", b"c = 3")
+        good, bad, *rest = parser.parse([("python", text) for text in texts])
+    assert isinstance(good, Parsed)
+    assert bad == Skipped("unparsed", "symbols: the grammar crashed (status -6)")
+    outcomes = [found.names if isinstance(found, Parsed) else found.reason for found in rest]
+    assert outcomes == [(b"b",), "unparsed", (b"c",)]
+
+
+def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
+    with IsolatedParser(fragile, seconds=3) as parser:
+        bad, good = parser.parse([("python", b"hang"), ("python", b"a = 1")])
+    assert bad == Skipped("unparsed", "symbols: no end after 3 s")
+    assert isinstance(good, Parsed)
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "language"),
+    [
+        ("a/b.py", b"", "python"),
+        ("run", b"#!/usr/bin/env -S python3.11 -u\n", "python"),
+        ("run", b"#!/bin/sh\n", "bash"),
+        ("x.h", b"int f(void);\n", "c"),
+        ("x.h", b"namespace a { class B; }\n", "cpp"),
+        ("X.C", b"", "cpp"),
+        ("X.PY", b"", "python"),
+        ("README", b"words", "readme"),
+        (".gitignore", b"", ""),
+        ("photo.png", b"", ""),
+    ],
+)
+def test_the_language_is_told_by_name_then_by_first_line(path: str, data: bytes, language: str) -> None:
+    assert language_of(path.encode(), data).name == language

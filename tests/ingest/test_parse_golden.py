@@ -1,0 +1,78 @@
+"""Every language's tags query against a sample read and agreed to by a person.
+
+``python tests/ingest/test_parse_golden.py`` writes the golden files anew; read the difference before you keep it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
+from flashgrep.ingest.parse.grammar import _INHERITS, _QUERIES
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import MARKS
+from flashgrep.languages import LANGUAGES, WORDS, language_of
+
+SAMPLES = Path(__file__).parent / "samples"
+FILES = sorted(path.name for path in SAMPLES.glob("sample.*"))
+
+
+def parsed(name: str) -> FileSymbols:
+    data = (SAMPLES / name).read_bytes()
+    language = language_of(name.encode(), data).name
+    found = parse_symbols(language, data)
+    assert isinstance(found, ParsedFile)
+    return FileSymbols(found, data)
+
+
+def rendered(name: str) -> str:
+    symbols = parsed(name)
+    lines = [f"# {symbols.parsed.language}, {symbols.parsed.grammar}"]
+    for index in range(len(symbols.rows)):
+        found = symbols.defined(index)
+        head = f"{found.start_line}-{found.end_line} {found.line}:{found.column} {found.role} {found.kind}"
+        text = f"{symbols.signature(index)} | {symbols.documentation(index)}".rstrip(" |")
+        lines.append(f"{head} {symbols.qualified(index)} | {text}")
+    for mark in MARKS:
+        words = [symbols.word_at(offset) for offset in symbols.parsed.marked(mark).tolist()]
+        lines.append(f"{mark}: {' '.join(words)}".rstrip())
+    statements = [symbols.data[start:end].decode() for start, end in symbols.parsed.statements.tolist()]
+    return "\n".join([*lines, *(f"statement: {' '.join(text.split())}" for text in statements), ""])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_sample_has_the_symbols_of_its_golden_file(name: str) -> None:
+    assert rendered(name) == (SAMPLES / "golden" / f"{name}.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_packing_loses_nothing(name: str) -> None:
+    before = parsed(name).parsed
+    after = unpack(pack(before))
+    assert (after.language, after.grammar) == (before.language, before.grammar)
+    for left, right in [
+        (before.definitions, after.definitions),
+        (before.skips, after.skips),
+        (before.statements, after.statements),
+        *((before.marked(mark), after.marked(mark)) for mark in MARKS),
+    ]:
+        assert np.array_equal(left, right)
+
+
+def test_every_language_with_a_query_has_a_sample_and_no_query_is_left_over() -> None:
+    covered = {language_of(name.encode(), (SAMPLES / name).read_bytes()).symbols for name in FILES}
+    used = {row.symbols for row in LANGUAGES.values() if row.symbols} - {WORDS}
+    assert used <= covered
+    queries = {Path(entry.name).stem: entry.read_text("utf-8") for entry in _QUERIES.iterdir()}
+    assert set(queries) == used | {base for text in queries.values() for base in _INHERITS.findall(text)}
+
+
+def write_golden() -> None:
+    (SAMPLES / "golden").mkdir(exist_ok=True)
+    for name in FILES:
+        (SAMPLES / "golden" / f"{name}.txt").write_text(rendered(name), "utf-8")
+
+
+if __name__ == "__main__":
+    write_golden()

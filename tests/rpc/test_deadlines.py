@@ -1,0 +1,83 @@
+"""A deadline binds inside one file too: what has been found by then is the answer, within half a second."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import Question
+from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
+from tests.support.workspace import opened, put, run
+
+SECONDS = 0.3
+MORE = 1.0
+"""Seconds of processor time, which others on the machine cost nothing of; the bar is 0.5 s of any time. Without
+checkpoints the cases take 5 to 60 s."""
+WIDE = "".join(f"line {at} of a text with an é in it and xy at its end\n" for at in range(4_000)).encode()
+MANY = b"a b c d e f\n" * 1_500_000
+CASES: dict[str, tuple[bytes, dict[str, Any], str]] = {
+    "many stars": (WIDE, {}, ".*" * 5_000),
+    "many stars, no hit": (WIDE * 20, {}, ".*q" * 3_000),
+    "many stars, counted": (WIDE, {"output": "count"}, ".*" * 5_000),
+    "many stars, files": (WIDE * 20, {"output": "files"}, ".*q" * 3_000),
+    "a large pattern": (WIDE, {}, "(?:.*[a-z])?" * 800),
+    "many lines counted": (MANY, {"output": "count"}, "[a-f] [a-f] f?"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_search_ends_at_its_deadline(case: str) -> None:
+    data, options, text = CASES[case]
+
+    async def body(root: Path) -> None:
+        put(root, {"file.txt": data})
+        async with opened(root) as workspace:
+            await workspace.refresh()
+            begun, spent = time.monotonic(), time.process_time()
+            question = Question(
+                pattern=Pattern(texts=(text,), mode="regex", case="sensitive"),
+                limit=10_000,
+                max_chars=10**8,
+                deadline=begun + SECONDS,
+                **options,
+            )
+            answer = await workspace.search(question)
+            assert time.process_time() - spent < SECONDS + MORE
+            assert not answer.complete
+
+    run(body)
+
+
+def test_what_was_found_by_the_deadline_is_ranked_and_shown() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"file.txt": WIDE * 3})
+        async with opened(root) as workspace:
+            await workspace.refresh()
+            pattern = Pattern(texts=(".*" * 2_000,), mode="regex", case="sensitive")
+            next(pattern.matcher().lines(WIDE))  # compiled before, so that the time is spent on lines
+            pattern.grams()
+            begun, spent = time.monotonic(), time.process_time()
+            question = Question(pattern=pattern, order="relevance", limit=10, deadline=begun + 5 * SECONDS)
+            answer = await workspace.search(question)
+            assert time.process_time() - spent < 5 * SECONDS + MORE
+            assert len(answer.results) == 10
+            assert not answer.complete
+
+    run(body)
+
+
+def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has() -> None:
+    async def body(root: Path) -> None:
+        put(root, {f"{at}.py": b"value = value + value\n" * 20_000 for at in range(8)})
+        async with opened(root) as workspace:
+            await workspace.refresh()
+            begun, spent = time.monotonic(), time.process_time()
+            question = SymbolQuestion(name="value", limit=1_000, deadline=begun + SECONDS)
+            answer = await workspace.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
+            assert time.process_time() - spent < SECONDS + MORE
+            assert not answer.complete
+
+    run(body)

@@ -1,0 +1,214 @@
+"""Candidates of the index: old versions of texts, filters and rows of nothing must not hide the rest."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flashgrep.embed import static
+from flashgrep.index import chunks as table
+from flashgrep.index.chunks import ChunkedText, StoredChunk
+from flashgrep.index.rows import FileRow
+from flashgrep.index.table import FileTable
+from flashgrep.index.vectors import Floats, append, new_name, quantised
+from flashgrep.index.words import Fields
+from flashgrep.index.writer import Writer
+from flashgrep.search.fusion import Candidate
+from flashgrep.search.meaning_index import Known, MeaningIndex, Texts
+from flashgrep.search.meaning_recall import Recall, telling
+from flashgrep.search.rules import RULES
+from tests.search.test_meaning_store import add_text
+
+MODEL = static.load(static.DATA)
+FEW = replace(RULES, candidates=10)
+
+
+class Shelf:
+    """An index with texts of one chunk each, and files that have some of them."""
+
+    def __init__(self, folder: Path, dims: int = MODEL.dims) -> None:
+        self._folder = folder
+        self.writer = Writer(folder / "index.db")
+        self.files: dict[str, int] = {}
+        self._file = folder / new_name()
+        with self.writer.transaction() as connection:
+            self.set = table.add_vector_set(connection, MODEL.name, dims, self._file.name)
+
+    def add(self, blob: int, vector: Floats, words: str = "needle", *, file: bool = True) -> None:
+        """Add a text with its vector; without a file it is an old version of something."""
+        add_text(self.writer, blob, *([f"f{blob}"] if file else []))
+        chunk = StoredChunk(0, 9, 1, 1, "function", f"name{blob}", "")
+        append(self._file, self.set.rows, quantised(vector[None, :]))
+        with self.writer.transaction() as connection:
+            table.put(connection, [table.pack([ChunkedText(blob, [chunk], [Fields(b"", b"", words.encode())])])])
+            table.put_embedded(connection, self.set, [(blob, 1)])
+        self.set = self.set._replace(rows=self.set.rows + 1)
+        if file:
+            self.files[f"f{blob}"] = blob
+
+    def table(self) -> FileTable:
+        """Return the table of the files."""
+        rows = [FileRow(path.encode(), blob, "", 1, 0, 0, 0) for path, blob in sorted(self.files.items())]
+        return FileTable.of(rows)
+
+    def known(self) -> tuple[MeaningIndex, Known]:
+        """Return what is known, by the embedded model."""
+        index = MeaningIndex(self._folder, "{}", {})
+        return index, index.at(self.writer.connection)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    shelf = Shelf(tmp_path)
+    yield shelf
+    shelf.writer.close()
+
+
+def unit(seed: int) -> Floats:
+    """Return a random direction."""
+    row = np.random.default_rng(seed).standard_normal(MODEL.dims).astype(np.float32)
+    unit_row: Floats = row / np.linalg.norm(row)
+    return unit_row
+
+
+def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
+    """Ask the shelf, for texts that count."""
+    _, known = shelf.known()
+    found = telling(shelf.writer.connection, words, known, FEW)
+    counting = None if allowed is None else np.array(allowed, np.int64)
+    return Recall(shelf.writer.connection, known, FEW, counting).candidates(found, question)
+
+
+def texts_of(shelf: Shelf) -> Texts:
+    index, known = shelf.known()
+    return index.texts(known, shelf.table())
+
+
+def test_old_versions_of_one_file_do_not_crowd_out_the_rest(shelf: Shelf) -> None:
+    question = unit(0)
+    for blob in range(1, 101):
+        shelf.add(blob, question, "needle needle needle", file=False)
+    shelf.add(200, unit(1), "a needle in a long text of other words")
+    shelf.add(201, unit(2), "another needle in a long text of other words")
+    texts = texts_of(shelf)
+    assert (texts.there.tolist(), texts.some_dead) == ([200, 201], True)
+    found = candidates(shelf, texts.there.tolist(), ["needle"], question)
+    assert sorted(one.key for one in found) == [(200, 0), (201, 0)]
+    assert all(one.lexical > 0 for one in found)
+    assert {one.key[0]: one.similarity for one in found} == pytest.approx(
+        {200: float(unit(1) @ question), 201: float(unit(2) @ question)}, abs=0.03
+    )
+
+
+def test_a_filter_finds_what_it_lets_in_however_far_behind_it_is(shelf: Shelf) -> None:
+    for blob in range(1, 201):
+        shelf.add(blob, unit(0), "needle needle needle")
+    shelf.add(300, -unit(0), "a needle in a long text of other words and more of them")
+    (one,) = candidates(shelf, [300], ["needle"], unit(0))
+    assert (one.key, one.lexical > 0) == ((300, 0), True)
+    assert one.similarity == pytest.approx(-1, abs=0.02)
+    assert candidates(shelf, [], ["needle"], unit(0)) == []
+
+
+def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question(shelf: Shelf) -> None:
+    """The last file was deleted, and its text dropped."""
+    for blob in (1, 2, 3):
+        shelf.add(blob, unit(blob))
+    with shelf.writer.transaction() as connection:
+        connection.execute("DELETE FROM path WHERE blob = 3")
+        connection.execute("DELETE FROM blob WHERE id = 3")
+        table.drop_dead(connection)
+    found = candidates(shelf, [1], [], unit(1))
+    assert [one.key for one in found] == [(1, 0)]
+    unfiltered = candidates(shelf, None, ["needle"], unit(3))
+    assert sorted(one.key for one in unfiltered) == [(1, 0), (2, 0)]
+
+
+def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:
+    question = unit(0)
+    for blob in range(1, 31):
+        shelf.add(blob, unit(blob), "needle" if blob % 2 else "hay")
+    found = candidates(shelf, None, ["needle"], question)
+    assert len({one.key for one in found}) == len(found) >= FEW.candidates
+    for one in found:
+        assert one.similarity == pytest.approx(float(unit(one.key[0]) @ question), abs=0.03)
+    words = candidates(shelf, None, ["needle"], None)
+    assert len(words) == FEW.candidates
+    assert {one.similarity for one in words} == {0.0}
+    assert candidates(shelf, None, [], None) == []
+
+
+def test_what_is_not_cut_or_has_no_vectors_is_told(shelf: Shelf) -> None:
+    shelf.add(1, unit(1))
+    add_text(shelf.writer, 2, "f2")
+    add_text(shelf.writer, 3, "f3")
+    add_text(shelf.writer, 4, "f4")
+    shelf.files |= {"f2": 2, "f3": 3, "f4": 4}
+    with shelf.writer.transaction() as connection:
+        chunk = StoredChunk(0, 9, 1, 1, "function", "name", "")
+        table.put(
+            connection, [table.pack([ChunkedText(3, [chunk], [Fields(b"", b"", b"hay")]), ChunkedText(4, [], [])])]
+        )
+    texts = texts_of(shelf)
+    assert (texts.there.tolist(), texts.some_dead) == ([1, 2, 3, 4], False)
+    assert (texts.unchunked.tolist(), texts.unembedded.tolist()) == ([2], [3])
+
+
+def test_what_is_known_is_as_new_as_the_index_and_as_the_files(shelf: Shelf) -> None:
+    shelf.add(1, unit(1))
+    index, known = shelf.known()
+    connection = shelf.writer.connection
+    assert index.at(connection) is known
+    files = shelf.table()
+    assert index.texts(known, files) is index.texts(known, files)
+    shelf.add(2, unit(2))
+    newer = index.at(connection)
+    assert newer is not known
+    assert newer.rows.blob.tolist() == [1, 2]
+    assert index.texts(newer, shelf.table()).there.tolist() == [1, 2]
+    assert index.texts(newer, files).some_dead
+
+
+def test_vectors_of_another_width_than_the_model_are_not_compared_with_it(tmp_path: Path) -> None:
+    """The model was exchanged for one of the same name."""
+    shelf = Shelf(tmp_path, MODEL.dims // 2)
+    try:
+        shelf.add(1, unit(1)[: MODEL.dims // 2])
+        _, known = shelf.known()
+        assert (known.vectors, known.embedder) == (None, None)
+    finally:
+        shelf.writer.close()
+
+
+def test_after_a_failure_words_answer_until_the_index_changes(shelf: Shelf) -> None:
+    shelf.add(1, unit(1))
+    index, known = shelf.known()
+    connection = shelf.writer.connection
+    index.fail(known, "no answer")
+    failed = index.at(connection)
+    assert (failed.vectors, failed.embedder, failed.problem, failed.damaged) == (None, None, "no answer", False)
+    index.fail(known, "of a state that is gone")
+    assert index.at(connection) is failed
+    shelf.add(2, unit(2))
+    assert index.at(connection).problem == ""
+    assert index.at(connection).vectors is not None
+
+
+def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(shelf: Shelf) -> None:
+    for blob in range(1, 31):
+        words = ["common", *(["usual"] if blob <= 10 else []), *(["rare"] if blob == 1 else [])]
+        shelf.add(blob, unit(blob), " ".join(words))
+    _, known = shelf.known()
+    asked = ["common", "usual", "rare", "nowhere"]
+
+    def used(room: int) -> list[str]:
+        return list(telling(shelf.writer.connection, asked, known, replace(RULES, common_words=room)).used)
+
+    assert used(100) == ["rare", "usual", "common"]
+    assert used(40) == ["rare", "usual"]
+    assert used(5) == ["rare"]
+    assert used(0) == ["rare"]
+    weights = telling(shelf.writer.connection, asked, known, RULES).weights
+    assert weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0

@@ -1,0 +1,255 @@
+"""Research over small projects written for the purpose; seed scenarios bear their names."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from flashgrep.search.research import Research
+from tests.search.symbol_folder import FolderSource
+
+SWIFT = {
+    "Auth.swift": """
+        protocol Authenticatable { func authenticate() -> Bool }
+        class Manual: Authenticatable { func authenticate() -> Bool { true } }
+    """,
+    "User.swift": """
+        struct User { let id: Int }
+        extension User: Authenticatable { func authenticate() -> Bool { false } }
+        class Admin: Manual {}
+    """,
+    "Login.swift": """
+        func login(user: User) -> Bool { return user.authenticate() }
+        func start() { login(user: User(id: 1)) }
+        func main() { start() }
+    """,
+}
+PYTHON = {
+    "app/store.py": """
+        class Store:
+            def read(self, key):
+                return self.load(key)
+
+            def load(self, key):
+                return helper(key)
+
+
+        def helper(key):
+            return key
+    """,
+    "app/cli.py": """
+        from app.store import Store
+        from app import store as st
+
+
+        def show(key):
+            shop = Store()
+            return shop.read(key)
+
+
+        def direct(key):
+            return st.helper(key)
+
+
+        def main():
+            show("a")
+            direct("b")
+    """,
+    "app/other.py": """
+        class File:
+            def read(self):
+                return helper()
+
+
+        def helper():
+            return File().read()
+    """,
+    "tests/test_store.py": """
+        from app.store import Store
+
+
+        def test_read():
+            assert Store().read("a")
+    """,
+}
+
+
+def project(root: Path, files: dict[str, str]) -> FolderSource:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(textwrap.dedent(text))
+    return FolderSource(root)
+
+
+def researched(source: FolderSource, query: str, depth: int = 2) -> Research:
+    research = Research(query, depth)
+    while research.advance(source):
+        pass
+    return research
+
+
+def edges(research: Research) -> set[str]:
+    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
+    return {f"{names[edge.source]} {edge.kind} {names[edge.target]}" for edge in research.graph.edges}
+
+
+def chains(research: Research) -> set[str]:
+    nodes = research.graph.nodes
+    found = research.graph.chains([root.key for root in research.roots], inward=research.inward)
+    arrow = " <- " if research.inward else " -> "
+    return {arrow.join(nodes[key].definition.name for key in chain) for chain in found}
+
+
+def test_research_protocol_implementations(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, SWIFT), "all implementations of Authenticatable")
+    found = {(one.type, one.base, one.extension) for one in research.conformances}
+    assert found == {
+        ("Manual", "Authenticatable", False),
+        ("User", "Authenticatable", True),
+        ("Admin", "Manual", False),
+    }
+    assert edges(research) == {
+        "Manual implements Authenticatable",
+        "User implements Authenticatable",
+        "Admin implements Manual",
+    }
+
+
+def test_implementations_of_a_librarys_protocol_are_found_by_its_name(tmp_path: Path) -> None:
+    source = project(tmp_path, {"a.swift": "extension Guest: Codable {}\nstruct Point: Codable {}\n"})
+    found = researched(source, "what conforms to Codable").conformances
+    assert {(one.type, one.extension) for one in found} == {("Guest", True), ("Point", False)}
+
+
+def test_research_call_graph(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, SWIFT), "what calls authenticate()", depth=3)
+    assert "authenticate <- login <- start <- main" in chains(research)
+
+
+def test_research_with_depth(tmp_path: Path) -> None:
+    source = project(tmp_path, SWIFT)
+    reached = [max(node.hop for node in researched(source, "callers of login", d).graph.nodes.values()) for d in (1, 2)]
+    assert reached == [1, 2]
+    files = researched(source, "what calls authenticate", 3).graph.dependencies()
+    assert (b"Login.swift", b"User.swift") in files
+
+
+def test_calls_are_resolved_by_receiver_import_and_class(tmp_path: Path) -> None:
+    source = project(tmp_path, PYTHON)
+    read = researched(source, "who calls Store.read", 1)
+    assert edges(read) == {"show calls Store.read", "test_read calls Store.read"}
+    hows = {edge.path: edge.resolution.how for edge in read.graph.edges}
+    assert hows[b"app/cli.py"] == "receiver type"
+    load = researched(source, "callers of load", 1)
+    assert [(edge.resolution.how, edge.line, edge.text) for edge in load.graph.edges] == [
+        ("same class", 4, "return self.load(key)")
+    ]
+
+
+def test_a_name_defined_twice_is_told_apart(tmp_path: Path) -> None:
+    source = project(tmp_path, PYTHON)
+    research = researched(source, "callers of helper", 1)
+    nodes = research.graph.nodes
+    found = {(nodes[edge.source].definition.qualified, edge.target[0]) for edge in research.graph.edges}
+    assert found == {
+        ("Store.load", b"app/store.py"),
+        ("direct", b"app/store.py"),
+        ("File.read", b"app/other.py"),
+    }
+
+
+def test_what_a_function_calls_is_followed_outward(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, PYTHON), "what does main call", 3)
+    assert {"main calls show", "main calls direct", "show calls Store.read", "direct calls helper"} <= edges(research)
+    assert "main -> show -> read -> load" in chains(research)
+
+
+def test_a_path_between_two_functions_is_found_beyond_the_depth(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, PYTHON), "path from main to load", 1)
+    assert "load <- read <- show <- main" in chains(research)
+
+
+def test_importers_are_files(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, PYTHON), "who imports store", 1)
+    assert {node.definition.name for node in research.graph.nodes.values()} == {"cli.py", "test_store.py"}
+
+
+def test_a_free_question_starts_from_names_with_its_words(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, PYTHON), "how are things loaded from the store", 1)
+    assert {"Store", "load"} <= {root.name for root in research.roots}
+
+
+def test_an_unknown_name_gives_an_empty_graph(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, PYTHON), "callers of nothing_like_it")
+    assert not research.graph.nodes
+    assert research.complete
+
+
+@pytest.mark.parametrize("query", ["callers of helper", "what does main call", "store loading", "who imports store"])
+def test_each_node_and_each_line_comes_once(tmp_path: Path, query: str) -> None:
+    research = researched(project(tmp_path, PYTHON), query, 3)
+    lines = [(edge.source, edge.target, edge.path, edge.line) for edge in research.graph.edges]
+    assert len(lines) == len(set(lines))
+    assert {key for edge in research.graph.edges for key in (edge.source, edge.target)} <= set(research.graph.nodes)
+
+
+RESOLVED = {
+    "shapes.py": """
+        class Base:
+            def area(self): return self.sides()
+            def sides(self): return 0
+
+        class Square(Base):
+            def sides(self): return 4
+            def twice(self): return self.area() + super().sides()
+
+        def recurse(n):
+            return recurse(n - 1)
+
+        def outer(task):
+            def step(): return task()
+            return step()
+
+        def other(step):
+            return step()
+    """,
+    "use.py": """
+        from shapes import recurse as again, Square
+
+        def far(shape: Square, thing, step):
+            again(3)
+            shape.area()
+            thing.sides()
+            step()
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "callers of Base.area",
+            {"Square.twice calls Base.area inherited", "far calls Base.area receiver type, inherited"},
+        ),
+        ("callers of recurse", {"recurse calls recurse same file", "far calls recurse import"}),
+        ("callers of step", {"outer calls outer.step same file"}),
+        (
+            "callers of Base.sides",
+            {
+                "Base.area calls Base.sides same class",
+                "Square.twice calls Base.sides inherited",
+                "far calls Base.sides name only",
+            },
+        ),
+        (
+            "callers of Square.sides",
+            {"Base.area calls Square.sides overridden", "far calls Square.sides name only"},
+        ),
+    ],
+)
+def test_calls_are_told_apart_by_inheritance_scope_and_alias(tmp_path: Path, query: str, expected: set[str]) -> None:
+    research = researched(project(tmp_path, RESOLVED), query, 1)
+    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
+    found = {f"{names[e.source]} {e.kind} {names[e.target]} {e.resolution.how}" for e in research.graph.edges}
+    assert found == expected

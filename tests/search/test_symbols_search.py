@@ -1,0 +1,165 @@
+"""Symbols by name over a folder: roles, order, qualified names, prefix and fuzzy matches, outlines."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep.search.outline import outline, repository_map
+from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
+from tests.search.symbol_folder import FolderSource
+
+FILES = {
+    "src/store.py": '''
+        """Store and read."""
+        from base import Root
+
+
+        class Store(Root):
+            """Keeps things."""
+
+            def read(self, key):
+                """Read one."""
+                # read is not a use here, nor is "read" there
+                return self.read_all("read")[key]
+
+            def read_all(self, key): ...
+
+
+        class File:
+            def read(self): ...
+    ''',
+    "src/main.py": """
+        from store import Store
+
+        callbacks = [Store.read]
+
+
+        def start():
+            shop = Store()
+            return shop.read("x")
+    """,
+    "src/lib.rs": """
+        mod wire { pub fn send() {} }
+        fn main() { wire::send(); }
+    """,
+    "tests/test_store.py": """
+        from store import Store
+
+
+        def test_read():
+            Store().read("y")
+    """,
+    "data.bin": "\0\0read",
+}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FolderSource:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(text).lstrip())
+    return FolderSource(tmp_path)
+
+
+def asked(source: FolderSource, name: str, **more: Any) -> SymbolAnswer:
+    return SymbolSearch(source, SymbolQuestion(name=name, **more)).run()
+
+
+def places(answer: SymbolAnswer) -> list[str]:
+    return [f"{found.occurrence.role} {found.path.decode()}:{found.occurrence.line}" for found in answer.results]
+
+
+def test_find_symbol_by_name(source: FolderSource) -> None:
+    """All occurrences: definitions first, sources before tests, comments and strings left out."""
+    assert places(asked(source, "read")) == [
+        "definition src/store.py:8",
+        "definition src/store.py:17",
+        "call src/main.py:8",
+        "call tests/test_store.py:5",
+        "reference src/main.py:3",
+    ]
+    assert places(asked(source, "Store")) == [
+        "definition src/store.py:5",
+        "import src/main.py:1",
+        "import tests/test_store.py:1",
+        "call src/main.py:7",
+        "call tests/test_store.py:5",
+        "reference src/main.py:3",
+    ]
+
+
+def test_a_definition_says_what_it_is(source: FolderSource) -> None:
+    found = asked(source, "Store").results[0]
+    one = found.occurrence
+    assert (one.kind, one.start_line, one.end_line, one.line, one.column) == ("class", 5, 13, 5, 7)
+    assert (found.signature, found.doc, found.language) == ("class Store(Root):", "Keeps things.", "python")
+    method = asked(source, "Store.read").results[0]
+    assert (method.occurrence.container, method.doc) == ("Store", "Read one.")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Store.read", ["definition src/store.py:8", "reference src/main.py:3"]),
+        ("File.read", ["definition src/store.py:17"]),
+        ("wire::send", ["definition src/lib.rs:1", "call src/lib.rs:2"]),
+        ("Nothing.read", []),
+    ],
+)
+def test_a_qualified_name_means_its_own_scope(source: FolderSource, name: str, expected: list[str]) -> None:
+    assert places(asked(source, name)) == expected
+
+
+def test_kinds_and_roles_narrow_the_answer(source: FolderSource) -> None:
+    assert len(asked(source, "read", kinds=frozenset({"method"})).results) == 2
+    assert places(asked(source, "Root", roles=frozenset({"implementation"}))) == ["implementation src/store.py:5"]
+
+
+def test_case_is_ignored_when_asked(source: FolderSource) -> None:
+    assert asked(source, "STORE").total == 0
+    assert asked(source, "STORE", fold=True).results[0].occurrence.name == "Store"
+
+
+def test_a_prefix_finds_definitions_shortest_first(source: FolderSource) -> None:
+    names = [found.occurrence.name for found in asked(source, "read", match="prefix").results]
+    assert names == ["read", "read", "read_all"]
+
+
+def test_a_misspelt_name_is_found_fuzzily(source: FolderSource) -> None:
+    found = asked(source, "raed_all", match="fuzzy")
+    assert found.results[0].occurrence.name == "read_all"
+
+
+def test_pages_neither_repeat_nor_lose(source: FolderSource) -> None:
+    whole = places(asked(source, "read"))
+    paged = [place for after in range(0, 6, 2) for place in places(asked(source, "read", limit=2, after=after))]
+    assert paged == whole
+
+
+def test_a_passed_deadline_is_told(source: FolderSource) -> None:
+    answer = asked(source, "read", deadline=0.0)
+    assert not answer.complete
+    assert answer.results == []
+
+
+def test_an_outline_is_a_tree_within_its_budget(source: FolderSource) -> None:
+    made = outline(source, [b"src/store.py"], max_chars=10_000)
+    assert [(entry.depth, entry.line, entry.signature) for entry in made.entries] == [
+        (0, 5, "class Store(Root):"),
+        (1, 8, "def read(self, key):"),
+        (1, 13, "def read_all(self, key): ..."),
+        (0, 16, "class File:"),
+        (1, 17, "def read(self): ..."),
+    ]
+    small = outline(source, [b"src/store.py"], max_chars=70)
+    assert (len(small.entries), small.left_out) == (2, 3)
+
+
+def test_a_map_shows_what_other_files_use_most(source: FolderSource) -> None:
+    made = repository_map(source, max_chars=60)
+    assert [(entry.path, entry.signature, entry.uses) for entry in made.entries] == [
+        (b"src/store.py", "class Store(Root):", 2)
+    ]
+    assert made.left_out > 0

@@ -1,0 +1,84 @@
+"""Exact search against ripgrep: on drawn trees, before, during and after indexing, and while the tree changes."""
+
+from pathlib import Path
+
+import anyio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flashgrep.workspace import Workspace
+from tests.support.truth import ripgrep
+from tests.support.workspace import ask, opened, put, repository
+
+WORDS = ["alpha", "Beta", "gamma_delta", "getHTTP", "x", "été", "\u017f", "Kelvin", "12", "foo(bar)", "a.b", "\t"]
+NAMES = ["a.py", "b.txt", "sub/c.py", "sub/deep/d.rs", "sub/.hidden", "ign/e.py", "name with space.py", "new\nline.c"]
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "latin-1"]
+PATTERNS = [
+    ("literal", "alpha"), ("literal", "Beta"), ("literal", "foo(bar)"), ("literal", "été"), ("literal", "x"),
+    ("literal", "absent_everywhere"), ("regex", r"gamma_\w+"), ("regex", r"get[A-Z]+"), ("regex", r"^alpha|12$"),
+    ("regex", r"a.b"), ("regex", r"\bx\b"), ("regex", r"(?i)KELVIN"), ("regex", r"[^a-z\s]+"),
+    ("regex", r"alpha\s+Beta"), ("regex", r"(alpha|Beta).*\d{2}"), ("regex", "^$"),
+]  # fmt: skip
+
+lines = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+ends = st.sampled_from(["\n", "\r\n"])
+texts = st.tuples(st.lists(lines, max_size=8), ends, st.booleans()).map(
+    lambda drawn: drawn[1].join(drawn[0]) + (drawn[1] if drawn[2] else "")
+)
+contents = st.one_of(
+    st.tuples(texts, st.sampled_from(ENCODINGS)).map(lambda drawn: drawn[0].encode(drawn[1], "replace")),
+    st.tuples(texts, st.binary(max_size=12)).map(lambda drawn: drawn[0].encode() + drawn[1]),
+)
+trees = st.dictionaries(st.sampled_from(NAMES), contents, max_size=6)
+rules = st.sampled_from(["", "ign/\n", "*.py\n!a.py\n", "sub/*\n!sub/deep/\n", ".hidden\n"])
+
+
+async def compare(workspace: Workspace, root: Path, patterns: list[tuple[str, str]]) -> None:
+    for mode, text in patterns:
+        wanted = ripgrep(root, text, *(["-F"] if mode == "literal" else []))
+        assert await ask(workspace, mode, text) == wanted, (mode, text)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    before=trees,
+    after=trees,
+    ignore=rules,
+    gone=st.sets(st.sampled_from(NAMES)),
+    patterns=st.lists(st.sampled_from(PATTERNS), min_size=3, max_size=4, unique=True),
+)
+def test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes(
+    before: dict[str, bytes], after: dict[str, bytes], ignore: str, gone: set[str], patterns: list[tuple[str, str]]
+) -> None:
+    async def body(root: Path) -> None:
+        put(root, before)
+        async with opened(root) as workspace:
+            await compare(workspace, root, patterns)
+            await workspace.wait_indexed()
+            await compare(workspace, root, patterns)
+            put(root, after)
+            (root / ".gitignore").write_text(ignore)
+            for name in gone:
+                (root / name).unlink(missing_ok=True)
+            await compare(workspace, root, patterns)
+            await workspace.wait_indexed()
+            await compare(workspace, root, patterns)
+
+    with repository() as root:
+        anyio.run(body, root)
+
+
+def test_the_index_and_the_slow_truth_agree_after_a_restart() -> None:
+    async def body(root: Path) -> None:
+        put(root, {name: f"{' '.join(WORDS)} {name}\n".encode() * 3 for name in NAMES})
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+        put(root, {"a.py": b"alpha changed while nobody looked\n", "fresh.py": b"Beta is new\n"})
+        (root / "b.txt").unlink()
+        async with opened(root) as workspace:
+            for mode, text in PATTERNS:
+                assert await ask(workspace, mode, text) == await ask(workspace, mode, text, use_index=False)
+            await compare(workspace, root, PATTERNS)
+
+    with repository() as root:
+        anyio.run(body, root)

@@ -1,0 +1,323 @@
+"""Worker processes answer look-ups as the daemon does, whatever changes meanwhile, and whatever becomes of them."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from flashgrep.pattern import Pattern
+from flashgrep.scheduler import FLOW, Scheduler
+from flashgrep.search.exact import Answer, Order, Output, Question
+from flashgrep.workspace import Workspace, lookup_workers
+from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
+from tests.conftest import DaemonAtHand, MakeProject
+from tests.support.workspace import BOUND, ask, files_with, options_for, put, repository
+
+pytestmark = pytest.mark.anyio
+CLIENTS = 64
+TURNS = 3
+ORDERS: tuple[Order, ...] = ("path", "relevance")
+OUTPUTS: tuple[Output, ...] = ("lines", "files", "count")
+FILES = {f"src/{number}.c": b"int value_%d;\nint common;\n" % number for number in range(50)}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_workers, "START_SECONDS", 0.0)
+    monkeypatch.setattr(lookup_workers, "TEND_SECONDS", 0.05)
+    monkeypatch.setattr(lookup_workers, "RETRY_SECONDS", 0.05)
+
+
+@dataclass
+class Pool:
+    """Projects of one daemon, with their workers."""
+
+    workers: LookupWorkers
+    scheduler: Scheduler
+    tasks: anyio.abc.TaskGroup
+    threads: int = 0
+    """Look-ups done in threads."""
+
+    async def open(self, root: Path) -> Workspace:
+        workspace = Workspace(
+            root.name, os.fsencode(root), options_for(root), scheduler=self.scheduler, workers=self.workers
+        )
+        await workspace.open(self.tasks)
+        await workspace.wait_parsed()
+        return workspace
+
+    async def started(self, workspace: Workspace) -> LookupWorker:
+        """Have a worker started that has the project loaded, and wait until it is free."""
+        place = workspace.lookups.place
+        while (worker := self.workers.free(place)) is None:
+            self.workers.want(place)
+            await anyio.sleep(0.01)
+        return worker
+
+
+@asynccontextmanager
+async def pool(monkeypatch: pytest.MonkeyPatch, most: int = 2) -> AsyncIterator[Pool]:
+    workers = LookupWorkers(most)
+    async with anyio.create_task_group() as tasks:
+        workers.open(tasks)
+        made = Pool(workers, Scheduler(workers), tasks)
+        run = made.scheduler._execute
+
+        def count(task: Any, work: Any) -> Any:
+            made.threads += 1
+            return run(task, work)
+
+        monkeypatch.setattr(made.scheduler, "_execute", count)
+        with anyio.fail_after(BOUND):
+            yield made
+        workers.close()
+        tasks.cancel_scope.cancel()
+
+
+def question(text: str, *, output: Output = "lines", seconds: float = BOUND) -> Question:
+    pattern = Pattern(texts=(text,), mode="literal", case="sensitive")
+    return Question(pattern=pattern, output=output, deadline=time.monotonic() + seconds)
+
+
+async def test_a_worker_answers_as_a_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, {**FILES, "binary": b"common\0", ".gitignore": b"ignored\n", "ignored": b"common\n"})
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            pattern = Pattern(texts=(r"value_\d$|common",))
+            asked = [
+                Question(pattern=pattern, order=order, limit=limit, output=output, before=1)
+                for order in ORDERS
+                for output in OUTPUTS
+                for limit in (3, 1000)
+            ]
+            here = [await workspace.search(each) for each in asked]
+            await made.started(workspace)
+            before = made.threads
+            assert [await workspace.search(each) for each in asked] == here
+            assert not (await workspace.search(asked[0], max_file_size=5)).results
+            assert made.threads == before
+
+
+async def test_nobody_waits_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            for number in range(20):
+                assert len(await files_with(workspace, f"value_{number};")) == 1
+            assert made.workers.pids() == []
+
+
+async def test_many_clients_get_the_newest_while_files_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each client saves and asks; more files change than a worker is told of, so that it reads the index again."""
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+
+            async def client(number: int) -> None:
+                FLOW.set(number)
+                for turn in range(TURNS):
+                    put(root, {f"src/{number}.c": b"int newest_%d_%d;\nint common;\n" % (number, turn)})
+                    assert await files_with(workspace, f"newest_{number}_{turn};") == {b"src/%d.c" % number}
+                assert not await files_with(workspace, f"newest_{number}_0;")
+
+            await made.started(workspace)
+            before = made.threads
+            async with anyio.create_task_group() as clients:
+                for number in range(CLIENTS):
+                    clients.start_soon(client, number)
+            assert made.threads - before < (TURNS + 1) * CLIENTS  # workers had their part
+            await workspace.wait_indexed()
+            found = await files_with(workspace, "common")
+            assert found == {path for path, _ in await ask(workspace, "literal", "common", use_index=False)}
+            assert len(found) == CLIENTS
+
+
+@pytest.mark.parametrize("fault", ["killed", "hangs", "rebuilt", "closed"])
+async def test_what_a_worker_does_not_answer_is_answered_here(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    monkeypatch.setattr(lookup_workers, "END_SECONDS", 0.1)
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            worker = await made.started(workspace)
+            os.kill(worker.process.pid, signal.SIGSTOP)
+            answers = list[Answer]()
+
+            async def search(seconds: float) -> None:
+                answers.append(await workspace.search(question("value_7;", seconds=seconds)))
+
+            before = made.threads
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(search, 0.1 if fault == "hangs" else BOUND)
+                while not worker.busy:
+                    await anyio.lowlevel.checkpoint()
+                assert made.threads == before
+                if fault == "killed":
+                    worker.process.kill()
+                elif fault == "rebuilt":
+                    await workspace.rebuild()
+                    await workspace.wait_indexed()
+                    os.kill(worker.process.pid, signal.SIGCONT)
+                elif fault == "closed":
+                    await workspace.close()
+            if fault == "hangs":  # its deadline is over
+                assert not answers[0].complete
+            else:
+                assert [hit["start_line"] for hit in answers[0].results] == [1]
+            assert made.threads == before + (fault != "rebuilt")
+            if fault != "closed":
+                assert await made.started(workspace) is not worker or fault == "rebuilt"
+                await answered_by_a_worker(made, workspace)
+
+
+async def answered_by_a_worker(made: Pool, workspace: Workspace) -> None:
+    """Ask until a worker answers: each of them reads a new index first, and has the look-up done here."""
+    for _ in range(4):
+        await made.started(workspace)
+        before = made.threads
+        assert len(await files_with(workspace, "common")) == len(FILES)
+        if made.threads == before:
+            return
+    raise AssertionError("no worker answers")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is set from outside")
+async def test_a_worker_without_memory_leaves_the_look_up_to_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, {**FILES, "large.txt": b"x" * (6 << 20) + b"\nneedle\n"})
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            worker = await made.started(workspace)
+            before = made.threads
+            limit_memory(worker.process.pid, more=2 << 20)
+            assert await files_with(workspace, "needle") == {b"large.txt"}
+            assert made.threads == before + 1
+            assert await files_with(workspace, "value_1;") == {b"src/1.c"}
+
+
+def limit_memory(pid: int, more: int) -> None:
+    """Let a process have so many bytes more than it has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + more
+    resource.prlimit(pid, resource.RLIMIT_AS, (most, most))
+
+
+async def test_a_cancelled_look_up_ends_in_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, {**FILES, "large.txt": b"needle in a line\n" * 200_000})
+        async with pool(monkeypatch, most=2) as made:
+            workspace = await made.open(root)
+            worker = await made.started(workspace)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(workspace.search, question("needle", output="count"))
+                while not worker.busy:
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            while worker.busy:
+                await anyio.lowlevel.checkpoint()
+            before = made.threads
+            assert len(await files_with(workspace, "value_7;")) == 1
+            assert made.threads == before
+            assert worker.process.pid in made.workers.pids()
+
+
+async def test_others_are_answered_here_while_every_worker_is_busy_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            worker = await made.started(workspace)
+            os.kill(worker.process.pid, signal.SIGSTOP)
+            async with anyio.create_task_group() as tasks:
+                FLOW.set("greedy")
+                tasks.start_soon(workspace.search, question("value_1;"))
+                FLOW.set("polite")
+                assert len(await files_with(workspace, "value_2;")) == 1
+                assert worker.busy
+                tasks.cancel_scope.cancel()
+
+
+async def test_two_projects_have_their_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as one, repository() as other:
+        put(one, {"a.c": b"common one\n"})
+        put(other, {"b.c": b"common other\n", "c.c": b"common\n"})
+        async with pool(monkeypatch) as made:
+            workspaces = [await made.open(root) for root in (one, other)]
+            for workspace in workspaces:
+                await made.started(workspace)
+            before = made.threads
+            for _ in range(10):
+                found = [await files_with(workspace, "common") for workspace in workspaces]
+                assert found == [{b"a.c"}, {b"b.c", b"c.c"}]
+            assert made.threads == before
+
+
+async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_workers, "IDLE_SECONDS", 0.1)
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            worker = await made.started(workspace)
+            assert await anyio.to_thread.run_sync(worker.process.wait) == -signal.SIGKILL
+            while made.workers.pids():  # until its socket's end is noticed
+                await anyio.lowlevel.checkpoint()
+            assert len(await files_with(workspace, "value_7;")) == 1
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakeProject, end: str) -> None:
+    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 10_000})
+    cold_daemon.start()
+    assert cold_daemon.run("index", str(root)).returncode == 0
+    daemon = cold_daemon.status()["pid"]
+    wires = [cold_daemon.wire("unix", root) for _ in range(16)]
+    until = time.monotonic() + BOUND
+    while not (pids := workers_of(daemon)):
+        assert time.monotonic() < until
+        for wire in wires:
+            wire.send({"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle", "output": "count"}})
+        for wire in wires:
+            assert wire.receive()["result"]["total"] == 10_000
+    for wire in wires:
+        wire.send({"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle", "output": "count"}})
+    if end == "kill":
+        os.kill(daemon, signal.SIGKILL)
+    else:
+        cold_daemon.stop()
+    while any(map(is_running, pids)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    for wire in wires:
+        wire.close()
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the look-up workers of a daemon."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in listed.splitlines()]
+    return [int(row[0]) for row in rows if int(row[1]) == pid and "lookup_worker" in row[2]]
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process is there, and no zombie."""
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(found) and not found.startswith("Z")

@@ -1,0 +1,94 @@
+"""After an upgrade: what other code made of a text answers nothing, and is made anew; grams and words stay."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from flashgrep.workspace import Workspace
+from flashgrep.workspace.stages import stage_versions
+from tests.support.workspace import files_with, index_of, opened, put, run
+
+BEFORE = {"symbols": "1", "chunks": "1", "vectors": "1"}
+
+
+def spoil(root: Path) -> None:
+    """Store of every text what an older grammar found in it: nothing."""
+    with closing(sqlite3.connect(index_of(root), isolation_level=None)) as connection:
+        connection.execute("UPDATE symbol SET packed = x''")
+        connection.execute("INSERT INTO symbol_name (symbol_name) VALUES ('delete-all')")
+
+
+def counts(root: Path) -> dict[str, int]:
+    """Return how many rows each stage has, which segments there are, and how often files were stored."""
+    queries = {
+        "segments": "SELECT total(id) FROM segment WHERE kind = 0",  # a segment made anew has a new number
+        "blocks": "SELECT count(*) FROM posting_block",
+        "symbols": "SELECT count(*) FROM symbol",
+        "chunks": "SELECT count(*) FROM chunked",
+        "vectors": "SELECT count(*) FROM embedded",
+        "generation": "SELECT value FROM meta WHERE key = 'generation'",
+    }
+    with closing(sqlite3.connect(index_of(root))) as connection:
+        return {name: connection.execute(query).fetchone()[0] for name, query in queries.items()}
+
+
+async def defines(workspace: Workspace, name: str) -> bool:
+    await workspace.refresh()
+    return await workspace.find_definition(name) is not None
+
+
+def test_symbols_of_older_code_answer_nothing_and_are_made_anew() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+        async with opened(root, stages=BEFORE) as workspace:
+            await workspace.wait_meant()
+        whole = counts(root)
+        spoil(root)
+        async with opened(root, stages=BEFORE) as workspace:
+            assert not await defines(workspace, "openly_defined")  # rows of the same version are believed
+        async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
+            assert await defines(workspace, "openly_defined")
+            assert await files_with(workspace, "openly_defined") == {b"a.py"}
+            await workspace.wait_meant()
+            assert await defines(workspace, "openly_defined")
+        assert counts(root) == whole
+
+    run(body)
+
+
+@pytest.mark.parametrize(("stage", "kept"), [("chunks", {"symbols"}), ("vectors", {"symbols", "chunks"}), ("", None)])
+def test_a_stage_of_another_version_is_redone_with_what_is_built_on_it(stage: str, kept: set[str] | None) -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+        async with opened(root, stages=BEFORE) as workspace:
+            await workspace.wait_meant()
+        whole = counts(root)
+        now = {**BEFORE, stage: "2"} if stage else BEFORE
+        async with opened(root, stages=now) as workspace:
+            done = {"symbols", "chunks", "vectors"} if kept is None else kept
+            assert workspace.keeper.done == done
+            await workspace.wait_meant()
+        assert counts(root) == whole
+
+    run(body)
+
+
+def test_an_index_without_versions_is_of_older_code() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+        async with opened(root) as workspace:
+            await workspace.wait_meant()
+        with closing(sqlite3.connect(index_of(root), isolation_level=None)) as connection:
+            connection.execute("DELETE FROM meta WHERE key LIKE 'stage %'")
+        spoil(root)
+        async with opened(root) as workspace:
+            assert await defines(workspace, "openly_defined")
+
+    run(body)
+
+
+def test_versions_tell_the_stages_apart() -> None:
+    assert set(stage_versions()) == set(BEFORE)
+    assert len(set(stage_versions().values())) == len(BEFORE)

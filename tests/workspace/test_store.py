@@ -1,0 +1,228 @@
+"""Where a project's index lies: never below its root, and what becomes of it when its folder is not as it should be."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.config import Settings
+from flashgrep.errors import NotFound
+from flashgrep.index.schema import row_checksum
+from flashgrep.stores import INDEX, check_store, former_files, make_store, project_id, store_folder, stores
+from tests.conftest import DaemonAtHand, MakeProject
+from tests.support.workspace import BOUND, files_with, index_of, opened, put, run, user_folder
+
+
+def _claim_unchanged(database: Path, file: Path) -> None:
+    """Have an index say of a file as it is now that it is as it was indexed: its postings hide what it says now."""
+    stat = file.stat()
+    with sqlite3.connect(database) as connection:
+        blob = connection.execute("SELECT blob FROM path").fetchone()[0]
+        checksum = row_checksum(b"a.txt", blob, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        connection.execute(
+            "UPDATE path SET mtime_ns = ?, ctime_ns = ?, inode = ?, checksum = ?",
+            [stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, checksum],
+        )
+    connection.close()
+
+
+def test_an_index_that_came_with_the_repository_is_not_opened() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.txt": b"harmless\n"})
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+        planted = root / ".flashgrep" / INDEX
+        planted.parent.mkdir(mode=0o700)
+        shutil.copy(index_of(root), planted)
+        shutil.rmtree(user_folder(root))
+        put(root, {"a.txt": b"needle  \n"})
+        _claim_unchanged(planted, root / "a.txt")
+        before = planted.read_bytes()
+        async with opened(root) as workspace:
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+            await workspace.wait_indexed()
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+        assert (planted.read_bytes(), list(planted.parent.iterdir())) == (before, [planted])
+        assert former_files(root) == [planted]
+
+    run(body)
+
+
+@pytest.mark.parametrize("name", [".flashgrep/index.db", ".flashgrep/journal/0", ".flashgrep/staged/0/header"])
+def test_a_pipe_in_the_projects_folder_holds_nobody_up(name: str) -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.txt": b"needle\n"})
+        (root / name).parent.mkdir(parents=True)
+        os.mkfifo(root / name)
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+
+    run(body)
+
+
+def test_the_cache_folder_deleted_the_index_is_made_anew_at_the_next_change() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.txt": b"needle\n"})
+        async with opened(root) as workspace:
+            await workspace.wait_meant()
+            shutil.rmtree(user_folder(root) / "cache")
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+            workspace.keeper.poke()
+            put(root, {"b.txt": b"needle\n"})
+            await workspace.wait_meant()
+            assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
+            assert index_of(root).exists()
+            assert not workspace.replaced()
+        async with opened(root) as workspace:
+            assert workspace.generation > 0
+            assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
+
+    run(body)
+
+
+def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_tried_again() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.txt": b"needle\n"})
+        cache = user_folder(root) / "cache"
+        cache.parent.mkdir()
+        cache.write_text("in the way")
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            assert (workspace.progress.stage, workspace.opened()) == ("failed", False)
+            assert str(cache) in workspace.progress.detail
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+            cache.unlink()
+            while workspace.progress.stage == "failed":
+                await workspace.keeper.pause()
+            await workspace.wait_indexed()
+            assert workspace.opened()
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+
+    run(body)
+
+
+def test_an_index_in_a_folder_others_may_write_to_is_not_opened() -> None:
+    async def body(root: Path) -> None:
+        put(root, {"a.txt": b"needle\n"})
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+        for folder in (index_of(root).parent, index_of(root).parents[1], index_of(root).parents[2]):
+            folder.chmod(0o777)
+            async with opened(root) as workspace:
+                assert not workspace.opened()
+                assert "may be written by others" in workspace.progress.detail
+                assert await files_with(workspace, "needle") == {b"a.txt"}
+            folder.chmod(0o700)
+        async with opened(root) as workspace:
+            assert workspace.opened()
+
+    run(body)
+
+
+def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
+    roots = [tmp_path / "one", tmp_path / os.fsdecode(b"tw\xff")]
+    for root in roots:
+        make_store(store_folder(tmp_path, os.fsencode(root)), os.fsencode(root))
+    (tmp_path / "projects" / "lost").mkdir()
+    assert {root for _, root in stores(tmp_path)} == {*roots, None}
+    check_store(store_folder(tmp_path, os.fsencode(roots[0])))
+    with pytest.raises(FileNotFoundError):
+        check_store(store_folder(tmp_path, b"/nowhere"))
+    (tmp_path / "alias").symlink_to(roots[0])
+    roots[0].mkdir()
+    assert project_id(os.fsencode(tmp_path / "alias")) == project_id(os.fsencode(roots[0]))
+    assert list(stores(tmp_path / "none")) == []
+
+
+def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(project: MakeProject, tmp_path: Path) -> None:
+    slow, quick = project({"b.txt": "x"}, "slow"), project({"a.txt": "x"}, "quick")
+    index = store_folder(tmp_path / "cache", os.fsencode(slow)) / INDEX
+    make_store(index.parent, os.fsencode(slow))
+    ended: list[str] = []
+
+    async def both() -> None:
+        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+
+            async def take(root: Path) -> None:
+                await catalogue.open(str(root))
+                ended.append(root.name)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(take, slow)
+                await anyio.lowlevel.checkpoint()
+                tasks.start_soon(take, quick)
+
+    with closing(sqlite3.connect(index, isolation_level=None)) as holder:
+        holder.execute("CREATE TABLE mine (x)")
+        holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
+        anyio.run(both)
+    assert ended == ["quick", "slow"]
+
+
+def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_gone(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a.txt": "x"})
+
+    async def body() -> None:
+        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+            found = []
+
+            async def take() -> None:
+                found.append(await catalogue.open(str(root)))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(4):
+                    tasks.start_soon(take)
+            assert len({id(workspace) for workspace in found}) == 1
+            await found[0].wait_indexed()
+            folder = store_folder(tmp_path / "cache", os.fsencode(root))
+            assert (folder / INDEX).exists()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(catalogue.remove, root.name)
+                await anyio.lowlevel.checkpoint()
+                with pytest.raises(NotFound):
+                    await catalogue.remove(root.name)
+            assert not folder.exists()
+
+    async def bounded() -> None:
+        with anyio.fail_after(BOUND):
+            await body()
+
+    anyio.run(bounded)
+
+
+def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_open(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a.txt": "needle"})
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    async def body() -> None:
+        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+            before = descriptors()
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await catalogue.open(str(root))
+            assert descriptors() == before
+            workspace = await catalogue.open(str(root))
+            assert await files_with(workspace, "needle") == {b"a.txt"}
+
+    anyio.run(body)
+
+
+def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.txt": "needle"})
+    assert cold_daemon.run("index", str(root)).returncode == 0
+    cold_daemon.stop()
+    shutil.rmtree(root)
+    told = cold_daemon.run("doctor").stdout
+    assert f"{cold_daemon.index(root).parent} is of {root}, which is gone" in told
