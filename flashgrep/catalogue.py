@@ -20,15 +20,14 @@ from flashgrep.edit.editor import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
-from flashgrep.memory import give_back
+from flashgrep.machine import count_cores, release_memory
+from flashgrep.own_folders import PrivateFolders, store_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
 from flashgrep.pattern import forget_patterns
-from flashgrep.private import PrivateFolders
 from flashgrep.registry import Call, Session
-from flashgrep.scheduler import Scheduler, count_cores
+from flashgrep.scheduler import Scheduler
 from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
-from flashgrep.stores import store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
 
@@ -119,7 +118,7 @@ class Catalogue:
             await self._scheduler.wait_for_rest(RECOVERY_SECONDS, FLOOD_SECONDS)
             forget_patterns()
             forget_parsed()
-            give_back()
+            release_memory()
 
     async def _rest(self) -> None:
         while True:
@@ -127,7 +126,7 @@ class Catalogue:
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
             if rested:
                 release()
-                give_back()
+                release_memory()
 
     def projects(self) -> list[ProjectInfo]:
         """Return the known projects, by name."""
@@ -158,7 +157,7 @@ class Catalogue:
         if at_hand is not None:
             return at_hand
         root = self._root_of(root_or_name)
-        if root is not None and await anyio.to_thread.run_sync(self._private.hold, os.fsencode(root)):
+        if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
             raise Forbidden(f"flashgrep's own folder is no project: {root_or_name}", reason="outside_root")
         async with self._hold(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].lost():
@@ -317,7 +316,7 @@ class Catalogue:
         try:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
             roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
-            return {name: root for name, root in roots.items() if not self._private.hold(os.fsencode(root))}
+            return {name: root for name, root in roots.items() if not self._private.contain(os.fsencode(root))}
         except (OSError, ValueError, KeyError, AttributeError):
             return {}
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from flashgrep import __version__
 from flashgrep.paths import PRIVATE_FILE, Paths, make_private
-from flashgrep.processor import with_fast_sorting
 from flashgrep.rpc import longpath
 
 READY_SECONDS = 30.0
@@ -23,6 +22,10 @@ DAEMON_MODULE = "flashgrep.cli.run_daemon"
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A program of its own, run by its path."""
 ALONE_MODULE = "flashgrep.cli.run_alone"
+NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"
+NUMPY_ENABLE = "NPY_ENABLE_CPU_FEATURES"
+CPUINFO_BYTES = 8192
+"""The first processor's paragraph has about 1,500."""
 
 Answer = dict[str, dict[str, str]]
 """A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
@@ -224,7 +227,7 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             (os.POSIX_SPAWN_OPEN, 1, paths.crash_log, flags, PRIVATE_FILE),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        child = os.posix_spawn(sys.executable, command, with_fast_sorting(environ), file_actions=actions, setsid=True)
+        child = os.posix_spawn(sys.executable, command, avoid_slow_sorting(environ), file_actions=actions, setsid=True)
         os.close(writer)
         writer = -1
         said = _read_line(reader, time.monotonic() + READY_SECONDS)
@@ -236,6 +239,27 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
     if said != b"ready\n":
         reason = said.decode(errors="replace").strip() or _last_words(paths.crash_log)
         raise StartFailed(f"the daemon could not be started: {reason}")
+
+
+def avoid_slow_sorting(environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo") -> dict[str, str]:
+    """Return the environment for processes that sort with numpy: without AVX-512 where that is the slower way.
+
+    Zen 4 stores compressed vectors by microcode: numpy sorts 25,000 numbers at 18 ns each with AVX-512, 4 ns without.
+    Who has chosen himself keeps his choice.
+    """
+    found = dict(environ)
+    try:
+        number = os.open(cpuinfo, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            processor = os.read(number, CPUINFO_BYTES).partition(b"\n\n")[0]
+        finally:
+            os.close(number)
+    except OSError:  # no Linux
+        return found
+    zen_3_or_4 = b"AuthenticAMD\ncpu family\t: 25\n" in processor
+    if zen_3_or_4 and b" avx512f " in processor and NUMPY_DISABLE not in environ and NUMPY_ENABLE not in environ:
+        found[NUMPY_DISABLE] = "X86_V4 AVX512_SKX"  # as numpy 2.4 and those before it call it
+    return found
 
 
 def _last_words(crash_log: str) -> str:

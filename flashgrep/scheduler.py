@@ -9,21 +9,19 @@ it, and so they do when every worker is busy with a long one.
 """
 
 import asyncio
-import contextlib
-import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from flashgrep.portable import Portable, Worker, Workers
+from flashgrep.checkpoint import CURRENT_TURN, Abandoned
 
 QUANTUM = 0.005
 """Seconds a look-up runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
@@ -35,45 +33,60 @@ THREADS = 256
 """Look-ups begun in all; a thread that waits costs about 100 KB."""
 SPARE = 32
 """Once so many have begun, only connections that have none may begin one."""
-LOOK_SECONDS = 0.01
-"""How often a worker process looks whether its answer is still wanted."""
-
 ResultT = TypeVar("ResultT")
-
-
-def count_cores() -> int:
-    """Return how many processor cores this process may use; macOS tells only how many there are."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
+ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 FLOW: ContextVar[Hashable] = ContextVar("FLOW", default=None)
 """Whose look-ups they are: a connection."""
 
 
-class Abandoned(Exception):
-    """Nobody waits for the answer any more; raised in the thread that looks for it."""
+class Worker(Protocol):
+    """A process that runs one look-up at a time."""
+
+    def ask(self, request: bytes, limit: float, reply: Callable[[bytes | None], None]) -> None:
+        """Have a look-up run; ``reply`` is called once, on the event loop, with None where it has no answer.
+
+        ``limit``: on the clock of time.monotonic(); a worker that answers much later hangs.
+        """
+
+    def cancel(self) -> None:
+        """Have the look-up end: nobody waits for its answer any more."""
 
 
-class Expired(Exception):
-    """The time for the answer is over: what has been found so far is to be given."""
+class Workers(Protocol):
+    """The worker processes of a daemon; used on its event loop, but for ``serving``."""
 
-
-class _Turn(Protocol):
-    """What checkpoints of a look-up ask."""
+    freed: Callable[[], None]
+    """Set by the scheduler; called when a worker has nothing to do."""
 
     @property
-    def stopped(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+    def serving(self) -> Collection[Hashable]:
+        """Places whose look-ups wait for a worker: one has them loaded and is not busy with a long one."""
 
-    def give_way(self) -> None:
-        """Let others run, if it is their turn."""
+    def free(self, place: Hashable) -> Worker | None:
+        """Return a worker that has nothing to do and can answer about a place."""
 
-    def pause(self) -> None:
-        """Let others run until ``resume``."""
+    def want(self, place: Hashable) -> None:
+        """Note that look-ups of a place wait just now."""
 
-    def resume(self) -> None:
-        """Wait for the next turn."""
+
+class Portable(Protocol[ResultT_co]):
+    """A look-up that a worker can run, too."""
+
+    @property
+    def place(self) -> Hashable:
+        """What it is about, which a worker has to have loaded."""
+
+    @property
+    def limit(self) -> float:
+        """When a worker that has it still hangs, on the clock of time.monotonic()."""
+
+    def request(self, worker: Any) -> bytes | None:
+        """Return what to ask a worker, as things are now; None where this has to be answered here."""
+
+    def result(self, reply: bytes) -> ResultT_co:
+        """Return what a worker has answered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -122,103 +135,6 @@ class _Task:
 
     def resume(self) -> None:
         self.scheduler.requeue(self)
-
-
-@dataclass(slots=True)
-class _Alone:
-    """The only look-up of a process; ``is_over`` tells whether nobody waits for it any more."""
-
-    is_over: Callable[[], bool]
-    _look_at: float = 0.0
-
-    @property
-    def stopped(self) -> bool:
-        now = time.monotonic()
-        if now < self._look_at:
-            return False
-        self._look_at = now + LOOK_SECONDS
-        return self.is_over()
-
-    def give_way(self) -> None:
-        """Nobody else is here."""
-
-    def pause(self) -> None:
-        """Nobody else is here."""
-
-    def resume(self) -> None:
-        """Nobody else is here."""
-
-
-_CURRENT: ContextVar[_Turn | None] = ContextVar("_CURRENT", default=None)
-_DEADLINE: ContextVar[float | None] = ContextVar("_DEADLINE", default=None)
-
-
-def checkpoint() -> None:
-    """Give way to others, if they wait and this look-up has had its quantum; costs 0.2 µs otherwise.
-
-    To be called every few milliseconds by whatever can take longer than that.
-
-    Raises:
-        Abandoned: nobody waits for the answer any more.
-        Expired: the deadline that ``expiring`` has set is over.
-
-    """
-    stop_if_over()
-    turn = _CURRENT.get()
-    if turn is not None:
-        turn.give_way()
-
-
-def stop_if_over() -> None:
-    """Look whether the answer is still wanted, giving way to nobody: for waits within ``blocking``.
-
-    Raises:
-        Abandoned: nobody waits for the answer any more.
-        Expired: the deadline that ``expiring`` has set is over.
-
-    """
-    turn = _CURRENT.get()
-    if turn is not None and turn.stopped:
-        raise Abandoned
-    deadline = _DEADLINE.get()
-    if deadline is not None and time.monotonic() > deadline:
-        raise Expired
-
-
-@contextlib.contextmanager
-def ending(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Have checkpoints within the block end it once ``is_over`` says so; for a process that runs one look-up."""
-    token = _CURRENT.set(_Alone(is_over))
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
-@contextlib.contextmanager
-def expiring(deadline: float | None) -> Iterator[None]:
-    """Have checkpoints within the block end it at ``deadline``, on the clock of time.monotonic(); None: never."""
-    token = _DEADLINE.set(deadline)
-    try:
-        yield
-    finally:
-        _DEADLINE.reset(token)
-
-
-@contextlib.contextmanager
-def blocking() -> Iterator[None]:
-    """Let others run while this look-up waits for another process, a disk or a network.
-
-    Raises:
-        Abandoned: nobody waits for the answer any more.
-
-    """
-    turn = _CURRENT.get()
-    if turn is not None:
-        turn.pause()
-    yield
-    if turn is not None:
-        turn.resume()
 
 
 class Scheduler:
@@ -374,11 +290,11 @@ class Scheduler:
                 raise Abandoned
             task.threaded = True
             task.since = time.monotonic()
-        token = _CURRENT.set(task)
+        token = CURRENT_TURN.set(task)
         try:
             return work()
         finally:
-            _CURRENT.reset(token)
+            CURRENT_TURN.reset(token)
             with self._lock:
                 self._end(task)
 

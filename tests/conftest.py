@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, settings
 from flashgrep.connect import as_latin1, send_request, start_daemon
 from flashgrep.connect import connect as connect_daemon
 from flashgrep.daemon import lifecycle
+from flashgrep.own_folders import INDEX, store_folder
 from flashgrep.paths import GRAMMARS_VARIABLE, Paths
-from flashgrep.stores import INDEX, store_folder
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

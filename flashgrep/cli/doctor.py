@@ -18,8 +18,8 @@ from flashgrep import __version__, config
 from flashgrep.cli.ask import ask_running, find_user_paths
 from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
+from flashgrep.own_folders import INDEX, list_former_files, list_stores, store_folder
 from flashgrep.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
-from flashgrep.stores import INDEX, former_files, store_folder, stores
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
@@ -86,7 +86,7 @@ def _cache_folder() -> Iterator[Finding]:
         yield Finding("warn", "cache", f"{error}; nothing can be indexed, searches read every file")
         return
     yield Finding("ok", "cache", str(cache))
-    for folder, root in stores(cache):
+    for folder, root in list_stores(cache):
         if root is None or not root.is_dir():
             yield Finding("warn", "cache", f"{folder} is of {root or 'no known folder'}, which is gone; remove it")
 
@@ -108,7 +108,7 @@ def _daemon() -> Iterator[Finding]:
     for project in status["projects"]:
         yield _project(project, status["problems"])
         yield from (Finding("warn", "settings", warning) for warning in project.get("warnings", ()))
-        former = [path.name for path in former_files(Path(project["root"]))]
+        former = [path.name for path in list_former_files(Path(project["root"]))]
         if former:
             told = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
             reason = "never read; from an earlier version or the repository; fgrep uninstall removes it"

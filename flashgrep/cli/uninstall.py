@@ -16,8 +16,8 @@ from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.uninstall_hosts import installed, take_out
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
+from flashgrep.own_folders import PROJECTS, list_former_files
 from flashgrep.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
-from flashgrep.stores import PROJECTS, former_files
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
 PROJECTS_FILE = "projects.json"
@@ -99,7 +99,7 @@ def _ours(root: Path) -> list[Path]:
     folder = root / PROJECT_FOLDER
     if folder.is_symlink():
         return []
-    found = former_files(root)
+    found = list_former_files(root)
     if Path(project_socket(str(root))).is_socket():
         found.append(Path(project_socket(str(root))))
     with suppress(OSError, ValueError):

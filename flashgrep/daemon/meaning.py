@@ -20,7 +20,7 @@ from flashgrep.index.rows import Left
 from flashgrep.index.writer import Writer
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.model import unpack
-from flashgrep.memory import give_back
+from flashgrep.machine import release_memory
 from flashgrep.search.pieces import chunked_text, embedding_text
 
 BATCH = 64
@@ -164,7 +164,7 @@ class Chunked(NamedTuple):
 
 def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> Chunked:
     """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
-    give_back()
+    release_memory()
     done: list[ChunkedText] = []
     files, size = RootFiles(root), 0
     for blob, text_hash, path, packed in texts:
@@ -178,7 +178,7 @@ def chunked_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> C
 
 def embedded(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> Embedded:
     """Read texts, given with their packed chunks, and return vectors of these; one that has changed is left out."""
-    give_back()
+    release_memory()
     blobs: list[tuple[int, int]] = []
     spelled: list[str] = []
     files, size = RootFiles(root), 0

@@ -15,7 +15,7 @@ from flashgrep.index.rows import FileRow
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.memory import give_back
+from flashgrep.machine import release_memory
 from flashgrep.model import FileStat, Skipped
 
 RACY_NS = 100_000_000
@@ -44,7 +44,7 @@ def prepare(
     root: RootFolder, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int
 ) -> Prepared:
     """Read files and make their postings; ``known`` is the index whose texts need none."""
-    give_back()  # what the batch before took
+    release_memory()  # what the batch before took
     gone: list[bytes] = []
     files: list[tuple[FileRow, bytes]] = []
     texts: dict[bytes, Text] = {}

@@ -17,11 +17,11 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.edit.encoding import UTF_16, Encoding, LineEnding, decode, detect_encoding, detect_line_ending
 from flashgrep.edit.system import BLOCK, digest
 from flashgrep.errors import DeadlineExceeded
 from flashgrep.lazy import LazyAttribute
-from flashgrep.scheduler import checkpoint
 
 _LF = 10
 _SETTLED_NS = 100_000_000

@@ -19,8 +19,8 @@ from typing import Self
 from flashgrep.edit.system import format_path, missing, not_a_file, protected_path, translate_error, translate_errors
 from flashgrep.errors import Busy, Forbidden, InvalidParams
 from flashgrep.ingest.openat import FILE, FOLDER, LISTING
+from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 from flashgrep.paths import check_private, make_private
-from flashgrep.private import NO_FOLDERS, PrivateFolders
 
 PROTECTED = frozenset({".git", ".flashgrep"})
 """Names that are never written: version control's own folder and ours."""

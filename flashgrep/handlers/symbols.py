@@ -10,6 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
+from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.handlers.filtering import path_filter
@@ -18,7 +19,6 @@ from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import show_path
 from flashgrep.params import CursorText, Globs, Languages, PathText, SymbolName
 from flashgrep.registry import Call, Handler, Params, handler
-from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
 from flashgrep.search.symbol_source import ViewSource

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.index.postings import count, decode
 from flashgrep.index.segments import Kind, lists_of, segments
 from flashgrep.index.words import LEVELS, Floats, key_of, value_of
-from flashgrep.scheduler import checkpoint
 
 
 class _List(NamedTuple):

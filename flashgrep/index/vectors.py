@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.scheduler import checkpoint
+from flashgrep.checkpoint import checkpoint
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from stat import S_ISREG
 from typing import Final, Literal
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import Busy
 from flashgrep.ingest.decoding import is_latin1
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles
 from flashgrep.model import Document, FileStat, Skipped
-from flashgrep.scheduler import checkpoint
 
 BLOCK: Final = 1 << 16
 """Bytes of ripgrep's buffer: a NUL byte within the first one makes a file binary."""

@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.ingest.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, translate
+from flashgrep.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify
 from flashgrep.path_text import Literals, PathText, Places
-from flashgrep.private import NO_FOLDERS, Identity, PrivateFolders, identity_of
-from flashgrep.scheduler import checkpoint
 
 SortBy = Literal["path", "name", "modified", "size"]
 MAX_LINKS = 5
@@ -174,7 +174,7 @@ def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> b
     real = os.path.realpath(full)
     if not _is_inside(real, real_root) or not (_is_inside(full, os.path.normpath(root)) or _is_inside(full, real_root)):
         raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
-    if private.hold(real):
+    if private.contain(real):
         raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
     if not os.path.isdir(real):
         raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
@@ -302,7 +302,7 @@ class _Search:
         most = self.options.max_depth
         if (most is not None and folder.count(b"/") >= most) or not self._enters(folder):
             return False
-        return self._is_there(folder, stat.S_ISDIR) and identity_of(self._base + folder) not in self._private
+        return self._is_there(folder, stat.S_ISDIR) and identify(self._base + folder) not in self._private
 
     def _is_there(self, path: bytes, kind: Callable[[int], bool]) -> bool:
         checkpoint()
@@ -385,7 +385,7 @@ class _Search:
         if not self._is_ours(path, is_dir=True):
             return None
         if not self.options.follow_symlinks:
-            if entry.inode() in self._inodes and identity_of(self._base + path) in self._private:
+            if entry.inode() in self._inodes and identify(self._base + path) in self._private:
                 return None
             return _Folder(path, folder.depth + 1)
         found = entry.stat(follow_symlinks=True)

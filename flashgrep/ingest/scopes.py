@@ -10,7 +10,7 @@ from flashgrep.ingest.ignore import Rules, Scope, read_rules
 from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
 from flashgrep.lazy import LazyAttribute
-from flashgrep.private import NO_FOLDERS, PrivateFolders
+from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
 _MAX_REMEMBERED = 200_000  # folders: some 30 MB, then the table starts afresh

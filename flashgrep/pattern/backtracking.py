@@ -20,11 +20,11 @@ from dataclasses import asdict
 from itertools import accumulate, islice
 from typing import Any, BinaryIO, Self
 
+from flashgrep.checkpoint import blocking, stop_if_over
 from flashgrep.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.pattern.finders import NONE, Span
 from flashgrep.pattern.matcher import find_blocks, spans_between
-from flashgrep.scheduler import blocking, stop_if_over
 
 _CHUNK = 1 << 16
 _LOOK_SECONDS = 0.1

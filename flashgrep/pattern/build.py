@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import ASCII_WORD, LINE_ENDS, NEWLINE, CharSet
@@ -21,7 +22,6 @@ from flashgrep.pattern.tree import (
     edge,
     map_children,
 )
-from flashgrep.scheduler import checkpoint
 
 _LINE_ANCHORS: dict[LookKind, LookKind] = {"text_start": "line_start", "text_end": "line_end"}
 

@@ -6,10 +6,10 @@ from typing import Protocol
 import re2
 from re2 import _re2
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ASCII_WORD, LAST_ASCII
 from flashgrep.pattern.unicode import word_after, word_before
-from flashgrep.scheduler import checkpoint
 
 Span = tuple[int, int]
 

@@ -16,9 +16,9 @@ from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.pattern.charset import NEWLINE, CharSet
 from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, Node, Octet, Repeat, map_children
-from flashgrep.scheduler import checkpoint
 
 GRAM = 4
 FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".

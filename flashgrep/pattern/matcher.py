@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Span, WordFinder
 from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.translate import Kind, check_weight, translate
 from flashgrep.pattern.tree import Chars, Concat, Look, Node, Octet, plain_bytes, walk
-from flashgrep.scheduler import checkpoint
 
 MANY_BYTES: Final = 4096
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import and_, or_, sub, xor
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import (
     ASCII,
@@ -18,7 +19,6 @@ from flashgrep.pattern.charset import (
 )
 from flashgrep.pattern.lexer import HINT, Lexer, Literal, complement, read_escape
 from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, LookKind, Node, Octet, Repeat
-from flashgrep.scheduler import checkpoint
 
 MAX_DEPTH = 200  # Nesting past it is a mistake or an attack; the limit keeps the recursion shallow.
 MAX_COUNT = 2**32 - 1

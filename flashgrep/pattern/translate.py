@@ -8,6 +8,7 @@ and the program drops it (`exact` is then False: its matches are a superset, to 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.charset import ANY_BYTE, ASCII, ASCII_WORD, CharSet
 from flashgrep.pattern.tree import (
@@ -24,7 +25,6 @@ from flashgrep.pattern.tree import (
     edge_of,
 )
 from flashgrep.pattern.unicode import byte_classes, count_byte_classes
-from flashgrep.scheduler import checkpoint
 
 RE2_MAX_REPEAT = 1000  # RE2 refuses counts, and products of nested counts, above it.
 MAX_WEIGHT = 200_000  # Byte classes after unrolling; more would hold the interpreter for 0.5 s and take 50 MB.

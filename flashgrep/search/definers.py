@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.index import symbols as table
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
-from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import Places, View
 from flashgrep.search.ranking import Definition
 from flashgrep.search.symbol_source import parsed_file

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import DeadlineExceeded
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable, Mark
@@ -21,7 +22,6 @@ from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
-from flashgrep.scheduler import Expired, checkpoint, expiring
 from flashgrep.search.ripgrep import Ripgrep, find_matching, pattern_flags
 from flashgrep.search.text import hit_of
 

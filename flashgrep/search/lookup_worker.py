@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flashgrep import __version__
+from flashgrep.checkpoint import ending
 from flashgrep.index.reader import Identity, Reader, identity_of
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.openat import RootFolder
-from flashgrep.memory import give_back
+from flashgrep.machine import release_memory
 from flashgrep.pattern import Pattern
-from flashgrep.scheduler import ending
 from flashgrep.search.exact import Question, View
 from flashgrep.search.ripgrep import Ripgrep
 
@@ -115,7 +115,7 @@ class LookupWorker:
             raise FileNotFoundError("another database took its place")
         table = FileTable.of(reader.files())
         self._projects[request.number] = _Project(request.root, reader, table, loaded)
-        give_back()
+        release_memory()
         return loaded
 
 

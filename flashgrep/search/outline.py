@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
-from flashgrep.scheduler import checkpoint
 from flashgrep.search.symbol_source import SymbolSource
 
 SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}

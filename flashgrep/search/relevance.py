@@ -4,12 +4,12 @@ import time
 from collections.abc import Container, Iterable, Iterator
 from itertools import chain, islice
 
+from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import InvalidParams
 from flashgrep.index.tiers import TIERS, tier_of
 from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
-from flashgrep.scheduler import Expired, checkpoint, expiring
 from flashgrep.search.definers import Definers, find_definers, names_asked
 from flashgrep.search.exact import Answer, Position, Question, Search, View
 from flashgrep.search.ranking import Definition, rank_key

@@ -19,10 +19,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from flashgrep.checkpoint import Expired, blocking, stop_if_over
 from flashgrep.ingest.openat import RootFolder
+from flashgrep.machine import count_cores
 from flashgrep.paths import bundled_ripgrep, find_ripgrep
 from flashgrep.pattern import Pattern
-from flashgrep.scheduler import Expired, blocking, count_cores, stop_if_over
 
 LOOK_SECONDS = 0.1
 """How often whoever waits for ripgrep looks whether to wait on."""

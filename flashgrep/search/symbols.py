@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from rapidfuzz import fuzz, process
 
+from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.parse.lookup import (
     ROLES,
@@ -22,7 +23,6 @@ from flashgrep.ingest.parse.lookup import (
 )
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
-from flashgrep.scheduler import Expired, checkpoint, expiring
 from flashgrep.search.symbol_source import SymbolSource
 
 Match = Literal["exact", "prefix", "fuzzy"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from flashgrep.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.scheduler import Expired, expiring
 from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question, View
 from flashgrep.search.relevance import search
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
-from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import Answer, View
 from flashgrep.search.fusion import words_of_question
 from flashgrep.search.meaning_recall import idf

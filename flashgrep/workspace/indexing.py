@@ -16,7 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from flashgrep.index.rows import FileRow, Left
 from flashgrep.index.table import Mark
 from flashgrep.ingest.openat import RootFolder
-from flashgrep.stores import make_store
+from flashgrep.own_folders import make_store
 from flashgrep.workspace.progress import LateStage
 
 EVENT_BYTES = 256 << 20

@@ -12,7 +12,7 @@ import anyio
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index import schema
-from flashgrep.memory import give_back
+from flashgrep.machine import release_memory
 from flashgrep.workspace.indexing import IndexerChild, IndexerFailed, Indexing
 from flashgrep.workspace.progress import LATE_STAGES, LateStage, Progress
 from flashgrep.workspace.tree import Tree
@@ -138,7 +138,7 @@ class Keeper:
                 await self._index_all()
                 self._progress.enter("ready", "" if self._host.opened() else self._progress.detail)
                 schema.drop_aside(Path(self._how.index))
-                give_back()
+                release_memory()
                 self._failures = 0
                 self._tell_idle()
             except IndexerFailed as failure:

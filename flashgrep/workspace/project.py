@@ -28,7 +28,7 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
-from flashgrep.private import PrivateFolders
+from flashgrep.own_folders import INDEX, PrivateFolders, check_store, store_folder
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question, View
 from flashgrep.search.lookup_worker import Load
@@ -40,7 +40,6 @@ from flashgrep.search.symbol_source import ViewSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.search import SpecVectors
-from flashgrep.stores import INDEX, check_store, store_folder
 from flashgrep.workspace.exact import UnlistedSearch, ask_listed
 from flashgrep.workspace.indexing import Indexing
 from flashgrep.workspace.keeper import Keeper

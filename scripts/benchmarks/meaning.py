@@ -11,7 +11,7 @@ from benchmarks.private import Client, Private
 from benchmarks.rows import Row, most, p50
 from benchmarks.targets import Targets
 from benchmarks.timing import Times, percentile, repeated
-from flashgrep.stores import store_folder
+from flashgrep.own_folders import store_folder
 
 MIB = 1 << 20
 STAGES = {"chunks", "vectors"}

@@ -14,7 +14,7 @@ import anyio.lowlevel
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
-from flashgrep.stores import INDEX, make_store, store_folder
+from flashgrep.own_folders import INDEX, make_store, store_folder
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 

@@ -21,7 +21,7 @@ from flashgrep.edit.read import SliceQuery, read_slice
 from flashgrep.edit.root import Root, is_protected
 from flashgrep.edit.write import WriteRequest, write_file
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
-from flashgrep.private import PrivateFolders
+from flashgrep.own_folders import PrivateFolders
 from tests.edit.harness import root_at, state_of
 
 SENTINEL = "nobody's business\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.processor import DISABLE, with_fast_sorting
+from flashgrep.connect import NUMPY_DISABLE, avoid_slow_sorting
 
 CPUINFO = """processor\t: 0
 vendor_id\t: {vendor}
@@ -30,10 +30,10 @@ def test_sorting_goes_without_avx512_on_zen_4_alone(
 ) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(CPUINFO.format(vendor=vendor, family=family, flags=flags))
-    assert (DISABLE in with_fast_sorting({"HOME": "/x"}, str(cpuinfo))) == slow
-    assert with_fast_sorting({DISABLE: "AVX2"}, str(cpuinfo)) == {DISABLE: "AVX2"}
-    assert with_fast_sorting({"NPY_ENABLE_CPU_FEATURES": "AVX2"}, str(cpuinfo)) == {"NPY_ENABLE_CPU_FEATURES": "AVX2"}
+    assert (NUMPY_DISABLE in avoid_slow_sorting({"HOME": "/x"}, str(cpuinfo))) == slow
+    assert avoid_slow_sorting({NUMPY_DISABLE: "AVX2"}, str(cpuinfo)) == {NUMPY_DISABLE: "AVX2"}
+    assert avoid_slow_sorting({"NPY_ENABLE_CPU_FEATURES": "AVX2"}, str(cpuinfo)) == {"NPY_ENABLE_CPU_FEATURES": "AVX2"}
 
 
 def test_nothing_changes_where_the_system_does_not_tell(tmp_path: Path) -> None:
-    assert with_fast_sorting({"HOME": "/x"}, str(tmp_path / "none")) == {"HOME": "/x"}
+    assert avoid_slow_sorting({"HOME": "/x"}, str(tmp_path / "none")) == {"HOME": "/x"}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from flashgrep.scheduler import FLOW, PATIENCE, QUANTUM, THREADS_PER_FLOW, Abandoned, Scheduler, blocking, checkpoint
+from flashgrep.checkpoint import Abandoned, blocking, checkpoint
+from flashgrep.scheduler import FLOW, PATIENCE, QUANTUM, THREADS_PER_FLOW, Scheduler
 from tests.support.workspace import BOUND
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher paths private memory damage inflight lazy portable processor",
-    "model params scheduler stores languages",
+    "errors launcher paths checkpoint damage inflight lazy machine",
+    "model params scheduler own_folders languages",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",
     "search edit connect relay specs",

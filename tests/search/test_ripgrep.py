@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.checkpoint import expiring
 from flashgrep.errors import BadPattern
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.extract import extract
@@ -23,7 +24,6 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
-from flashgrep.scheduler import expiring
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search, View
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk

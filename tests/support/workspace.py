@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 
 from flashgrep.model import given_path
+from flashgrep.own_folders import INDEX, store_folder
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.ripgrep import ripgrep_of
-from flashgrep.stores import INDEX, store_folder
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from tests.support.truth import Found
 

@@ -13,7 +13,15 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.errors import NotFound
 from flashgrep.index.schema import row_checksum
-from flashgrep.stores import INDEX, check_store, former_files, make_store, project_id, store_folder, stores
+from flashgrep.own_folders import (
+    INDEX,
+    check_store,
+    list_former_files,
+    list_stores,
+    make_store,
+    project_id,
+    store_folder,
+)
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, index_of, opened, put, run, user_folder
 
@@ -48,7 +56,7 @@ def test_an_index_that_came_with_the_repository_is_not_opened() -> None:
             await workspace.wait_indexed()
             assert await files_with(workspace, "needle") == {b"a.txt"}
         assert (planted.read_bytes(), list(planted.parent.iterdir())) == (before, [planted])
-        assert former_files(root) == [planted]
+        assert list_former_files(root) == [planted]
 
     run(body)
 
@@ -130,14 +138,14 @@ def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
     for root in roots:
         make_store(store_folder(tmp_path, os.fsencode(root)), os.fsencode(root))
     (tmp_path / "projects" / "lost").mkdir()
-    assert {root for _, root in stores(tmp_path)} == {*roots, None}
+    assert {root for _, root in list_stores(tmp_path)} == {*roots, None}
     check_store(store_folder(tmp_path, os.fsencode(roots[0])))
     with pytest.raises(FileNotFoundError):
         check_store(store_folder(tmp_path, b"/nowhere"))
     (tmp_path / "alias").symlink_to(roots[0])
     roots[0].mkdir()
     assert project_id(os.fsencode(tmp_path / "alias")) == project_id(os.fsencode(roots[0]))
-    assert list(stores(tmp_path / "none")) == []
+    assert list(list_stores(tmp_path / "none")) == []
 
 
 def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(project: MakeProject, tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ The daemon keeps the entries of its folders that rules take out (``View.excluded
 
 from collections.abc import Callable, Iterator, Sequence
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.cli.rg.arguments import Flag
 from flashgrep.ingest.file_types import name_matcher, types
 from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.walk import Walker
 from flashgrep.paths import bundled_ripgrep
-from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import View
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.cli.rg.arguments import Arguments, Flag, parse
 from flashgrep.cli.rg.cover import Cover
 from flashgrep.errors import FlashgrepError
 from flashgrep.ingest.walk import Walker
 from flashgrep.path_text import Literals
 from flashgrep.pattern import Pattern
-from flashgrep.scheduler import checkpoint
 from flashgrep.search.exact import View
 
 MOST_SHARE = 0.2

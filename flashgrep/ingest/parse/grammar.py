@@ -18,7 +18,7 @@ from semble_grammars import GrammarLoadError, UnsupportedPlatformError, get_lang
 from semble_grammars.cache import cache_dir
 from tree_sitter import Language, Parser, Query, Tree
 
-from flashgrep.scheduler import Abandoned, Expired, checkpoint
+from flashgrep.checkpoint import Abandoned, Expired, checkpoint
 
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from tree_sitter import Node, Query, QueryCursor
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.grammar import Grammar, parse_tree
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
@@ -19,7 +20,6 @@ from flashgrep.ingest.parse.model import (
     Ints,
     ParsedFile,
 )
-from flashgrep.scheduler import checkpoint
 
 _ANONYMOUS: Final = len(KINDS)
 _INLINE: Final = len(KINDS) + 1

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
-from flashgrep.memory import give_back
+from flashgrep.machine import release_memory
 
 MEMORY_BYTES = 3 << 30
 """Address space; the largest file accepted needs about 200 MB, the interpreter and grammars map 600 MB."""
@@ -55,7 +55,7 @@ def main() -> None:
         for language, data in texts:
             stdout.write(answer(language, data))
             stdout.flush()
-        give_back()  # a large tree's pieces are spread over the heap: 500 MB stayed with a worker otherwise
+        release_memory()  # a large tree's pieces are spread over the heap: 500 MB stayed with a worker otherwise
 
 
 if __name__ == "__main__":
