@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
@@ -26,6 +27,26 @@ MOST_SHOWN = 400
 """Characters of a caller's own text that an error repeats: of a name, of a message."""
 Progress = Callable[[float, float | None, str], None]
 """Called with (done, total or None, message) while a long call runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How a field of a method's parameters is offered, beside what its type says: ``Annotated[int, Usage("-l")]``."""
+
+    short: str = ""
+    """Its letter on the command line, with the dash."""
+    shortcuts: Mapping[str, Any] = field(default_factory=dict)
+    """Flags of the command line, as grep has them, that each stand for a value of the field."""
+    rare: bool = False
+    """Not listed to models, whose contexts hold the schemas of all tools; taken all the same."""
+
+
+RARE = Usage(rare=True)
+
+
+def usage_of(declared: FieldInfo) -> Usage:
+    """Return how a field is offered."""
+    return next((mark for mark in declared.metadata if isinstance(mark, Usage)), Usage())
 
 
 class Params(BaseModel):
@@ -128,6 +149,10 @@ class Handler:
 
     name: str
     aliases: tuple[str, ...]
+    command: str
+    """Its name on the command line."""
+    arguments: tuple[str, ...]
+    """Fields that are given by position on the command line, in their order."""
     title: str
     doc: str
     safety: Safety
@@ -197,20 +222,28 @@ def _field_of(item: ErrorDetails) -> str:
 
 def handler(
     name: str,
-    *,
-    aliases: tuple[str, ...] = (),
+    *aliases: str,
+    command: str = "",
     title: str = "",
     safety: Safety = "reads",
     idempotent: bool | None = None,
     toolset: Toolset = "core",
 ) -> Callable[[Callable[[Any, Any], Awaitable[Any]]], Handler]:
-    """Declare a method: shapes come from the hints of ``params`` and the return, prose from the docstring."""
+    """Declare a method: shapes come from the hints of ``params`` and the return, prose from the docstring.
+
+    ``command``: its name on the command line, then the fields that are given by position there. By default it is called
+    like the method, with dashes, and takes the fields that the method requires.
+    """
 
     def declare(run: Callable[[Any, Any], Awaitable[Any]]) -> Handler:
         hints = get_type_hints(run)
+        required = [each for each, declared in hints["params"].model_fields.items() if declared.is_required()]
+        command_name, *arguments = command.split() or [name.replace("_", "-"), *required]
         return Handler(
             name=name,
             aliases=aliases,
+            command=command_name,
+            arguments=tuple(arguments),
             title=title or name.replace("_", " "),
             doc=inspect.getdoc(run) or "",
             safety=safety,

@@ -10,7 +10,6 @@ from typing import Any
 
 from flashgrep import __version__, config
 from flashgrep.cli.commands import LOCAL_COMMANDS, SUMMARIES, load_command
-from flashgrep.cli.methods import command_name
 from flashgrep.handlers import REGISTRY
 from flashgrep.paths import bundled_ripgrep
 from flashgrep.registry import Handler
@@ -72,7 +71,7 @@ def _ripgrep_flags() -> str:
 
 def _summaries() -> str:
     """Return every command with the first line of its help, a line each, a tab between."""
-    rows = {command_name(handler): handler.summary for handler in REGISTRY}
+    rows = {handler.command: handler.summary for handler in REGISTRY}
     rows |= {name: load_command(name).help.partition("\n")[0] for name in LOCAL_COMMANDS}
     return "".join(f"{name}\t{summary}\n" for name, summary in rows.items())
 
@@ -80,7 +79,7 @@ def _summaries() -> str:
 def _section(handler: Handler) -> str:
     lines = [f"## {handler.name}", "", handler.doc, ""]
     lines += [f"Also called {', '.join(f'`{alias}`' for alias in handler.aliases)}.", ""] if handler.aliases else []
-    lines += [f"Command: `fgrep {command_name(handler)}` · {handler.safety} · toolset `{handler.toolset}`", ""]
+    lines += [f"Command: `fgrep {handler.command}` · {handler.safety} · toolset `{handler.toolset}`", ""]
     return "\n".join([*lines, *_fields(handler), ""])
 
 

@@ -18,40 +18,8 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from flashgrep.cli.strict import StrictCommand
-from flashgrep.registry import Handler
+from flashgrep.registry import Handler, usage_of
 
-SHORT_NAMES = {"list_files": "files", "get_symbol": "symbol", "get_slice": "slice", "read_code": "read"}
-"""Commands whose name is not the method's with dashes."""
-POSITIONAL = {
-    "list_files": ("filter",),
-    "glob": ("pattern",),
-    "get_slice": ("file_path", "start_line", "end_line"),
-    "read_code": ("file_path",),
-    "write_code": ("file_path",),
-    "outline": ("path",),
-    "fs_write": ("path", "content"),
-    **dict.fromkeys(("fs_create", "fs_read", "fs_list", "fs_stat", "fs_remove"), ("path",)),
-}
-"""Optional fields that are arguments on the command line all the same, in their order."""
-SHORT_OPTIONS = {
-    "limit": "-l",
-    "include": "-g",
-    "language": "-t",
-    "context": "-C",
-    "before": "-B",
-    "after": "-A",
-    "mode": "-m",
-    "word": "-w",
-    "multiline": "-U",
-    "cursor": "-c",
-}
-SHORTCUTS = {
-    "-i": ("case", "insensitive"),
-    "-s": ("case", "sensitive"),
-    "-F": ("mode", "literal"),
-    "-e": ("mode", "regex"),
-}
-"""Options of grep that stand for a value of ours, on commands that have the field."""
 QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"
 """For those who know grep and rg, which take paths."""
 PLAIN = (str, int, float, bool)
@@ -77,17 +45,12 @@ class Said:
     status: int
 
 
-def command_name(handler: Handler) -> str:
-    """Return the command of a method."""
-    return SHORT_NAMES.get(handler.name, handler.name.replace("_", "-"))
-
-
 def method_app(handlers: Iterable[Handler]) -> TyperGroup:
     """Return a command group with one command for each method."""
     app = typer.Typer(name="fgrep", add_completion=False, rich_markup_mode=None, no_args_is_help=True)
     app.callback()(_group)
     for handler in handlers:
-        declare = app.command(command_name(handler), cls=StrictCommand, help=handler.doc, short_help=handler.summary)
+        declare = app.command(handler.command, cls=StrictCommand, help=handler.doc, short_help=handler.summary)
         declare(_command(handler))
     return get_group(app)
 
@@ -121,22 +84,21 @@ def _command(handler: Handler) -> Callable[..., Invocation]:
     def run(**given: Any) -> Invocation:
         as_json, project = given.pop("as_json"), given.pop("project", None)
         params = {name: item for name, item in given.items() if item is not None and item != []}
-        for flag in shortcuts:
-            if params.pop(_shortcut_name(flag)):
-                field, value = SHORTCUTS[flag]
-                if params.setdefault(field, value) != value:
-                    raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
+        for flag, (field, value) in shortcuts.items():
+            if params.pop(_shortcut_name(flag)) and params.setdefault(field, value) != value:
+                raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
         return Invocation(handler.name, params, as_json, project)
 
     fields = handler.params.model_fields
-    shortcuts = [flag for flag, (field, _) in SHORTCUTS.items() if field in fields]
-    required = tuple(name for name, field in fields.items() if field.is_required())
-    arguments = POSITIONAL.get(handler.name, required)
-    options = [name for name in fields if name not in arguments and name != "project"]
-    needed = _needed(arguments, fields)
-    parameters = [_argument(name, fields[name], required=name in needed) for name in arguments]
+    shortcuts = {
+        flag: (name, value) for name, field in fields.items() for flag, value in usage_of(field).shortcuts.items()
+    }
+    options = [name for name in fields if name not in handler.arguments and name != "project"]
+    needed = _needed(handler.arguments, fields)
+    parameters = [_argument(name, fields[name], required=name in needed) for name in handler.arguments]
     parameters += [_option(name, fields[name]) for name in options]
-    parameters += [_own(_shortcut_name(flag), bool, False, flag, help=_meaning(flag)) for flag in shortcuts]
+    for flag, (field, value) in sorted(shortcuts.items(), key=lambda item: item[1]):
+        parameters += [_own(_shortcut_name(flag), bool, False, flag, help=f"Same as --{field} {value}.")]
     parameters += [_own("project", str | None, None, "--project", "-p", help=PROJECT_HELP)]
     parameters += [_own("as_json", bool, False, "--json", help="Print the raw result as JSON.")]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
@@ -162,11 +124,6 @@ def _shortcut_name(flag: str) -> str:
     return "shortcut_" + flag.strip("-")
 
 
-def _meaning(flag: str) -> str:
-    field, value = SHORTCUTS[flag]
-    return f"Same as --{field} {value}."
-
-
 def _argument(name: str, field: FieldInfo, *, required: bool) -> inspect.Parameter:
     kind, extra = _typer_type(field)
     extra.pop("metavar", None)  # it would stand in the place of the argument's name
@@ -177,7 +134,7 @@ def _option(name: str, field: FieldInfo) -> inspect.Parameter:
     kind, extra = _typer_type(field)
     word = name.replace("_", "-")
     long = f"--{word}/--no-{word}" if kind is bool and field.default is True else f"--{word}"
-    names = [long, *([SHORT_OPTIONS[name]] if name in SHORT_OPTIONS else [])]
+    names = [long, *filter(None, [usage_of(field).short])]
     return _keyword(name, kind, typer.Option(*names, **extra), required=field.is_required())
 
 

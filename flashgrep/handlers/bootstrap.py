@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from anyio.to_thread import run_sync
 from pydantic import Field
@@ -13,7 +13,7 @@ from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
 from flashgrep.params import NameText, PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, handler
 
 NAME = "bootstrap_skill"
 ALIASES = ("flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot")
@@ -53,13 +53,17 @@ POLICY_VERSION = "2.0"
 class BootstrapParams(Params):
     """How much of the skill to send, and from where."""
 
-    trigger: NameText | None = Field(
+    trigger: Annotated[NameText | None, RARE] = Field(
         None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; they all mean the same."
     )
     compact: bool = Field(False, description="Leave out the skill's text and overview.")
     force: bool = Field(False, description="Send the skill again although this connection has had it.")
-    allow_repo_override: bool = Field(False, description="Take the skill from the project instead of the package.")
-    repo_override_path: PathText = Field(SKILL_PATH, min_length=1, description="Path of the project's own skill.")
+    allow_repo_override: Annotated[bool, RARE] = Field(
+        False, description="Take the skill from the project instead of the package."
+    )
+    repo_override_path: Annotated[PathText, RARE] = Field(
+        SKILL_PATH, min_length=1, description="Path of the project's own skill."
+    )
     project: PathText | None = Field(None, description="Project by name or root; default: the connection's own.")
 
 
@@ -102,7 +106,7 @@ class BootstrapResult(TypedDict):
     skill_markdown: NotRequired[str]
 
 
-@handler(NAME, aliases=ALIASES, title="Learn to use flashgrep")
+@handler(NAME, *ALIASES, title="Learn to use flashgrep")
 async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
     """Return the skill that teaches a coding agent flashgrep's methods: call it once, first.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NotRequired, ParamSpec, TypeVar
+from typing import Annotated, NotRequired, ParamSpec, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -16,7 +16,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.handlers.writing import check_may_write, to_the_end
 from flashgrep.params import Count, FileText, NameText, PathBase64, PathText
-from flashgrep.registry import Call, Handler, handler
+from flashgrep.registry import RARE, Call, Handler, Usage, handler
 
 ResultT = TypeVar("ResultT")
 RunP = ParamSpec("RunP")
@@ -61,9 +61,11 @@ class FsListParams(FsParams):
     path: PathText = Field(".", description=PATH)
     include_hidden: bool = Field(False, description="Names that begin with a dot, too.")
     sort_by: NameText = Field("path", description="path, name, modified or size; equal ones by path.")
-    sort_order: NameText = Field("asc", description="asc or desc.")
-    offset: Count = Field(0, description="Entries to leave out at the start.")
-    limit: Count | None = Field(None, ge=1, description="Most entries; 10,000 at most, and by default.")
+    sort_order: Annotated[NameText, RARE] = Field("asc", description="asc or desc.")
+    offset: Annotated[Count, RARE] = Field(0, description="Entries to leave out at the start.")
+    limit: Annotated[Count | None, Usage(short="-l")] = Field(
+        None, ge=1, description="Most entries; 10,000 at most, and by default."
+    )
 
 
 class FsPairParams(ProjectParams):
@@ -78,13 +80,13 @@ class FsPairParams(ProjectParams):
 class FsCopyParams(FsPairParams):
     """Parameters of fs_copy."""
 
-    recursive: bool = Field(False, description="Copy a folder with all that is in it.")
+    recursive: Annotated[bool, RARE] = Field(False, description="Copy a folder with all that is in it.")
 
 
 class FsRemoveParams(FsParams):
     """Parameters of fs_remove."""
 
-    recursive: bool = Field(False, description="Remove a folder with all that is in it.")
+    recursive: Annotated[bool, RARE] = Field(False, description="Remove a folder with all that is in it.")
     force: bool = Field(False, description="A missing path is no error.")
     dry_run: bool = Field(False, description=DRY_RUN)
 
@@ -158,7 +160,13 @@ class FsRemoveResult(TypedDict):
     already_missing: NotRequired[bool]
 
 
-@handler("fs_create", title="Make a file or folder", safety="destructive", idempotent=False, toolset="fs")
+@handler(
+    "fs_create",
+    command="fs-create path",
+    title="Make a file or folder",
+    safety="destructive",
+    toolset="fs",
+)
 async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResult:
     """Make an empty file, or a folder."""
     project = await _writable(call, params)
@@ -168,7 +176,7 @@ async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResu
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
 
-@handler("fs_read", title="Read a whole file", toolset="fs")
+@handler("fs_read", command="fs-read path", title="Read a whole file", toolset="fs")
 async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     """Read a whole file of up to 192 KiB; read_code reads larger ones in parts."""
     project = await call.host.workspace(call, params.project)
@@ -188,7 +196,13 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     return result
 
 
-@handler("fs_write", title="Write a whole file", safety="destructive", idempotent=False, toolset="fs")
+@handler(
+    "fs_write",
+    command="fs-write path content",
+    title="Write a whole file",
+    safety="destructive",
+    toolset="fs",
+)
 async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult:
     """Write a whole file, or add to its end; an existing file keeps its mode, encoding and byte order mark."""
     project = await _writable(call, params)
@@ -199,7 +213,7 @@ async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult
     return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
 
 
-@handler("fs_list", title="List a folder", toolset="fs")
+@handler("fs_list", command="fs-list path", title="List a folder", toolset="fs")
 async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     """List the entries of one folder, in a stable order; links are told as links."""
     project = await call.host.workspace(call, params.project)
@@ -214,7 +228,7 @@ async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     return {"ok": True, "operation": "fs_list", **found}
 
 
-@handler("fs_stat", title="Look at a path", toolset="fs")
+@handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs")
 async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     """Tell what a path is: its type, size and time of change."""
     project = await call.host.workspace(call, params.project)
@@ -222,7 +236,7 @@ async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     return {"ok": True, "operation": "fs_stat", "entry": entry}
 
 
-@handler("fs_copy", title="Copy a file or folder", safety="destructive", idempotent=False, toolset="fs")
+@handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs")
 async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     """Copy a file, or with recursive a folder; the copy appears whole or not at all."""
     project = await _writable(call, params)
@@ -239,7 +253,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     }
 
 
-@handler("fs_move", title="Move a file or folder", safety="destructive", idempotent=False, toolset="fs")
+@handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs")
 async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move a file or a folder, also under another name."""
     project = await _writable(call, params)
@@ -255,7 +269,13 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     }
 
 
-@handler("fs_remove", title="Remove a file or folder", safety="destructive", idempotent=False, toolset="fs")
+@handler(
+    "fs_remove",
+    command="fs-remove path",
+    title="Remove a file or folder",
+    safety="destructive",
+    toolset="fs",
+)
 async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveResult:
     """Remove a file, a link or a folder."""
     project = await _writable(call, params)

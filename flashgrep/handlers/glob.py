@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import time
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 import orjson
 from pydantic import Field
@@ -15,7 +15,7 @@ from flashgrep.handlers.covering import Coverage
 from flashgrep.ingest.finder import Found, GlobOptions, GlobPage, Key, Window, find, folder_of
 from flashgrep.model import show_path
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
-from flashgrep.registry import Call, Params, handler
+from flashgrep.registry import RARE, Call, Params, Usage, handler
 from flashgrep.search.exact import View
 from flashgrep.workspace import Workspace
 
@@ -34,7 +34,7 @@ class GlobParams(Params):
         "`[abc]`, `[!a]`, `{a,b}`. Used only if `include` is empty.",
     )
     path: PathText | None = Field(None, description="Folder to look in, within the project; its root by default.")
-    include: Globs = Field(default=[], description="Patterns of which one has to match.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns of which one has to match.")
     exclude: Globs = Field(
         default=[],
         description="Patterns of which none may match; a folder that matches is not entered.",
@@ -43,22 +43,30 @@ class GlobParams(Params):
         default=[], max_length=1000, description="Only files that end so, as rs or .rs, in either case."
     )
     max_depth: Count | None = Field(None, description="Folders to go down; 0: only the files directly in `path`.")
-    recursive: bool = Field(default=True, description="False: as max_depth 0.")
+    recursive: Annotated[bool, RARE] = Field(default=True, description="False: as max_depth 0.")
     include_hidden: bool = Field(
         default=False, description="Also files with a part of the path that begins with a dot."
     )
-    follow_symlinks: bool = Field(default=False, description="Follow links, as far as they stay in the project.")
-    case_sensitive: bool = Field(default=True, description="False: patterns take either case of ASCII letters.")
+    follow_symlinks: Annotated[bool, RARE] = Field(
+        default=False, description="Follow links, as far as they stay in the project."
+    )
+    case_sensitive: Annotated[bool, RARE] = Field(
+        default=True, description="False: patterns take either case of ASCII letters."
+    )
     respect_ignore: bool = Field(
         default=False, description="Leave out what .gitignore, .ignore and .flashgrepignore take out."
     )
     sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="What to order by; then the path.")
-    sort_order: Literal["asc", "desc"] = Field(
+    sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
         "asc", description="Ascending or descending; equal ones by path, ascending."
     )
-    offset: Count = Field(0, description="Files to pass over.")
-    limit: Count | None = Field(None, ge=1, description=f"Most files to send back; never more than {MOST}.")
-    cursor: CursorText | None = Field(None, description="`next` of the answer before: go on behind its last file.")
+    offset: Annotated[Count, RARE] = Field(0, description="Files to pass over.")
+    limit: Annotated[Count | None, Usage(short="-l")] = Field(
+        None, ge=1, description=f"Most files to send back; never more than {MOST}."
+    )
+    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
+        None, description="`next` of the answer before: go on behind its last file."
+    )
     max_tokens: int | None = Field(
         None,
         ge=50,
@@ -92,7 +100,7 @@ class GlobResult(TypedDict):
     coverage: Coverage
 
 
-@handler("glob", title="Find files by pattern")
+@handler("glob", command="glob pattern", title="Find files by pattern")
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
 

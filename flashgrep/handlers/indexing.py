@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Final, NotRequired
+from typing import Annotated, Final, NotRequired
 
 import anyio
 from pydantic import Field
@@ -17,7 +17,7 @@ from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import TEST, tier_of
 from flashgrep.model import show_path
 from flashgrep.params import PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, handler
 from flashgrep.workspace import Workspace
 
 PATH: Final = "Folder of the codebase: an absolute path, or one relative to the connection's own project."
@@ -41,7 +41,7 @@ class IndexCodebaseParams(Params):
         description="Count test files among `files`. They are indexed and searched in any case, ranked after sources.",
     )
     rebuild: bool = Field(default=False, description="Throw the index away and build it anew.")
-    deadline_ms: int = Field(
+    deadline_ms: Annotated[int, RARE] = Field(
         100_000, ge=1, le=600_000, description="After so long the answer says how far it is; indexing goes on."
     )
 

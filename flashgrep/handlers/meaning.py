@@ -1,7 +1,7 @@
 """Search by meaning: `search_code` in one project, `semantic_search` over several."""
 
 import time
-from typing import NotRequired
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -20,7 +20,7 @@ from flashgrep.handlers.pieces import (
 )
 from flashgrep.model import show_path
 from flashgrep.params import GlobText, Languages, NameText, PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, Piece
 from flashgrep.workspace import Workspace
 
@@ -32,7 +32,7 @@ class SearchCodeParams(Params):
     """What to look for, where, and how."""
 
     query: str = Field(min_length=1, max_length=2000, description="A question in words, or names of code.")
-    limit: int = Field(10, ge=1, le=100, description="Most pieces of code to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most pieces of code to send back.")
     semantic_weight: float | None = Field(
         None,
         ge=0,
@@ -42,10 +42,12 @@ class SearchCodeParams(Params):
     file_filter: GlobText | None = Field(
         None, min_length=1, description="Only files that match this glob, as src/auth/**."
     )
-    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
+    language: Annotated[Languages, Usage(short="-t")] = Field(
+        default=[], description="Only files of these languages, as py or rust."
+    )
     threshold: float = Field(0.0, ge=0, le=1, description="Least score of a result.")
     max_tokens: int | None = Field(None, ge=50, le=1_000_000, description="Size of the answer, in tokens.")
-    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
     project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
@@ -132,7 +134,9 @@ class SemanticSearchParams(Params):
     query: str = Field(
         min_length=1, max_length=1000, description="Natural language search query describing what you're looking for."
     )
-    limit: int = Field(10, ge=1, le=50, description="Maximum number of results to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        10, ge=1, le=50, description="Maximum number of results to return."
+    )
     threshold: float = Field(
         0.7,
         ge=0,

@@ -3,7 +3,7 @@
 import os
 import time
 from functools import partial
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -15,7 +15,7 @@ from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
 from flashgrep.params import CursorText, Globs, Languages, PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.near import near_paths
 from flashgrep.workspace import Workspace
@@ -27,13 +27,19 @@ class ListFilesParams(Params):
     filter: PathText | None = Field(
         None, min_length=1, description="Part of the path; where none has it, the nearest paths."
     )
-    include: Globs = Field(default=[], description="Only files that match one of these globs.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(
+        default=[], description="Only files that match one of these globs."
+    )
     exclude: Globs = Field(default=[], description="No files that match one of these globs.")
-    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
-    limit: int = Field(200, ge=1, le=10_000, description="Most files to send back.")
-    cursor: CursorText | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    language: Annotated[Languages, Usage(short="-t")] = Field(
+        default=[], description="Only files of these languages, as py or rust."
+    )
+    limit: Annotated[int, Usage(short="-l")] = Field(200, ge=1, le=10_000, description="Most files to send back.")
+    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
+        None, description="`next` of the answer before, to go on behind it."
+    )
     max_tokens: int | None = Field(None, ge=50, le=1_000_000, description="Size of the answer, in tokens.")
-    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
     project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
@@ -55,7 +61,7 @@ class ListFilesResult(TypedDict):
     coverage: Coverage
 
 
-@handler("list_files", title="List files")
+@handler("list_files", title="List files", command="files filter")
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
     """List a project's files: all that are searched, or those whose path has a text or is near to it."""
     started = time.perf_counter()

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import time
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 import orjson
 from pydantic import Field
@@ -17,7 +17,7 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import show_path
 from flashgrep.params import ByteCount, CursorText, Globs, Languages, PathText, PatternText
 from flashgrep.pattern import Pattern
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer, Position, Question
 from flashgrep.search.near import near_paths
 from flashgrep.search.smart import SmartMode, looks_like_regex, smart_modes
@@ -35,47 +35,67 @@ class QueryParams(Params):
     any_of: list[PatternText] = Field(
         default=[], max_length=100, description="More texts; a line with any of them matches."
     )
-    mode: Literal["smart", "literal", "regex"] = Field(
+    mode: Annotated[
+        Literal["smart", "literal", "regex"], Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"})
+    ] = Field(
         "smart",
         description="literal: the text itself. regex: ripgrep's syntax. smart: the text itself, best hits first; where "
         "nothing has it, as a regex if it looks like one, else the texts with most of its words.",
     )
-    case: Literal["sensitive", "insensitive", "smart"] = Field(
-        "smart", description="smart: insensitive unless the text has a capital letter."
-    )
-    word: bool = Field(default=False, description="Match whole words only.")
-    line: bool = Field(default=False, description="Match whole lines only.")
-    multiline: bool = Field(default=False, description="Let matches span lines.")
-    dotall: bool = Field(default=False, description="With multiline: let . match a line end.")
+    case: Annotated[
+        Literal["sensitive", "insensitive", "smart"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})
+    ] = Field("smart", description="smart: insensitive unless the text has a capital letter.")
+    word: Annotated[bool, Usage(short="-w")] = Field(default=False, description="Match whole words only.")
+    line: Annotated[bool, RARE] = Field(default=False, description="Match whole lines only.")
+    multiline: Annotated[bool, Usage(short="-U")] = Field(default=False, description="Let matches span lines.")
+    dotall: Annotated[bool, RARE] = Field(default=False, description="With multiline: let . match a line end.")
     engine: Literal["linear", "backtracking"] = Field(
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
     )
-    include: Globs = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(
+        default=[], description="Only files that match one of these globs, as src/**/*.py."
+    )
     exclude: Globs = Field(default=[], description="No files that match one of these globs.")
-    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
+    language: Annotated[Languages, Usage(short="-t")] = Field(
+        default=[], description="Only files of these languages, as py or rust."
+    )
     output: Literal["lines", "files", "count"] = Field(
         "lines", description="lines: each matching line. files: names only. count: matching lines of each file."
     )
-    order: Literal["relevance", "path"] | None = Field(
+    order: Annotated[Literal["relevance", "path"] | None, RARE] = Field(
         None, description="relevance: definitions and sources first (smart mode's default). path: by path and line."
     )
-    context: int = Field(0, ge=0, le=MOST_CONTEXT, description="Lines of context before and after each hit.")
-    before: int | None = Field(None, ge=0, le=MOST_CONTEXT, description="Lines of context before, over `context`.")
-    after: int | None = Field(None, ge=0, le=MOST_CONTEXT, description="Lines of context after, over `context`.")
-    limit: int | None = Field(None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise).")
-    cursor: CursorText | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    context: Annotated[int, Usage(short="-C")] = Field(
+        0, ge=0, le=MOST_CONTEXT, description="Lines of context before and after each hit."
+    )
+    before: Annotated[int | None, Usage(short="-B", rare=True)] = Field(
+        None, ge=0, le=MOST_CONTEXT, description="Lines of context before, over `context`."
+    )
+    after: Annotated[int | None, Usage(short="-A", rare=True)] = Field(
+        None, ge=0, le=MOST_CONTEXT, description="Lines of context after, over `context`."
+    )
+    limit: Annotated[int | None, Usage(short="-l")] = Field(
+        None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise)."
+    )
+    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
+        None, description="`next` of the answer before, to go on behind it."
+    )
     max_tokens: int | None = Field(
         None, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
     )
-    max_bytes: ByteCount | None = Field(None, ge=200, description="Size of the answer, in bytes.")
-    deadline_ms: int = Field(30_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
-    max_file_size: ByteCount | None = Field(
+    max_bytes: Annotated[ByteCount | None, RARE] = Field(None, ge=200, description="Size of the answer, in bytes.")
+    deadline_ms: Annotated[int, RARE] = Field(
+        30_000, ge=1, le=600_000, description="After so long, what was found so far is sent."
+    )
+    max_file_size: Annotated[ByteCount | None, RARE] = Field(
         None, ge=1, description="Largest file searched, in bytes, over the setting."
     )
-    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
-    use_index: bool = Field(default=True, description="False: read every file, the slow truth.")
-    explain: bool = Field(default=False, description="Say how the question was understood and planned.")
+    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
+    use_index: Annotated[bool, RARE] = Field(default=True, description="False: read every file, the slow truth.")
+    explain: Annotated[bool, RARE] = Field(
+        default=False, description="Say how the question was understood and planned."
+    )
     project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 

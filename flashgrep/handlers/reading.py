@@ -2,7 +2,7 @@
 
 import base64
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.params import ByteCount, Count, LineNumber, PathBase64, PathText, SymbolName
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, handler
 
 PATH = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
@@ -25,15 +25,15 @@ class ProjectParams(Params):
 class RangeParams(ProjectParams):
     """What both reading methods take."""
 
-    file_path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
+    file_path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     continuation_start_line: LineNumber | None = Field(
         None, description="Line to go on at, from the last answer's cursor; replaces start_line."
     )
     continuation_start_byte: ByteCount | None = Field(
         None, description="Byte to go on at inside that line, from the last answer's cursor."
     )
-    chunk_index: Count = Field(0, description="Counted by the caller and echoed.")
-    include_hash: bool | None = Field(
+    chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller and echoed.")
+    include_hash: Annotated[bool | None, RARE] = Field(
         None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
     )
 
@@ -58,9 +58,11 @@ class ReadCodeParams(RangeParams):
     max_tokens: Count | None = Field(
         None, ge=1, description="Most tokens (characters / 4); 8,000 when no max_bytes is given either."
     )
-    max_bytes: ByteCount | None = Field(None, ge=1, description="Most bytes; 196608 at most, and by default.")
-    max_lines: Count | None = Field(None, ge=1, description="Most lines.")
-    metadata_level: Literal["minimal", "standard"] = Field(
+    max_bytes: Annotated[ByteCount | None, RARE] = Field(
+        None, ge=1, description="Most bytes; 196608 at most, and by default."
+    )
+    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines.")
+    metadata_level: Annotated[Literal["minimal", "standard"], RARE] = Field(
         "standard", description="standard adds mode, total_lines_available and symbol_name."
     )
 
@@ -75,7 +77,7 @@ def path_of(text: str | None, in_base64: str | None = None) -> bytes:
         raise InvalidParams("file_path_bytes: not base64", field="file_path_bytes") from None
 
 
-@handler("get_slice", title="Read lines")
+@handler("get_slice", title="Read lines", command="slice file_path start_line end_line")
 async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
@@ -95,7 +97,7 @@ async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult
     return await project.in_turn(partial(read_slice, project.editor, path, query))
 
 
-@handler("read_code", title="Read code")
+@handler("read_code", title="Read code", command="read file_path")
 async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 

@@ -1,7 +1,7 @@
 """Research questions about code, answered with a graph."""
 
 import time
-from typing import NotRequired
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -10,7 +10,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.model import show_path
 from flashgrep.params import PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import Edge, Node
@@ -30,8 +30,10 @@ class CodeResearchParams(Params):
     )
     depth: int = Field(2, ge=1, le=3, description="Hops followed from what is asked about.")
     max_tokens: int = Field(8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
-    deadline_ms: int = Field(20_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
-    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    deadline_ms: Annotated[int, RARE] = Field(
+        20_000, ge=1, le=600_000, description="After so long, what was found so far is sent."
+    )
+    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
     project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import NotRequired, TypeVar, cast
+from typing import Annotated, NotRequired, TypeVar, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -18,7 +18,7 @@ from flashgrep.handlers.reading import ProjectParams
 from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.params import NameText
-from flashgrep.registry import Call, Handler, handler
+from flashgrep.registry import Call, Handler, Usage, handler
 from flashgrep.search.exact import Answer
 from flashgrep.specs.search import Kind, SpecMatch, search
 from flashgrep.specs.spec import Severity, validate
@@ -58,7 +58,7 @@ class SearchSpecsParams(ProjectParams):
     """What to look for."""
 
     query: str = Field(min_length=1, max_length=1000, description="What is looked for, in any words.")
-    limit: int = Field(10, ge=1, le=100, description="Most results to send back.")
+    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most results to send back.")
     threshold: float = Field(THRESHOLD, ge=0, le=1, description="Least score of a result.")
 
 

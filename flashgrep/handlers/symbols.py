@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import time
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 import orjson
 from pydantic import Field
@@ -18,7 +18,7 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import show_path
 from flashgrep.params import CursorText, Globs, Languages, PathText, SymbolName
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
 from flashgrep.search.symbol_source import ViewSource
@@ -43,17 +43,27 @@ class GetSymbolParams(Params):
         description="exact: the whole name, all its occurrences. prefix: definitions whose name begins so. fuzzy: "
         "occurrences of the defined names most like it.",
     )
-    case: Literal["sensitive", "insensitive"] = Field("sensitive", description="How letters are compared.")
+    case: Annotated[Literal["sensitive", "insensitive"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})] = (
+        Field("sensitive", description="How letters are compared.")
+    )
     kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
     role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
-    include: Globs = Field(default=[], description="Only files that match one of these globs, as src/**/*.py.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(
+        default=[], description="Only files that match one of these globs, as src/**/*.py."
+    )
     exclude: Globs = Field(default=[], description="No files that match one of these globs.")
-    language: Languages = Field(default=[], description="Only files of these languages, as py or rust.")
-    limit: int = Field(50, ge=1, le=10_000, description="Most occurrences to send back.")
-    cursor: CursorText | None = Field(None, description="`next` of the answer before, to go on behind it.")
+    language: Annotated[Languages, Usage(short="-t")] = Field(
+        default=[], description="Only files of these languages, as py or rust."
+    )
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most occurrences to send back.")
+    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
+        None, description="`next` of the answer before, to go on behind it."
+    )
     max_tokens: int = Field(8_000, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
-    deadline_ms: int = Field(10_000, ge=1, le=600_000, description="After so long, what was found so far is sent.")
-    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    deadline_ms: Annotated[int, RARE] = Field(
+        10_000, ge=1, le=600_000, description="After so long, what was found so far is sent."
+    )
+    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
     project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
@@ -87,7 +97,7 @@ class GetSymbolResult(TypedDict):
     suggestions: NotRequired[list[str]]
 
 
-@handler("get_symbol", title="Find a symbol")
+@handler("get_symbol", title="Find a symbol", command="symbol symbol_name")
 async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
     """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
 
@@ -198,9 +208,9 @@ class OutlineParams(Params):
     path: PathText = Field(
         "", description="File or folder, relative to the project; empty: a map of the whole project."
     )
-    everything: bool = Field(default=False, description="Fields, variables and enumerators too.")
+    everything: Annotated[bool, RARE] = Field(default=False, description="Fields, variables and enumerators too.")
     max_tokens: int = Field(2_000, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
-    fresh: bool = Field(default=True, description="Take in all that was saved before this call.")
+    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
     project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
 
 
@@ -223,7 +233,7 @@ class OutlineResult(TypedDict):
     fresh: bool
 
 
-@handler("outline", title="Outline a file, folder or project", toolset="research")
+@handler("outline", command="outline path", title="Outline a file, folder or project", toolset="research")
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
     """Show what a file or folder defines as a tree; without a path, a map of the project's most used definitions."""
     workspace = await call.host.workspace(call, params.project)

@@ -1,6 +1,6 @@
 """`watch_codebase`: follow a folder's changes, or not."""
 
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -9,7 +9,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.handlers.indexing import PATH, folder_named, root_around
 from flashgrep.model import show_path
 from flashgrep.params import PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import Call, Handler, Params, Usage, handler
 from flashgrep.workspace import Workspace
 
 
@@ -21,7 +21,9 @@ class WatchCodebaseParams(Params):
         description="start: follow changes as they happen, as every project does once it is open. stop: follow none; "
         "each question then looks at the whole tree, and is as right as before. status: change nothing."
     )
-    limit: int = Field(20, ge=0, le=10_000, description="Most files to name; list_files names them all.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        20, ge=0, le=10_000, description="Most files to name; list_files names them all."
+    )
 
 
 class WatchedFile(TypedDict):

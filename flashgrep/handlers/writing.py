@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
@@ -16,7 +16,7 @@ from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, 
 from flashgrep.errors import Forbidden, InvalidParams
 from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
 from flashgrep.params import Count, FileText, LineNumber, NameText, PathBase64, PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
@@ -29,8 +29,12 @@ class PreconditionParams(Params):
     expected_file_hash: NameText | None = Field(
         None, description="SHA-256 of the file's bytes, as file_hash of a read."
     )
-    expected_start_line_text: FileText | None = Field(None, description="Text of start_line, without its line end.")
-    expected_end_line_text: FileText | None = Field(None, description="Text of end_line, without its line end.")
+    expected_start_line_text: Annotated[FileText | None, RARE] = Field(
+        None, description="Text of start_line, without its line end."
+    )
+    expected_end_line_text: Annotated[FileText | None, RARE] = Field(
+        None, description="Text of end_line, without its line end."
+    )
     expected_absent: bool | None = Field(None, description="true: the file must not exist, and is made.")
 
     def build(self) -> Precondition:
@@ -47,7 +51,7 @@ class EditParams(Params):
     """One change of one file: lines by number, or a text by itself."""
 
     file_path: PathText = Field("", description=PATH)
-    file_path_bytes: PathBase64 | None = Field(None, description=PATH_BYTES)
+    file_path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     start_line: LineNumber | None = Field(None, description="First line to replace, from 1.")
     end_line: Count | None = Field(
         None, description="Last line to replace, included; start_line - 1 inserts before start_line."
@@ -97,9 +101,13 @@ class EditParams(Params):
 class WriteCodeParams(EditParams, ProjectParams):
     """Parameters of write_code."""
 
-    continuation_id: NameText | None = Field(None, description="Name of a write sent in chunks; made up when left out.")
-    chunk_index: Count | None = Field(None, description="Which chunk of replacement this is, from 0.")
-    is_final_chunk: bool | None = Field(None, description="true with the last chunk, which carries the write out.")
+    continuation_id: Annotated[NameText | None, RARE] = Field(
+        None, description="Name of a write sent in chunks; made up when left out."
+    )
+    chunk_index: Annotated[Count | None, RARE] = Field(None, description="Which chunk of replacement this is, from 0.")
+    is_final_chunk: Annotated[bool | None, RARE] = Field(
+        None, description="true with the last chunk, which carries the write out."
+    )
     dry_run: bool = Field(False, description="Change nothing, and return what would change as a unified diff.")
 
     def chunk(self) -> Chunk | None:
@@ -112,7 +120,7 @@ class WriteCodeParams(EditParams, ProjectParams):
         return Chunk(self.continuation_id or secrets.token_hex(8), index, bool(self.is_final_chunk))
 
 
-@handler("write_code", title="Write code", safety="destructive", idempotent=False)
+@handler("write_code", command="write-code file_path", title="Write code", safety="destructive")
 async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
     """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
 
@@ -147,13 +155,13 @@ class BatchWriteCodeParams(ProjectParams):
         max_length=MOST_OPERATIONS,
         description="The edits; several may be in one file, all in its original line numbers.",
     )
-    mode: Literal["atomic", "best_effort"] = Field(
+    mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m")] = Field(
         "atomic", description="atomic: all or none; best_effort: whatever is valid, the rest is reported."
     )
     dry_run: bool = Field(False, description="Check everything, change nothing, return the diff.")
 
 
-@handler("batch_write_code", title="Write code in several places", safety="destructive", idempotent=False)
+@handler("batch_write_code", title="Write code in several places", safety="destructive")
 async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -> BatchResult:
     """Carry out several edits of one or more files, all or none of them, each checked before anything is written.
 

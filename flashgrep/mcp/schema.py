@@ -5,18 +5,13 @@ tool: fields that agents hardly ever need, bounds (a call that breaks one is tol
 listed. Of results the schema tells the fields, and those of the items of lists. `skills/reference.md` has it all.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
 
-from flashgrep.registry import Handler
+from pydantic import BaseModel
 
-RARE = frozenset(
-    {"file_path_bytes", "fresh", "deadline_ms", "max_bytes", "max_file_size", "max_lines", "use_index", "explain"}
-    | {"dotall", "line", "before", "after", "metadata_level", "include_hash", "follow_symlinks", "order", "sort_order"}
-    | {"recursive", "offset", "case_sensitive", "everything", "expected_start_line_text", "expected_end_line_text"}
-    | {"allow_repo_override", "repo_override_path", "trigger"}
-    | {"continuation_id", "is_final_chunk", "chunk_index", "progress_token"}
-)
+from flashgrep.registry import Handler, usage_of
+
 SHORT = {
     "project": "Project, by name or root.",
     "max_tokens": "Size of the answer.",
@@ -28,9 +23,10 @@ MOST_FIELDS = 8
 """Fields of a result that are told; a model sees the rest when it has one."""
 MOST_CHOICES = 12
 """Values of a field that are listed; a wrong one is answered with all of them."""
-LEFT_OUT = frozenset({"title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"})
-BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
-NULL = {"type": "null"}
+LEFT_OUT = frozenset(
+    {"title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+)
 ERROR = frozenset({"code", "message", "data"})
 """The members of the error object, which is the other form of every result."""
 Schema = dict[str, Any]
@@ -42,11 +38,50 @@ def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
     ``bound``: the connection is bound to one project, so that there is none to name.
     """
     whole = handler.params_schema()
-    schema = {**_object(whole), "type": "object"}
+    rare = set(find_rare_fields(handler.params))
+
+    def shorten_object(node: Mapping[str, Any]) -> Schema:
+        fields = {name: shorten(field) for name, field in node.get("properties", {}).items() if name not in rare}
+        for name in fields.keys() & SHORT.keys():
+            fields[name]["description"] = SHORT[name]
+        required = [name for name in node.get("required", ()) if name in fields]
+        return {"properties": fields} | ({"required": required} if required else {})
+
+    schema = shorten_object(whole) | {"type": "object"}
     if bound:
         schema["properties"].pop("project", None)
-    used = {name: _object(inner) for name, inner in whole.get("$defs", {}).items()}
+    used = {name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()}
     return schema | ({"$defs": used} if used else {})
+
+
+def find_rare_fields(model: type[BaseModel]) -> Iterator[str]:
+    """Yield the names of the fields of a model, and of the models in it, that are not listed."""
+    for name, field in model.model_fields.items():
+        if usage_of(field).rare:
+            yield field.alias or name
+        kinds = [field.annotation]
+        while kinds:
+            kind = kinds.pop()
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from find_rare_fields(kind)
+            kinds += get_args(kind)
+
+
+def shorten(node: Any) -> Any:
+    """Return a part of a schema without what tells a model nothing."""
+    if isinstance(node, list):
+        return [shorten(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept: Schema = {}
+    for key, value in node.items():
+        too_many = key == "enum" and len(value) > MOST_CHOICES
+        if key not in LEFT_OUT and not too_many and not (key == "default" and not value):
+            kept[key] = shorten(value)
+    forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
+    if len(forms) == 1:
+        return {**forms[0], **kept}
+    return {**kept, "anyOf": forms} if forms else kept
 
 
 def output_schema(handler: Handler) -> Schema:
@@ -55,55 +90,22 @@ def output_schema(handler: Handler) -> Schema:
     None is called required, because some clients hold the error object of a failed call against the schema too.
     """
     whole = handler.result_schema()
-    found = _resolved(whole, whole)
-    always = [name for name in found["properties"] if name in found.get("required", ()) and name not in ERROR]
-    fields = {name: _type(found["properties"][name], whole) for name in always[:MOST_FIELDS]}
-    return {"type": "object", "properties": fields}
 
-
-def _object(node: Mapping[str, Any]) -> Schema:
-    """Return an object's schema with the fields that are listed."""
-    fields = {name: _field(name, field) for name, field in node.get("properties", {}).items() if name not in RARE}
-    required = [name for name in node.get("required", ()) if name in fields]
-    return {"properties": fields, **({"required": required} if required else {})}
-
-
-def _field(name: str, node: Mapping[str, Any]) -> Schema:
-    schema: Schema = _input(node)
-    if name in SHORT:
-        schema["description"] = SHORT[name]
-    return schema
-
-
-def _input(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_input(item) for item in node]
-    if not isinstance(node, dict):
+    def resolve(node: Schema) -> Schema:
+        while "$ref" in node:
+            node = whole["$defs"][node["$ref"].rpartition("/")[2]]
         return node
-    kept: Schema = {key: _input(value) for key, value in node.items() if not _tells_nothing(key, value)}
-    forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != NULL]
-    if len(forms) == 1:
-        return {**forms[0], **kept}
-    return {**kept, "anyOf": forms} if forms else kept
 
+    def type_of(node: Schema) -> Schema:
+        node = resolve(node)
+        if "anyOf" in node:  # in several forms, as some hosts know no arrays of types
+            forms = [type_of(form) for form in node["anyOf"]]
+            return {"anyOf": forms} if all(forms) else {}
+        return {"type": node["type"]} if "type" in node else {}
 
-def _tells_nothing(key: str, value: Any) -> bool:
-    if key == "enum":
-        return len(value) > MOST_CHOICES
-    return key in LEFT_OUT or key in BOUNDS or (key == "default" and not value)
-
-
-def _resolved(node: Schema, whole: Schema) -> Schema:
-    while "$ref" in node:
-        found: Schema = whole["$defs"][node["$ref"].rpartition("/")[2]]
-        node = found
-    return node
-
-
-def _type(node: Schema, whole: Schema) -> Schema:
-    """Return a field's type; one that may be null in two forms, as some hosts know no arrays of types."""
-    node = _resolved(node, whole)
-    if "anyOf" in node:
-        forms = [_type(form, whole) for form in node["anyOf"]]
-        return {"anyOf": forms} if all(forms) else {}
-    return {"type": node["type"]} if "type" in node else {}
+    result = resolve(whole)
+    always = [name for name in result["properties"] if name in result.get("required", ()) and name not in ERROR]
+    return {
+        "type": "object",
+        "properties": {name: type_of(result["properties"][name]) for name in always[:MOST_FIELDS]},
+    }

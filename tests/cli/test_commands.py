@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.cli.methods import command_name
 from flashgrep.client import WRITING
 from flashgrep.handlers import REGISTRY
 from flashgrep.launcher import HOT
@@ -251,8 +250,8 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
 
 
 def test_every_method_has_its_command_and_the_client_knows_it() -> None:
-    assert {command_name(handler) for handler in REGISTRY} <= HOT
-    assert {command_name(handler) for handler in REGISTRY if handler.writes} <= WRITING
+    assert {handler.command for handler in REGISTRY} <= HOT
+    assert {handler.command for handler in REGISTRY if handler.writes} <= WRITING
 
 
 def test_the_entry_points_are_executable() -> None:

@@ -1,25 +1,25 @@
 """Command lines to invocations: every method can be called from a shell, with all its parameters."""
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from pydantic import Field
 
-from flashgrep.cli.methods import Invocation, Said, command_name, method_app, parse_line
+from flashgrep.cli.methods import Invocation, Said, method_app, parse_line
 from flashgrep.handlers import REGISTRY
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import Call, Handler, Params, Usage, handler
 
 
 class OddParams(Params):
     """One field of each kind."""
 
     text: str = Field(description="Text.")
-    limit: int = Field(10, description="Limit.")
+    limit: Annotated[int, Usage(short="-l")] = Field(10, description="Limit.")
     ratio: float | None = Field(None, description="Ratio.")
-    mode: Literal["smart", "regex"] = Field("smart", description="Mode.")
+    mode: Annotated[Literal["smart", "regex"], Usage(short="-m")] = Field("smart", description="Mode.")
     kinds: list[Literal["a", "b"]] = Field(default=[], description="Kinds.")
-    include: list[str] = Field(default=[], description="Globs.")
-    word: bool = Field(default=False, description="Whole words.")
+    include: Annotated[list[str], Usage(short="-g")] = Field(default=[], description="Globs.")
+    word: Annotated[bool, Usage(short="-w")] = Field(default=False, description="Whole words.")
     fresh: bool = Field(default=True, description="Fresh.")
     edits: list[dict[str, int]] = Field(default=[], description="Edits.")
     position: int | str | None = Field(None, description="Where.")
@@ -89,7 +89,7 @@ def test_a_wrong_line_is_status_2_with_its_usage(argv: list[str], told: str) -> 
 
 @pytest.mark.parametrize("declared", list(REGISTRY), ids=lambda declared: declared.name)
 def test_every_method_has_a_help_with_its_sentence_and_every_field(declared: Handler) -> None:
-    found = parse_line(GROUP, [command_name(declared), "--help"], 100)
+    found = parse_line(GROUP, [declared.command, "--help"], 100)
     assert isinstance(found, Said)
     assert found.status == 0, found.stderr
     words = " ".join(found.stdout.split())

@@ -148,7 +148,7 @@ async def get_data(_call: Call[Gates], params: Nothing) -> Any:
     return ["hello", 5]
 
 
-@handler("echo", aliases=("update", "notify_hello"))
+@handler("echo", "update", "notify_hello")
 async def echo(_call: Call[Gates], params: Value) -> Any:
     """Answer the value."""
     return params.value
