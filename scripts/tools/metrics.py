@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 37_200,
-    "modules": 236,
-    "private functions used once": 665,
+    "lines": 37_020,
+    "modules": 234,
+    "private functions used once": 650,
     "functions named by a participle": 183,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""

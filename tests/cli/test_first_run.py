@@ -6,15 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flashgrep.cli.first_run import FIRST_QUERIES
 from flashgrep.connect import DETACH
+from scripts.tools.first_run import FIRST_QUERIES
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+
+CHECKOUT = Path(__file__).parents[2]
 
 
 def first_run(daemon: DaemonAtHand, folder: Path | str, query: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flashgrep.cli.first_run", str(folder), query]
+    command = [sys.executable, "-m", "scripts.tools.first_run", str(folder), query]
     return subprocess.run(
-        command, env=daemon.environ, cwd="/", capture_output=True, text=True, timeout=2 * BOUND, check=False
+        command, env=daemon.environ, cwd=CHECKOUT, capture_output=True, text=True, timeout=2 * BOUND, check=False
     )
 
 

@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from flashgrep import config
-from flashgrep.cli.generate import generated, main
 from flashgrep.handlers import REGISTRY
 from flashgrep.registry import Handler
+from scripts.tools.generate import generated, main
 
 
 def test_the_generated_files_are_up_to_date() -> None:
@@ -17,7 +18,7 @@ def test_the_generated_files_are_up_to_date() -> None:
 
 def test_a_stale_file_is_told_and_written_anew(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
-        "import pathlib, sys, flashgrep.cli.generate as g\n"
+        "import pathlib, sys, scripts.tools.generate as g\n"
         f"path = pathlib.Path({str(tmp_path)!r}) / 'x.md'\n"
         "g.generated = lambda: {path: 'new'}\n"
         "path.write_text('old')\n"
@@ -26,7 +27,8 @@ def test_a_stale_file_is_told_and_written_anew(tmp_path: object, monkeypatch: py
         "assert g.main([]) == 0 and path.read_text() == 'new' and g.main(['--check']) == 0\n"
     )
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    checkout = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, cwd=checkout)
 
 
 @pytest.mark.parametrize("handler", list(REGISTRY), ids=lambda handler: handler.name)

@@ -1,4 +1,4 @@
-"""What is derived from the code: ``python -m flashgrep.cli.generate [--check]`` in a checkout."""
+"""What is derived from the code: ``scripts/generate [--check]``."""
 
 import json
 import re
