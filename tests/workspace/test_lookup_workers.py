@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -285,29 +285,31 @@ async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakeProject, end: str) -> None:
-    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 10_000})
+    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 40_000})
     cold_daemon.start()
     assert cold_daemon.run("index", str(root)).returncode == 0
     daemon = cold_daemon.status()["pid"]
-    wires = [cold_daemon.wire("unix", root) for _ in range(16)]
-    until = time.monotonic() + BOUND
-    while not (pids := workers_of(daemon)):
-        assert time.monotonic() < until
+    question = {"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle", "output": "count"}}
+    with ExitStack() as stack:
+        wires = [stack.enter_context(closing(cold_daemon.wire("unix", root))) for _ in range(16)]
+        # 64 look-ups at once, so that the last have waited for 0.1 s on a fast machine too
+        calls = [wire for wire in wires for _ in range(4)]
+        until = time.monotonic() + BOUND
+        while not (pids := workers_of(daemon)):
+            assert time.monotonic() < until
+            for wire in calls:
+                wire.send(question)
+            for wire in calls:
+                assert wire.receive()["result"]["total"] == 40_000
         for wire in wires:
-            wire.send({"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle", "output": "count"}})
-        for wire in wires:
-            assert wire.receive()["result"]["total"] == 10_000
-    for wire in wires:
-        wire.send({"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle", "output": "count"}})
-    if end == "kill":
-        os.kill(daemon, signal.SIGKILL)
-    else:
-        cold_daemon.stop()
-    while any(map(is_running, pids)):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    for wire in wires:
-        wire.close()
+            wire.send(question)
+        if end == "kill":
+            os.kill(daemon, signal.SIGKILL)
+        else:
+            cold_daemon.stop()
+        while any(map(is_running, pids)):
+            assert time.monotonic() < until
+            time.sleep(0.01)
 
 
 def workers_of(pid: int) -> list[int]:
