@@ -185,7 +185,9 @@ async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) ->
     keep = await anyio.to_thread.run_sync(payload_path_filter, params.payload)
     wanted = payload_filter(params.payload)
     for workspace in workspaces:
-        exact = await workspace.in_thread(lambda view: containing(view, params.textQuery, params.top_k, keep, wanted))
+        exact = await workspace.in_thread(
+            lambda snapshot: containing(snapshot, params.textQuery, params.top_k, keep, wanted)
+        )
         partial: list[Piece] = []
         if len(exact) < params.top_k:
             asked = {"text": params.textQuery, "limit": params.top_k, "semantic_weight": 0.0, "keep": keep}
@@ -205,7 +207,9 @@ async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -
     keep = await anyio.to_thread.run_sync(payload_path_filter, params.payload)
     wanted = payload_filter(params.payload)
     for workspace in workspaces:
-        gathering.take(workspace, await workspace.in_thread(lambda view: listed(view, params.top_k, keep, wanted)))
+        gathering.take(
+            workspace, await workspace.in_thread(lambda snapshot: listed(snapshot, params.top_k, keep, wanted))
+        )
     return gathering.result(call, params.top_k)
 
 

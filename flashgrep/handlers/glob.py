@@ -16,7 +16,7 @@ from flashgrep.ingest.finder import Found, GlobOptions, GlobPage, Key, Window, f
 from flashgrep.model import show_path
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import RARE, Call, Params, Usage, handler
-from flashgrep.search.exact import View
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.workspace import Workspace
 
 MOST = 10_000
@@ -115,8 +115,8 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
 
     known = workspace.tree.is_watched and await workspace.refresh()
 
-    def look(view: View) -> GlobResult:
-        under, page = _look(workspace, params, call.deadline, view if known else None)
+    def look(snapshot: Snapshot) -> GlobResult:
+        under, page = _look(workspace, params, call.deadline, snapshot if known else None)
         return _result(workspace, params, under, page, budget)
 
     result = await workspace.in_thread(look)
@@ -142,9 +142,9 @@ def _clash(field: str, other: str, problem: str) -> InvalidParams:
 
 
 def _look(
-    workspace: Workspace, params: GlobParams, deadline: float | None, view: View | None
+    workspace: Workspace, params: GlobParams, deadline: float | None, snapshot: Snapshot | None
 ) -> tuple[bytes, GlobPage]:
-    """Find the files: by walking, or where there is a ``view`` of the tree as it is now, among those known."""
+    """Find the files: by walking, or where there is a ``snapshot`` of the tree as it is now, among those known."""
     root, private = workspace.root, workspace.options.private
     under = folder_of(root, params.path, private) if params.path else b""
     options = GlobOptions(
@@ -164,7 +164,7 @@ def _look(
     )
     after = None if params.cursor is None else _key_of(params.cursor, params)
     window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
-    known = workspace.tree.known(view) if view is not None else None
+    known = workspace.tree.known(snapshot) if snapshot is not None else None
     return under, find(root, options, window, deadline=deadline, known=known)
 
 

@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import re
 import time
+from functools import partial
 from typing import Annotated, Literal, NotRequired
 
 import orjson
@@ -10,7 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import BadPattern, InvalidParams
 from flashgrep.handlers.covering import Coverage, coverage_of
 from flashgrep.handlers.filtering import path_filter
 from flashgrep.ingest.globs import PathFilter
@@ -20,12 +22,15 @@ from flashgrep.pattern import Pattern
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer, Position, Question
 from flashgrep.search.near import near_paths
-from flashgrep.search.smart import SmartMode, looks_like_regex, smart_modes
 from flashgrep.workspace import Workspace
 
 CHARS_PER_TOKEN = 4
 MOST_CONTEXT = 100
 SUGGESTIONS = 3
+LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
+"""What only a regular expression is likely to have."""
+SmartMode = Literal["literal", "regex", "words"]
+"""How a text may be meant, in the order in which it is tried."""
 
 
 class QueryParams(Params):
@@ -187,9 +192,22 @@ async def _modes(workspace: Workspace, params: QueryParams, cursor_mode: SmartMo
         return ["literal" if params.mode == "literal" else "regex"]
     if params.mode != "smart":
         return [params.mode]
-    if looks_like_regex(params.text):  # whether it is one is found by compiling it, which takes up to a second
-        return await workspace.in_turn(lambda: smart_modes(params.text))
-    return smart_modes(params.text)
+    modes: list[SmartMode] = ["literal"]
+    # Whether it is one is found by compiling it, which takes up to a second.
+    if LOOKS_LIKE_REGEX.search(params.text) is not None and await workspace.in_turn(partial(is_regex, params.text)):
+        modes.append("regex")
+    if len(params.text.split()) > 1:
+        modes.append("words")
+    return modes
+
+
+def is_regex(text: str) -> bool:
+    """Return whether a text compiles as a regular expression."""
+    try:
+        Pattern(texts=(text,), mode="regex").matcher()
+    except BadPattern:
+        return False
+    return True
 
 
 async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:

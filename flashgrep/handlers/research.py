@@ -14,7 +14,7 @@ from flashgrep.registry import RARE, Call, Handler, Params, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import Edge, Node
-from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbol_source import SnapshotSource
 
 CHARS_PER_TOKEN = 4
 
@@ -105,7 +105,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     research = Research(params.query, params.depth, time.monotonic() + params.deadline_ms / 1000)
     more = True
     while more:
-        more = await workspace.in_thread(lambda view: research.advance(ViewSource(view)))
+        more = await workspace.in_thread(lambda snapshot: research.advance(SnapshotSource(snapshot)))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
     answer = Answer(complete=research.complete, files_read=research.files_read)
     coverage = coverage_of(workspace, answer, fresh=fresh, started=started)

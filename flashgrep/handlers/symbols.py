@@ -21,7 +21,7 @@ from flashgrep.params import CursorText, Globs, Languages, PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer
 from flashgrep.search.outline import Entry, Outline, outline, repository_map
-from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import Found, Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 
 CHARS_PER_TOKEN = 4
@@ -108,7 +108,7 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
     fresh = await workspace.refresh() if params.fresh else False
     keep = await path_filter(workspace, params.include, params.exclude, params.language)
     question = _question(params, keep)
-    answer = await workspace.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
+    answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
     hits = _within_budget(answer, params.max_tokens)
     reached = question.after + len(hits)
     result: GetSymbolResult = {
@@ -242,14 +242,16 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     below = params.path.strip("/").removeprefix("./").encode()
     if below in {b"", b"."}:
         made, files = await workspace.in_thread(
-            lambda view: _by_file(repository_map(ViewSource(view), max_chars=chars))
+            lambda snapshot: _by_file(repository_map(SnapshotSource(snapshot), max_chars=chars))
         )
     else:
         paths = [path for path in workspace.paths() if path == below or path.startswith(below + b"/")]
         if not paths:
             raise NotFound(f"no such file or folder: {params.path}", reason="path_not_found", target_path=params.path)
         made, files = await workspace.in_thread(
-            lambda view: _by_file(outline(ViewSource(view), paths, max_chars=chars, everything=params.everything))
+            lambda snapshot: _by_file(
+                outline(SnapshotSource(snapshot), paths, max_chars=chars, everything=params.everything)
+            )
         )
     return {
         "path": params.path,

@@ -79,7 +79,7 @@ class Reader:
         return schema.connect(self.file)
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection inside one read transaction.
 
         Raises:
@@ -108,12 +108,12 @@ class Reader:
 
     def generation(self) -> int:
         """Return how many batches have been stored."""
-        with self.snapshot() as connection:
+        with self.transaction() as connection:
             return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
 
     def files(self) -> list[FileRow]:
         """Return every file, by path; each row's checksum is verified, and that its text lies in a segment."""
-        with self.snapshot() as connection:
+        with self.transaction() as connection:
             rows = connection.execute(
                 "SELECT path, blob, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path ORDER BY path"
             ).fetchall()
@@ -129,7 +129,7 @@ class Reader:
             return None
         if expression == NOTHING:
             return np.empty(0, np.int64)
-        with self.snapshot() as connection:
+        with self.transaction() as connection:
             generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             known = self._known.get(expression)
             if known is None or known[0] != generation:
@@ -147,7 +147,7 @@ class Reader:
 
     def done(self, embedding: str) -> set[Literal["symbols", "chunks", "vectors"]]:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
-        with self.snapshot() as connection:
+        with self.transaction() as connection:
             left: dict[Literal["symbols", "chunks", "vectors"], int] = {
                 "symbols": symbols.unparsed_left(connection).texts,
                 "chunks": chunks.unchunked_left(connection).texts,
@@ -162,7 +162,7 @@ class Reader:
 
     def size(self) -> IndexSize:
         """Return what the index holds now."""
-        with self.snapshot() as connection:
+        with self.transaction() as connection:
             one = connection.execute
             files, blobs = one("SELECT count(*), count(DISTINCT blob) FROM path WHERE skip = ''").fetchone()
             lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]

@@ -12,13 +12,12 @@ import numpy as np
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.index import symbols as table
-from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Places, View
 from flashgrep.search.ranking import Definition
+from flashgrep.search.snapshot import Places, Snapshot
 from flashgrep.search.symbol_source import parsed_file
 
 MOST_PARSED: Final = 16
@@ -37,10 +36,10 @@ _BY_KIND: Final = {
 class Definers:
     """Files that define one of some names, or are called so."""
 
-    def __init__(self, view: View, names: frozenset[bytes], defining: set[bytes], called: set[bytes]) -> None:
+    def __init__(self, snapshot: Snapshot, names: frozenset[bytes], defining: set[bytes], called: set[bytes]) -> None:
         self.defining = frozenset(defining)
         self.paths = frozenset(defining | called)
-        self._view = view
+        self._view = snapshot
         self._names = names
         self._known: dict[bytes, Mapping[int, Definition]] = {}
 
@@ -56,35 +55,35 @@ class Definers:
         return self._known[path]
 
 
-def find_definers(view: View, pattern: Pattern, places: Places, *, going_on: bool) -> Definers | None:
+def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going_on: bool) -> Definers | None:
     """Return who of the files that may match defines the word asked for; None: that cannot be told.
 
     ``places``: of the table. ``going_on``: a page has been answered so; files that cannot be told about have changed
     since then, and count as using the word.
     """
     names = names_asked(pattern)
-    if not names or view.reader is None or not view.parsed_to:
+    if not names or snapshot.reader is None or not snapshot.parsed_to:
         return None
-    with view.reader.snapshot() as connection:
+    with snapshot.reader.transaction() as connection:
         blobs = sorted({blob for name in names for blob in table.defining(connection, name)})
     asked = frozenset(name.encode() for name in names)
-    paths, numbers = view.table.paths, view.table.columns[places, 0]
-    stored = np.isin(numbers, np.array(blobs, np.int64)) & (numbers <= view.parsed_to)
-    defining = {paths[at] for at in places[stored].tolist()} - view.pending.keys()
-    changed = {path for path, mark in view.pending.items() if mark.ours}
+    paths, numbers = snapshot.table.paths, snapshot.table.columns[places, 0]
+    stored = np.isin(numbers, np.array(blobs, np.int64)) & (numbers <= snapshot.parsed_to)
+    defining = {paths[at] for at in places[stored].tolist()} - snapshot.pending.keys()
+    changed = set(snapshot.changed_paths())
     settled = (paths[at] for at in places.tolist())
-    called = set(_called([*settled, *changed], asked)) - (view.pending.keys() - changed)
-    unknown = changed | ({paths[at] for at in places[numbers > view.parsed_to].tolist()} - view.pending.keys())
+    called = set(_called([*settled, *changed], asked)) - (snapshot.pending.keys() - changed)
+    unknown = changed | ({paths[at] for at in places[numbers > snapshot.parsed_to].tolist()} - snapshot.pending.keys())
     if len(unknown) > MOST_PARSED:
-        return Definers(view, asked, defining, called) if going_on else None
+        return Definers(snapshot, asked, defining, called) if going_on else None
     for path in unknown:
         checkpoint()
-        defines = _defines_now(view, path, asked)
+        defines = _defines_now(snapshot, path, asked)
         if defines is None and not going_on:
             return None
         if defines:
             defining.add(path)
-    return Definers(view, asked, defining, called)
+    return Definers(snapshot, asked, defining, called)
 
 
 def names_asked(pattern: Pattern) -> list[str]:
@@ -104,12 +103,9 @@ def _called(paths: list[bytes], names: frozenset[bytes]) -> Iterator[bytes]:
         yield joined[start : match.end()]
 
 
-def _defines_now(view: View, path: bytes, names: frozenset[bytes]) -> bool | None:
+def _defines_now(snapshot: Snapshot, path: bytes, names: frozenset[bytes]) -> bool | None:
     """Return whether a file without stored symbols defines one of the names; None where that takes too long."""
-    try:
-        _, document = read_file(view.files, path, view.max_size)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    document = snapshot.read(path)
     if not isinstance(document, Document):
         return False
     text = document.data.lower()
@@ -121,13 +117,13 @@ def _defines_now(view: View, path: bytes, names: frozenset[bytes]) -> bool | Non
     return isinstance(symbols, FileSymbols) and any(_named(symbols, names))
 
 
-def _stored(view: View, path: bytes, data: bytes) -> FileSymbols | None:
-    at = view.table.find(path)
-    if at is None or path in view.pending or view.reader is None:
+def _stored(snapshot: Snapshot, path: bytes, data: bytes) -> FileSymbols | None:
+    version = snapshot.indexed_version(path)
+    if version is None or snapshot.reader is None:
         return None
-    with view.reader.snapshot() as connection:
+    with snapshot.reader.transaction() as connection:
         try:
-            packed = table.packed(connection, int(view.table.columns[at, 0]))
+            packed = table.packed(connection, version[0])
         except table.Declined:
             return None
     return FileSymbols(packed, data) if packed else None

@@ -5,8 +5,8 @@ a hit is never stale. What a file is not proposed for, the index has proven abse
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
@@ -14,18 +14,15 @@ import numpy as np
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import DeadlineExceeded
-from flashgrep.index.reader import Reader
-from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.extract import read_file
-from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
-from flashgrep.search.ripgrep import Ripgrep, find_matching, pattern_flags
+from flashgrep.search.ripgrep import find_matching, pattern_flags
+from flashgrep.search.snapshot import Places, SearchStats, Snapshot
 from flashgrep.search.text import hit_of
 
-Places = np.ndarray[Any, np.dtype[np.int64]]
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
 Engine = Literal["linear", "backtracking"]
@@ -55,53 +52,6 @@ COUNT_ON_HITS = 20_000
 
 HIT_OVERHEAD = 120
 """Characters of JSON around a hit's texts."""
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A project at one moment: what is indexed, and which paths must be looked at because they changed since.
-
-    ``pending`` overrules the table.
-    """
-
-    root: RootFolder
-    table: FileTable
-    reader: Reader | None
-    pending: Mapping[bytes, Mark]
-    max_size: int
-    excluded: Mapping[bytes, bool] | None = None
-    """Entries that rules take out of the folders walked, each with whether it is a folder; None: not known."""
-
-    ripgrep: Ripgrep | None = None
-    """Scans what no gram narrows; None: every candidate is read."""
-    counts: Mapping[bytes, int] | None = None
-    """How many lines match in each file, where ripgrep has counted them just now; a file it lacks is read."""
-    parsed: bool = False
-    """Whether every text of the table has its symbols in the index."""
-    parsed_to: int = 0
-    """The texts of the table up to this number have their symbols in the index."""
-    files: RootFiles = field(init=False)
-    """Opens the project's files, as long as the view is in use."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "files", RootFiles(self.root))
-
-    def with_size(self, max_size: int) -> "View":
-        """Return the view with another limit on files: those declined or indexed under the old one are looked at."""
-        table = self.table
-        large = [path for path, why in table.skipped.items() if why == "too_large"]
-        over = [table.paths[at] for at in np.flatnonzero(table.columns[:, 1] > max_size)]
-        marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
-        return replace(self, max_size=max_size, pending=marks | dict(self.pending))
-
-    def paths_of(self, blobs: Collection[int]) -> dict[int, list[bytes]]:
-        """Return the unchanged files with each of these texts."""
-        found: dict[int, list[bytes]] = {blob: [] for blob in blobs}
-        places = self.table.places(np.array(sorted(found), np.int64))
-        for at, blob in zip(places.tolist(), self.table.columns[places, 0].tolist(), strict=True):
-            if (path := self.table.paths[at]) not in self.pending:
-                found[blob].append(path)
-        return found
 
 
 class Position(NamedTuple):
@@ -137,26 +87,22 @@ class Question:
 
 
 @dataclass(slots=True)
-class Answer:
-    """Hits, and what was covered."""
+class Answer(SearchStats):
+    """Hits, and what was looked at for them."""
 
     results: list[dict[str, Any]] = field(default_factory=list)
     total: int | None = None
     next: Position | None = None
-    complete: bool = True
     scanned: bool = False
+    """Whether no gram narrowed the candidates."""
     candidates: int = 0
-    files_read: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
-    detail: str = ""
-    """What else a reader of the answer should know."""
 
 
 class Search:
     """One question being answered; runs in a thread."""
 
-    def __init__(self, view: View, question: Question) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, question: Question) -> None:
+        self._view = snapshot
         self._question = question
         self._linear = question.engine == "linear"
         self._matcher: Matcher | Backtracker
@@ -221,15 +167,15 @@ class Search:
     @LazyAttribute
     def _places(self) -> Places:
         """Return the places in the table of files that may match by the index."""
-        view, question = self._view, self._question
+        snapshot, question = self._view, self._question
         expression = question.pattern.grams() if question.use_index and self._linear else ANYTHING
-        blobs = view.reader.candidates(expression) if view.reader else None
+        blobs = snapshot.reader.candidates(expression) if snapshot.reader else None
         if blobs is None:
             self.answer.scanned = True
-            places = np.flatnonzero(view.table.columns[:, 0])
+            places = np.flatnonzero(snapshot.table.columns[:, 0])
         else:
-            places = view.table.places(blobs)
-        self.answer.candidates = len(places) + len(view.pending)
+            places = snapshot.table.places(blobs)
+        self.answer.candidates = len(places) + len(snapshot.pending)
         return places
 
     def _changed(self) -> list[bytes]:
@@ -276,26 +222,26 @@ class Search:
 
     def _likely(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with how often they match where that is known (else 0)."""
-        view, question, answer = self._view, self._question, self.answer
+        snapshot, question, answer = self._view, self._question, self.answer
         paths = self._paths()
-        if view.counts is not None:
+        if snapshot.counts is not None:
             for path in paths:
                 checkpoint()
-                count = view.counts.get(path, -1)
+                count = snapshot.counts.get(path, -1)
                 answer.files_read += count == 0
                 if count:
                     yield path, max(0, count)
             return
         yield from ((path, 0) for path in islice(paths, FIRST_FILES))
-        flags = pattern_flags(view.ripgrep, question.pattern) if view.ripgrep and self._linear else None
+        flags = pattern_flags(snapshot.ripgrep, question.pattern) if snapshot.ripgrep and self._linear else None
         size = FIRST_BATCH
         while flags is not None and (batch := _take(paths, size)):
-            if len(batch) < MANY_FILES or view.ripgrep is None:
+            if len(batch) < MANY_FILES or snapshot.ripgrep is None:
                 paths = chain(batch, paths)
                 break
-            found = find_matching(view.ripgrep, view.root, flags, batch)
+            found = find_matching(snapshot.ripgrep, snapshot.root, flags, batch)
             answer.files_read += len(batch) - len(found)
-            if view.pending and len(found) < len(batch):
+            if snapshot.pending and len(found) < len(batch):
                 answer.detail = UNCOUNTED
             yield from ((path, 0) for path in found)
             size = min(4 * size, LARGEST_BATCH)

@@ -26,8 +26,9 @@ from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.machine import release_memory
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question, View
+from flashgrep.search.exact import Question
 from flashgrep.search.ripgrep import Ripgrep
+from flashgrep.search.snapshot import Snapshot
 
 LENGTH = struct.Struct("!I")
 MOST_PROJECTS = 4
@@ -60,7 +61,7 @@ class Ask(NamedTuple):
     """
 
     number: int
-    look_up: Callable[[View], Any]
+    look_up: Callable[[Snapshot], Any]
     marks: Mapping[bytes, Mark]
     max_size: int
     ripgrep: Ripgrep | None
@@ -88,7 +89,7 @@ class LookupWorker:
         if isinstance(request, Load):
             return self._load(request)
         project = self._projects[request.number]
-        view = View(
+        snapshot = Snapshot(
             project.root,
             project.table,
             project.reader,
@@ -99,7 +100,7 @@ class LookupWorker:
             parsed_to=request.parsed_to,
         )
         with ending(self._is_over):
-            return request.look_up(view)
+            return request.look_up(snapshot)
 
     def _load(self, request: Load) -> Loaded:
         old = self._projects.pop(request.number, None)

@@ -20,12 +20,12 @@ from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
-from flashgrep.search.exact import View
 from flashgrep.search.fusion import Asked, Candidate, asked, mix, weigh, weight_of, words_of_question
 from flashgrep.search.meaning_index import Known, MeaningIndex
 from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, telling, whole_similarity
 from flashgrep.search.pieces import chunked_text, embedding_text
 from flashgrep.search.rules import RULES, Rules
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import parsed_file
 from flashgrep.search.words import rank_files
 
@@ -100,8 +100,8 @@ class _Changed(NamedTuple):
 class MeaningSearch:
     """One question, asked of one project as it is now."""
 
-    def __init__(self, view: View, index: MeaningIndex, question: MeaningQuestion) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, index: MeaningIndex, question: MeaningQuestion) -> None:
+        self._view = snapshot
         self._index = index
         self._question = question
         self._changed: list[_Changed] = []
@@ -143,7 +143,7 @@ class MeaningSearch:
             self._asked = asked(self._question.text, dict.fromkeys(words, 1.0))
             self._unready = self._view.table.texts()
             return []
-        with self._view.reader.snapshot() as connection:
+        with self._view.reader.transaction() as connection:
             known = self._known = self._index.at(connection)
             found = telling(connection, words, known, self._question.rules)
             self._asked = asked(self._question.text, found.weights)
@@ -257,7 +257,7 @@ class MeaningSearch:
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
         if stored and self._view.reader is not None:
-            with self._view.reader.snapshot() as connection:
+            with self._view.reader.transaction() as connection:
                 self._chunks |= table.chunks_of_texts(connection, stored)
             paths |= {blob: path for blob, path in self._paths_of(stored).items() if blob in self._chunks}
         described = []
@@ -272,7 +272,7 @@ class MeaningSearch:
     def _paths_of(self, blobs: Collection[int]) -> dict[int, bytes]:
         """Return the file to show for each text: of those that count the one nearest to the project's heart."""
         keep = self._question.keep or (lambda _: True)
-        counting = {blob: list(filter(keep, paths)) for blob, paths in self._view.paths_of(blobs).items()}
+        counting = {blob: list(filter(keep, paths)) for blob, paths in self._view.paths_of_texts(blobs).items()}
         return {
             blob: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
             for blob, paths in counting.items()

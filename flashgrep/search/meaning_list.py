@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.ingest.decoding import SHOWN
-from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document, given_path
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question, Search, View
+from flashgrep.search.exact import Question, Search
 from flashgrep.search.meaning import Piece, chunked_now
+from flashgrep.search.snapshot import Snapshot
 
 MOST_HITS = 2_000
 """Hits of a text that are looked at for pieces."""
@@ -18,29 +18,31 @@ Keep = Callable[[bytes], bool] | None
 Wanted = Callable[[Piece], bool] | None
 
 
-def containing(view: View, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
+def containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
     """Return pieces that have a text, ASCII case aside where it has no capital; best files first, copies once."""
     pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
     question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
     hits: dict[bytes, list[int]] = {}
-    for hit in Search(view, question).run().results:
+    for hit in Search(snapshot, question).run().results:
         path = given_path(hit["file_path"], hit.get("file_path_bytes"))
         hits.setdefault(path, []).append(hit["start_line"])
     there = (
         piece
         for path, lines in hits.items()
-        for piece in pieces_of(view, path)
+        for piece in pieces_of(snapshot, path)
         if any(piece.chunk.start_line <= line <= piece.chunk.end_line for line in lines)
     )
     return _first(there, limit, wanted)
 
 
-def listed(view: View, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
+def listed(snapshot: Snapshot, limit: int, keep: Keep, wanted: Wanted) -> list[Piece]:
     """Return pieces of the files that count, by path and line, copies once."""
-    changed = {path for path, mark in view.pending.items() if mark.ours}
-    settled = (path for path in view.table.paths if path not in view.pending and path not in view.table.skipped)
+    changed = set(snapshot.changed_paths())
+    settled = (
+        path for path in snapshot.table.paths if path not in snapshot.pending and path not in snapshot.table.skipped
+    )
     paths = (path for path in sorted({*settled, *changed}) if keep is None or keep(path))
-    return _first((piece for path in paths for piece in pieces_of(view, path)), limit, wanted)
+    return _first((piece for path in paths for piece in pieces_of(snapshot, path)), limit, wanted)
 
 
 def _first(pieces: Iterator[Piece], limit: int, wanted: Wanted) -> list[Piece]:
@@ -53,21 +55,18 @@ def _first(pieces: Iterator[Piece], limit: int, wanted: Wanted) -> list[Piece]:
     return list(found.values())
 
 
-def pieces_of(view: View, path: bytes) -> Iterator[Piece]:
+def pieces_of(snapshot: Snapshot, path: bytes) -> Iterator[Piece]:
     """Yield a file's pieces as it is now."""
-    try:
-        _, document = read_file(view.files, path, view.max_size)
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    document = snapshot.read(path)
     if isinstance(document, Document):
         data = document.data
-        for chunk in _stored(view, path) or chunked_now(path, data).chunks:
+        for chunk in _stored(snapshot, path) or chunked_now(path, data).chunks:
             yield Piece(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
 
 
-def _stored(view: View, path: bytes) -> Sequence[StoredChunk]:
-    at = view.table.find(path)
-    if at is None or path in view.pending or view.reader is None:
+def _stored(snapshot: Snapshot, path: bytes) -> Sequence[StoredChunk]:
+    version = snapshot.indexed_version(path)
+    if version is None or snapshot.reader is None:
         return ()
-    with view.reader.snapshot() as connection:
-        return table.chunks_of_text(connection, int(view.table.columns[at, 0]))
+    with snapshot.reader.transaction() as connection:
+        return table.chunks_of_text(connection, version[0])

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from flashgrep.index.chunk_words import WordLists, find_words, score
 from flashgrep.index.chunks import ChunkMap
 from flashgrep.ingest.globs import PathFilter
-from flashgrep.search.exact import View
 from flashgrep.search.fusion import Candidate
 from flashgrep.search.meaning_index import Known
 from flashgrep.search.rules import Rules
+from flashgrep.search.snapshot import Snapshot
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -127,11 +127,11 @@ def _keys(blobs: Ints, places: Ints) -> list[Key]:
     return list(zip(blobs.tolist(), places.tolist(), strict=True))
 
 
-def allowed_texts(view: View, keep: PathFilter) -> Ints:
+def allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:
     """Return the texts of unchanged files that count, ascending."""
-    counts = keep.mask(view.table.text())
-    counts[[at for at in map(view.table.find, view.pending) if at is not None]] = False
-    return view.table.texts(counts)
+    counts = keep.mask(snapshot.table.text())
+    counts[[at for at in map(snapshot.table.find, snapshot.pending) if at is not None]] = False
+    return snapshot.table.texts(counts)
 
 
 def covered(words: Mapping[str, float], text: set[str]) -> float:

@@ -7,12 +7,12 @@ from itertools import chain, islice
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import InvalidParams
 from flashgrep.index.tiers import TIERS, tier_of
-from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 from flashgrep.search.definers import Definers, find_definers, names_asked
-from flashgrep.search.exact import Answer, Position, Question, Search, View
+from flashgrep.search.exact import Answer, Position, Question, Search
 from flashgrep.search.ranking import Definition, rank_key
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.text import decoded
 
 WINDOW_HITS = 200
@@ -40,10 +40,10 @@ Match = tuple[bytes, Document, LineMatch]
 """A matching line of a file."""
 
 
-def search(view: View, question: Question) -> Answer:
+def search(snapshot: Snapshot, question: Question) -> Answer:
     """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
     ranked = question.order == "relevance" and question.output == "lines"
-    answer = (RankedSearch if ranked else Search)(view, question).run()
+    answer = (RankedSearch if ranked else Search)(snapshot, question).run()
     if ranked and answer.next is not None and not answer.next.led and names_asked(question.pattern):
         answer.detail = "definitions do not come first yet: files are still being parsed"
     return answer
@@ -56,8 +56,8 @@ class RankedSearch(Search):
     then all other files. Who defines a word is known once symbols are stored; before, all files are alike.
     """
 
-    def __init__(self, view: View, question: Question) -> None:
-        super().__init__(view, question)
+    def __init__(self, snapshot: Snapshot, question: Question) -> None:
+        super().__init__(snapshot, question)
         self._definers: Definers | None = None
         self._kept: dict[bytes, Document] = {}
         self._kept_bytes = 0
@@ -116,10 +116,7 @@ class RankedSearch(Search):
 
     def _read_ahead(self, path: bytes) -> Document | None:
         """Return a file's text without counting it: it comes up again in its turn."""
-        try:
-            _, document = read_file(self._view.files, path, self._view.max_size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        document = self._view.read(path)
         return document if isinstance(document, Document) else None
 
     def _document(self, path: bytes) -> Document | None:

@@ -1,4 +1,4 @@
-"""Where symbol look-ups get their files: a project's view, its index where that helps, the disk for everything else."""
+"""Where symbol look-ups get their files: a snapshot, its index where that helps, the disk for everything else."""
 
 import sqlite3
 from bisect import bisect_left
@@ -16,7 +16,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import View
+from flashgrep.search.snapshot import Snapshot
 
 ReadResult = FileSymbols | Skipped | None
 ResultT = TypeVar("ResultT")
@@ -51,11 +51,11 @@ class SymbolSource(Protocol):
         """
 
 
-class ViewSource:
+class SnapshotSource:
     """A project as known now: the index proposes and remembers, each file answered about is read from disk."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._view = snapshot
         self._proposed: list[bytes] = []
         self._rows: dict[int, bytes | None] = {}
         """Stored symbols by text: of the file opened last, and of those proposed behind it."""
@@ -69,17 +69,17 @@ class ViewSource:
     def candidates(self, name: str, *, fold: bool) -> list[bytes]:
         """Return the files that may hold the text, by path."""
         pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
-        view = self._view
-        blobs = view.reader.candidates(pattern.grams()) if view.reader else None
+        snapshot = self._view
+        blobs = snapshot.reader.candidates(pattern.grams()) if snapshot.reader else None
         if blobs is None:
             return self.paths()
-        return self._of_places(view.table.places(blobs))
+        return self._of_places(snapshot.table.places(blobs))
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
         """Return the files that may define the name; None where not all files have been parsed."""
         if not self._view.parsed or self._view.reader is None:
             return None
-        with self._view.reader.snapshot() as connection:
+        with self._view.reader.transaction() as connection:
             blobs = table.defining(connection, name, prefix=prefix)
         return self._of_places(self._view.table.places(np.array(blobs, np.int64)))
 
@@ -117,15 +117,15 @@ class ViewSource:
 
     def _stored(self, path: bytes) -> tuple[bytes | Skipped | None, tuple[int, int]]:
         """Return the packed symbols of a file, or why it could not be parsed; and its size and time as indexed."""
-        view = self._view
-        at = view.table.find(path)
-        if at is None or path in view.pending or view.reader is None:
+        snapshot = self._view
+        at = snapshot.table.find(path)
+        if at is None or path in snapshot.pending or snapshot.reader is None:
             return None, (0, 0)
-        blob, size, mtime_ns = view.table.columns[at, :_STAT_END].tolist()
+        blob, size, mtime_ns = snapshot.table.columns[at, :_STAT_END].tolist()
         if blob not in self._rows:
             first = bisect_left(self._proposed, path)
-            ahead = [view.table.find(one) for one in self._proposed[first : first + READ_AHEAD]]
-            blobs = {blob, *(int(view.table.columns[at, 0]) for at in ahead if at is not None)}
+            ahead = [snapshot.table.find(one) for one in self._proposed[first : first + READ_AHEAD]]
+            blobs = {blob, *(int(snapshot.table.columns[at, 0]) for at in ahead if at is not None)}
             none: dict[int, bytes] = {}
             rows = self._ask(lambda connection: table.packed_of(connection, blobs), missing=none)
             self._rows = {**dict.fromkeys(blobs), **rows}
@@ -138,7 +138,7 @@ class ViewSource:
         """Ask the tables; ``missing``: the answer where an index has none yet."""
         if self._view.reader is None:
             return missing
-        with self._view.reader.snapshot() as connection:
+        with self._view.reader.transaction() as connection:
             try:
                 return question(connection)
             except sqlite3.OperationalError as error:

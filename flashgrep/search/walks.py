@@ -9,9 +9,10 @@ import numpy as np
 
 from flashgrep.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question, View
+from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question
 from flashgrep.search.relevance import search
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
+from flashgrep.search.snapshot import Snapshot
 
 MOST_FOUND = 2_000
 """Files with a match that are read to be counted before there is a listing (0.1 s): with more, listing comes first."""
@@ -23,13 +24,13 @@ SHOWING_SECONDS = 0.2
 """What was found when the deadline came may take so much longer to be read and shown."""
 
 
-def search_unlisted(view: View, question: Question, accepts: Callable[[bytes], bool]) -> Answer | None:
+def search_unlisted(snapshot: Snapshot, question: Question, accepts: Callable[[bytes], bool]) -> Answer | None:
     """Answer a question about files that have not been listed; None where they have to be listed first.
 
     Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``accepts`` tells
     whether a path is the project's.
     """
-    output = _walk(view, question, [b"--files-with-matches"])
+    output = _walk(snapshot, question, [b"--files-with-matches"])
     if output is None or not (output.is_whole or output.status is None):
         return None
     found = names_in(output.printed)
@@ -40,61 +41,67 @@ def search_unlisted(view: View, question: Question, accepts: Callable[[bytes], b
     if not output.is_whole:
         question = replace(question, deadline=time.monotonic() + SHOWING_SECONDS)
     pending = dict.fromkeys(found, Mark(ours=True, sequence=0, size=0))
-    answer = search(replace(view, table=FileTable(), reader=None, pending=pending, ripgrep=None), question)
+    answer = search(replace(snapshot, table=FileTable(), reader=None, pending=pending, ripgrep=None), question)
     answer.complete &= output.is_whole
     answer.scanned = True
     answer.detail = UNCOUNTED
     return answer
 
 
-def search_or_count(view: View, question: Question, max_size: int | None, *, walks: bool) -> Answer | dict[bytes, int]:
+def search_or_count(
+    snapshot: Snapshot, question: Question, max_size: int | None, *, walks: bool
+) -> Answer | dict[bytes, int]:
     """Answer a question about files that have been listed; a dictionary: as ``count_on_walk``, if it ``walks`` at all.
 
-    ``max_size``: larger files than the view's are looked at too, or smaller ones declined.
+    ``max_size``: larger files than the snapshot's are looked at too, or smaller ones declined.
     """
-    view = view if max_size is None else view.with_size(max_size)
-    counts = count_on_walk(view, question) if walks else None
-    return search(view, question) if counts is None else counts
+    snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
+    counts = count_on_walk(snapshot, question) if walks else None
+    return search(snapshot, question) if counts is None else counts
 
 
-def count_on_walk(view: View, question: Question) -> dict[bytes, int] | None:
+def count_on_walk(snapshot: Snapshot, question: Question) -> dict[bytes, int] | None:
     """Return how many lines match in each file by ripgrep's count, at least all that may match; None: it does not pay.
 
     With output `files` a file that matches counts 1. Files it lacks are to be read. What ripgrep says here of a file is
     not read again, and ripgrep opens files by path: whoever uses it must know that no folder was replaced meanwhile.
     """
     pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk has ended
-    if question.output == "lines" or pages or question.engine != "linear" or not _pays(view, question):
+    if question.output == "lines" or pages or question.engine != "linear" or not _pays(snapshot, question):
         return None
     counting = question.output == "count"
-    output = _walk(view, question, [b"--count", b"--include-zero"] if counting else [b"--files-with-matches"])
+    output = _walk(snapshot, question, [b"--count", b"--include-zero"] if counting else [b"--files-with-matches"])
     if output is None or not output.is_whole:
         return None
     if counting:
         return counts_in(output.printed)
     matching = names_in(output.printed)
-    return {**dict.fromkeys(view.table.paths, 0), **dict.fromkeys(view.pending, 0), **dict.fromkeys(matching, 1)}
+    return {
+        **dict.fromkeys(snapshot.table.paths, 0),
+        **dict.fromkeys(snapshot.pending, 0),
+        **dict.fromkeys(matching, 1),
+    }
 
 
-def _walk(view: View, question: Question, printing: list[bytes]) -> Output | None:
-    if view.ripgrep is None or not view.ripgrep.bundled or question.engine != "linear":
+def _walk(snapshot: Snapshot, question: Question, printing: list[bytes]) -> Output | None:
+    if snapshot.ripgrep is None or not snapshot.ripgrep.bundled or question.engine != "linear":
         return None
-    flags = pattern_flags(view.ripgrep, question.pattern)
+    flags = pattern_flags(snapshot.ripgrep, question.pattern)
     if flags is None:
         return None
     with suppress(Expired), expiring(question.deadline):
-        return walk(view.ripgrep, view.root, [*flags, *printing], view.max_size)
+        return walk(snapshot.ripgrep, snapshot.root, [*flags, *printing], snapshot.max_size)
     return None
 
 
-def _pays(view: View, question: Question) -> bool:
+def _pays(snapshot: Snapshot, question: Question) -> bool:
     """Return whether so many files may match that a walk over all of them is worth it."""
-    table, keep = view.table, question.keep
+    table, keep = snapshot.table, question.keep
     expression = question.pattern.grams()
-    blobs = view.reader.candidates(expression) if view.reader and question.use_index else None
+    blobs = snapshot.reader.candidates(expression) if snapshot.reader and question.use_index else None
     places = np.flatnonzero(table.columns[:, 0]) if blobs is None else table.places(blobs)
-    candidates = len(places) + len(view.pending)
+    candidates = len(places) + len(snapshot.pending)
     if keep is not None and len(places):
         sample = [table.paths[at] for at in places[:: max(1, len(places) // SAMPLE)]]
         candidates = candidates * sum(map(keep, sample)) // len(sample)
-    return candidates >= max(MANY_FILES, (len(table) + len(view.pending)) // WALK_SHARE)
+    return candidates >= max(MANY_FILES, (len(table) + len(snapshot.pending)) // WALK_SHARE)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.ingest.extract import read_file
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
-from flashgrep.search.exact import Answer, View
+from flashgrep.search.exact import Answer
 from flashgrep.search.fusion import words_of_question
 from flashgrep.search.meaning_recall import idf
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.text import hit_of
 
 MOST_TEXTS = 60
@@ -32,7 +32,7 @@ K1, B = 1.2, 0.75
 """BM25's usual constants."""
 
 
-def search_words(view: View, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
+def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
     """Return, for the texts with most of the words, their line with most of them; ``score`` 0 to 1, best first.
 
     Files that are not in the index as they are now are read, up to MOST_SCANNED; their score is their share of words.
@@ -41,33 +41,33 @@ def search_words(view: View, text: str, limit: int, keep: Callable[[bytes], bool
     words = [word.encode() for word in words_of_question(text)]
     if not words:
         return answer
-    scored = [*_ranked(view, words), *_scanned(view, words, answer)]
+    scored = [*_ranked(snapshot, words), *_scanned(snapshot, words, answer)]
     for score, path in sorted(scored, key=lambda item: (-item[0], item[1])):
         if len(answer.results) == limit:
             break
-        hit = _best_line(view, path, words) if keep is None or keep(path) else None
+        hit = _best_line(snapshot, path, words) if keep is None or keep(path) else None
         if hit is not None:
             answer.files_read += 1
             answer.results.append(hit | {"score": round(score, 4)})
     return answer
 
 
-def rank_files(view: View, words: list[bytes]) -> list[bytes]:
+def rank_files(snapshot: Snapshot, words: list[bytes]) -> list[bytes]:
     """Return up to a few thousand files with most of the words, best first, whether they are indexed or not."""
-    scored = [*_ranked(view, words), *_scanned(view, words, Answer())] if words else []
+    scored = [*_ranked(snapshot, words), *_scanned(snapshot, words, Answer())] if words else []
     return [path for _, path in sorted(scored, key=lambda item: (-item[0], item[1]))]
 
 
-def _ranked(view: View, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
+def _ranked(snapshot: Snapshot, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
     """Yield unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
-    blobs, sizes = view.table.columns[:, 0], view.table.columns[:, 1].astype(np.float32)
+    blobs, sizes = snapshot.table.columns[:, 0], snapshot.table.columns[:, 1].astype(np.float32)
     texts = np.unique(blobs[blobs > 0])
-    if view.reader is None or not len(texts):
+    if snapshot.reader is None or not len(texts):
         return
     scores = np.zeros(int(texts[-1]) + 1, np.float32)
     for word in words:
         checkpoint()
-        found = view.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
+        found = snapshot.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
         if found is not None:
             found = found[found < len(scores)]
             scores[found] += idf(len(texts), len(found))
@@ -75,7 +75,7 @@ def _ranked(view: View, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
     length[blobs] = sizes / max(1.0, float(sizes.mean()))
     scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
     best = texts[np.argsort(-scores[texts], kind="stable")[: 4 * MOST_TEXTS]]
-    paths = view.paths_of(best[scores[best] > 0].tolist())
+    paths = snapshot.paths_of_texts(best[scores[best] > 0].tolist())
     ranked = [
         (float(scores[blob]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
         for blob, those in paths.items()
@@ -85,15 +85,15 @@ def _ranked(view: View, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
     yield from ((score / ranked[0][0], path) for score, path in ranked[:MOST_TEXTS])
 
 
-def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[float, bytes]]:
+def _scanned(snapshot: Snapshot, words: list[bytes], answer: Answer) -> Iterator[tuple[float, bytes]]:
     """Yield files the index does not know as they are, with the share of the words they have."""
-    unknown = [path for path, mark in view.pending.items() if mark.ours]
-    if len(unknown) > MOST_SCANNED and view.ripgrep is not None:
-        unknown = _sort_by_words(view, view.ripgrep, words, unknown)
+    unknown = snapshot.changed_paths()
+    if len(unknown) > MOST_SCANNED and snapshot.ripgrep is not None:
+        unknown = _sort_by_words(snapshot, snapshot.ripgrep, words, unknown)
     for path in unknown[:MOST_SCANNED]:
         checkpoint()
-        document = _document(view, path)
-        if document is None:
+        document = snapshot.read(path)
+        if not isinstance(document, Document):
             continue
         answer.files_read += 1
         folded = document.data.lower()
@@ -102,29 +102,21 @@ def _scanned(view: View, words: list[bytes], answer: Answer) -> Iterator[tuple[f
             yield share * SCANNED_WEIGHT, path
 
 
-def _sort_by_words(view: View, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
+def _sort_by_words(snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
     """Return the files that have the longest of the words, those with the most telling ones first."""
     scores: dict[bytes, float] = defaultdict(float)
     for word in sorted(words, key=len, reverse=True)[:MOST_WALKS]:
         flags = pattern_flags(ripgrep, Pattern(texts=(word.decode(),), mode="literal", case="insensitive"))
-        output = walk(ripgrep, view.root, [*flags, b"--files-with-matches"], view.max_size) if flags else None
+        output = walk(ripgrep, snapshot.root, [*flags, b"--files-with-matches"], snapshot.max_size) if flags else None
         found = set(paths).intersection(names_in(output.printed)) if output else ()
         for path in found:
             scores[path] += idf(len(paths), len(found))
     return sorted(scores, key=lambda path: (-scores[path], path)) or paths
 
 
-def _document(view: View, path: bytes) -> Document | None:
-    try:
-        _, document = read_file(view.files, path, view.max_size)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return document if isinstance(document, Document) else None
-
-
-def _best_line(view: View, path: bytes, words: list[bytes]) -> dict[str, Any] | None:
-    document = _document(view, path)
-    if document is None:
+def _best_line(snapshot: Snapshot, path: bytes, words: list[bytes]) -> dict[str, Any] | None:
+    document = snapshot.read(path)
+    if not isinstance(document, Document):
         return None
     best, found, start = 0, None, 0
     for number, line in enumerate(document.data.split(b"\n"), 1):

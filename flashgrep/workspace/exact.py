@@ -8,8 +8,9 @@ from typing import Protocol, TypeVar
 import anyio
 
 from flashgrep.ingest.walk import Walker
-from flashgrep.search.exact import Answer, Question, View
+from flashgrep.search.exact import Answer, Question
 from flashgrep.search.relevance import search
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.walks import search_or_count, search_unlisted
 from flashgrep.workspace.lookups import Lookups
 from flashgrep.workspace.tree import Tree
@@ -37,7 +38,7 @@ class Project(Protocol):
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run what needs no index in a thread."""
 
-    def view(self) -> View:
+    def snapshot(self) -> Snapshot:
         """Return the project as it is known now."""
 
 
@@ -56,9 +57,9 @@ async def ask_listed(project: Project, question: Question, max_size: int | None)
         told = await project.refresh() and tree.listed_since == listed
     counts = {path: count for path, count in found.items() if path not in marked} if told else None
 
-    def ask_again(view: View) -> Answer:
-        view = view if max_size is None else view.with_size(max_size)
-        return search(replace(view, counts=counts), question)
+    def ask_again(snapshot: Snapshot) -> Answer:
+        snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
+        return search(replace(snapshot, counts=counts), question)
 
     return await project.lookups.run(ask_again)
 
@@ -76,11 +77,11 @@ class UnlistedSearch:
         tree = project.tree
         if tree.listed_since is not None or len(tree.table) or question.position is not None:
             return None
-        view = project.view()
-        view = view if max_file_size is None else replace(view, max_size=max_file_size)
+        snapshot = project.snapshot()
+        snapshot = snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size)
         ended = self._ended = anyio.Event()
         try:
-            return await project.in_turn(partial(search_unlisted, view, question, project.walker.accepts))
+            return await project.in_turn(partial(search_unlisted, snapshot, question, project.walker.accepts))
         finally:
             ended.set()
 

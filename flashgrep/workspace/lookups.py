@@ -13,8 +13,8 @@ from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
 from flashgrep.scheduler import Scheduler
-from flashgrep.search.exact import View
 from flashgrep.search.lookup_worker import Ask, Load, packed
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
 from flashgrep.workspace.progress import Progress
 from flashgrep.workspace.tree import Tree
@@ -34,7 +34,7 @@ class Host(Protocol):
     tree: Tree
     progress: Progress
 
-    def view(self) -> View:
+    def snapshot(self) -> Snapshot:
         """Return the project as it is known now."""
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
@@ -56,18 +56,18 @@ class Lookups:
             self.workers.drop(self.place)
 
     async def run(
-        self, ask: Callable[[View], ResultT], *, portable: bool = False, deadline: float | None = None
+        self, ask: Callable[[Snapshot], ResultT], *, portable: bool = False, deadline: float | None = None
     ) -> ResultT:
         """Run a look-up; an index found damaged is set aside, and the look-up done without it.
 
         ``portable``: ``ask`` can be pickled, and a worker may do it, too. ``deadline``: until then it will have ended.
         """
-        view: View | None = None
+        snapshot: Snapshot | None = None
 
         def begin() -> Callable[[], ResultT]:
-            nonlocal view
-            view = self.host.view()  # as known now that its turn has come
-            return partial(ask, view)
+            nonlocal snapshot
+            snapshot = self.host.snapshot()  # as known now that its turn has come
+            return partial(ask, snapshot)
 
         elsewhere = None
         if portable and self.workers is not None:
@@ -75,14 +75,14 @@ class Lookups:
         try:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
-            await self.host.start_anew(str(damage), None if view is None else view.reader)
+            await self.host.start_anew(str(damage), None if snapshot is None else snapshot.reader)
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.host.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             raise
-        return await self._scheduler.run(lambda: partial(ask, replace(self.host.view(), reader=None)))
+        return await self._scheduler.run(lambda: partial(ask, replace(self.host.snapshot(), reader=None)))
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class _Portable(Generic[ResultT]):
 
     place: Load
     lookups: Lookups
-    ask: Callable[[View], ResultT]
+    ask: Callable[[Snapshot], ResultT]
     deadline: float | None
 
     @property
@@ -105,15 +105,15 @@ class _Portable(Generic[ResultT]):
         A worker that read the index too long ago, or another one, is told to read it again.
         """
         host, loaded, workers = self.lookups.host, worker.loaded[self.place], self.lookups.workers
-        view = host.view()
-        if view.reader is None or len(view.pending) > MOST_MARKS:
+        snapshot = host.snapshot()
+        if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None
         marks = host.tree.changed_since(loaded.generation)
-        if marks is None or loaded.identity != view.reader.identity:
+        if marks is None or loaded.identity != snapshot.reader.identity:
             if workers is not None:
                 workers.load(worker, self.place)
             return None
-        facts = (view.max_size, view.ripgrep, view.parsed, view.parsed_to)
+        facts = (snapshot.max_size, snapshot.ripgrep, snapshot.parsed, snapshot.parsed_to)
         try:
             return packed(Ask(self.place.number, self.ask, marks, *facts))
         except (pickle.PicklingError, AttributeError, TypeError):  # it holds what only this process has

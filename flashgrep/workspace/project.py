@@ -30,13 +30,14 @@ from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
 from flashgrep.own_folders import INDEX, PrivateFolders, check_store, store_folder
 from flashgrep.scheduler import Scheduler
-from flashgrep.search.exact import Answer, Question, View
+from flashgrep.search.exact import Answer, Question
 from flashgrep.search.lookup_worker import Load
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.meaning_lines import lines_of
 from flashgrep.search.ripgrep import Ripgrep
-from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.search import SpecVectors
@@ -332,10 +333,10 @@ class Workspace:
 
     # Questions
 
-    def view(self) -> View:
+    def snapshot(self) -> Snapshot:
         """Return the project as it is known now."""
         tree = self.tree
-        return View(
+        return Snapshot(
             self._folder,
             tree.table,
             self._reader,
@@ -361,7 +362,7 @@ class Workspace:
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
         question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=1)
-        answer = await self.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
+        answer = await self.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
         if not answer.results:
             return None
         found = answer.results[0]
@@ -370,13 +371,13 @@ class Workspace:
     async def words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words: of the best pieces of code once all are stored in pieces."""
         if "chunks" not in self.keeper.done:
-            return await self.in_thread(lambda view: search_words(view, text, limit, keep))
+            return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
         found = await self.by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
         return lines_of(found, text)
 
     async def by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
         """Return the pieces of code that answer a question best."""
-        answer = await self.in_thread(lambda view: MeaningSearch(view, self._meaning, question).run())
+        answer = await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self._meaning, question).run())
         if answer.damaged:
             self.keeper.make_vectors_anew()
         return answer
@@ -386,12 +387,12 @@ class Workspace:
         self.tree.table.rest()  # made again within 10 ms
         return self._meaning.rest(seconds)
 
-    async def in_thread(self, ask: Callable[[View], ResultT]) -> ResultT:
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
         return await self.lookups.run(ask)
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
-        """Run what needs no view of the project, and may take long, in a thread, in fair turn with all look-ups."""
+        """Run what needs no snapshot of the project, and may take long, in a thread, in fair turn with all look-ups."""
         return await self._scheduler.run(lambda: work)
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
@@ -419,7 +420,10 @@ class Workspace:
             return None
         key = (self.keeper.generation, dict(self.progress.left), self.progress.stage)
         if self._size is None or self._size[0] != key:
-            self._size = (key, await self.in_thread(lambda view: view.reader.size() if view.reader else None))
+            self._size = (
+                key,
+                await self.in_thread(lambda snapshot: snapshot.reader.size() if snapshot.reader else None),
+            )
         return self._size[1]
 
     # Indexing

@@ -19,7 +19,7 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
-from flashgrep.search.exact import View
+from flashgrep.search.snapshot import Snapshot
 
 MOST_STORED = 16
 """Paths kept in mind as stored lately: to whoever read the index before they are as if pending. No more, since of more
@@ -63,7 +63,7 @@ class Tree:
         """Folders that appeared and have not been listed yet, oldest first."""
         self.excluded: Mapping[bytes, bool] | None = {}
         """Files and folders (True) that rules take out of the folders walked; None: too many to be kept. Never changed
-        but replaced: a view holds on to what was known at its moment."""
+        but replaced: a snapshot holds on to what was known at its moment."""
         self._walker = walker
         self._watcher = watcher
         self._sequence = count(1)  # a thread that sweeps takes numbers, too
@@ -104,14 +104,18 @@ class Tree:
         """Whether the tree has been listed and every change since then is told."""
         return self.listed_since is not None and not self._watcher.failed
 
-    def known(self, view: View) -> Known | None:
+    def known(self, snapshot: Snapshot) -> Known | None:
         """Return what is known of all files, as a search by their names takes it; None: too many are excluded."""
-        if view.excluded is None:
+        if snapshot.excluded is None:
             return None
-        overruled = [at for at in map(view.table.find, view.pending) if at is not None]
-        changed = [path for path, mark in view.pending.items() if mark.ours]
+        overruled = [at for at in map(snapshot.table.find, snapshot.pending) if at is not None]
+        changed = [path for path, mark in snapshot.pending.items() if mark.ours]
         return Known(
-            view.table.text(), np.array(overruled, np.int64), changed, view.excluded, list(self._walker.unreadable)
+            snapshot.table.text(),
+            np.array(overruled, np.int64),
+            changed,
+            snapshot.excluded,
+            list(self._walker.unreadable),
         )
 
     def skipped(self) -> dict[str, int]:

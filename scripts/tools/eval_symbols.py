@@ -410,7 +410,7 @@ async def first_ten(folder: Path) -> int:
             took: dict[str, list[float]] = {"plain": [], "led": []}
             for name, places in truth.items():
                 question = Question(pattern=Pattern(texts=(name,), mode="literal"), order="relevance")
-                views = {"plain": replace(workspace.view(), parsed_to=0), "led": workspace.view()}
+                views = {"plain": replace(workspace.snapshot(), parsed_to=0), "led": workspace.snapshot()}
                 for way in ("plain", "led") * 2:
                     started = time.perf_counter()
                     answer = search(views[way], question)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 37_020,
+    "lines": 37_070,
     "modules": 234,
     "private functions used once": 650,
     "functions named by a participle": 183,

@@ -74,8 +74,8 @@ def seen(page: GlobPage) -> tuple[object, ...]:
 
 async def as_a_walk(workspace: Workspace, root: Path) -> None:
     """Have what is found among the known files equal what a walk finds; the barrier has been passed."""
-    view = workspace.view()
-    known = workspace.tree.known(view)
+    snapshot = workspace.snapshot()
+    known = workspace.tree.known(snapshot)
     assert known is not None
     for asked in ASKED:
         options = GlobOptions(**asked)
@@ -130,7 +130,7 @@ def test_where_too_much_is_ignored_the_disk_is_walked(monkeypatch: pytest.Monkey
         a_tree(root)
         async with opened(root) as workspace:
             await workspace.refresh()
-            assert workspace.tree.known(workspace.view()) is None
+            assert workspace.tree.known(workspace.snapshot()) is None
 
     run(body)
 
@@ -140,8 +140,8 @@ def test_known_folders_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
         a_tree(root)
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            view = workspace.view()
-            known = workspace.tree.known(view)
+            snapshot = workspace.snapshot()
+            known = workspace.tree.known(snapshot)
             read: list[int] = []
             list_one = os.scandir
 

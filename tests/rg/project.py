@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flashgrep.cli.rg.plan import Call, plan
 from flashgrep.ingest.walk import Walker
-from flashgrep.search.exact import View
+from flashgrep.search.snapshot import Snapshot
 from tests.support.rg_tree import in_path_order, ripgrep
 
 
@@ -16,13 +16,13 @@ class Project:
     """An indexed tree, some of whose files may have changed since."""
 
     root: Path
-    view: View
+    snapshot: Snapshot
     walker: Walker
 
     def plan(self, arguments: Sequence[str], cwd: Path | None = None, config: str | None = None) -> list[bytes] | None:
         """Return what a call is planned to be; None: as it is."""
         call = Call(arguments, os.fsencode(cwd or self.root), config, readable_input=False)
-        return plan(call, self.view, self.walker)
+        return plan(call, self.snapshot, self.walker)
 
 
 def check(project: Project, arguments: Sequence[str], cwd: Path) -> bool:

@@ -67,7 +67,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         put(root, {"src/fresh.py": b"needle\n", "fresh.log": b"needle\n", "src/.fresh/a.py": b"needle\n"})
         (root / ".env.json").rename(root / "src" / ".env2.json")
         assert portal.call(workspace.refresh)
-        yield Project(root, workspace.view(), workspace.walker)
+        yield Project(root, workspace.snapshot(), workspace.walker)
 
 
 @pytest.mark.parametrize("arguments", commands(AGENTS.replace("separator=|", "separator=%")), ids=" ".join)
@@ -129,7 +129,7 @@ def test_what_rules_take_out_is_known_as_it_is_now() -> None:
                 assert await workspace.refresh()
                 found: dict[bytes, bool] = {}
                 list(Walker(os.fsencode(root)).walk(excluded=found))
-                assert workspace.view().excluded == found
+                assert workspace.snapshot().excluded == found
 
     run(body)
 
@@ -139,15 +139,15 @@ def test_of_too_many_entries_that_rules_take_out_none_are_kept(monkeypatch: pyte
         put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n"})
 
         def plan(workspace: Workspace, *arguments: str) -> list[bytes] | None:
-            return Project(root, workspace.view(), workspace.walker).plan(arguments)
+            return Project(root, workspace.snapshot(), workspace.walker).plan(arguments)
 
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            assert workspace.view().excluded == {b".git": True, b".ignore": False, b"a.log": False}
+            assert workspace.snapshot().excluded == {b".git": True, b".ignore": False, b"a.log": False}
             monkeypatch.setattr("flashgrep.workspace.tree.MOST_EXCLUDED", 4)
             put(root, {f"{number}.log": b"needle\n" for number in range(3)})
             assert await workspace.refresh()
-            assert workspace.view().excluded is None
+            assert workspace.snapshot().excluded is None
             assert plan(workspace, "-g", "*.log", "needle") is None
             assert plan(workspace, "needle") is not None
             for number in range(3):
@@ -166,9 +166,11 @@ def test_large_files_that_are_not_indexed_are_ripgreps_to_read() -> None:
         put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n" * (MOST_ADDED_BYTES // 7)})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            assert Project(root, workspace.view(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is not None
+            assert (
+                Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is not None
+            )
             put(root, {"b.log": b"needle\n" * 2})
             assert await workspace.refresh()
-            assert Project(root, workspace.view(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is None
+            assert Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is None
 
     run(body)

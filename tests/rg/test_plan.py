@@ -123,9 +123,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         (root / "sub" / "fresh.c").write_bytes(b"int foo; /* bar needle */\n")
         (root / "no-match.txt").write_bytes(b"still nothing, but changed\n")
         assert portal.call(workspace.refresh)
-        view = workspace.view()
-        assert view.pending
-        yield Project(root, view, workspace.walker)
+        snapshot = workspace.snapshot()
+        assert snapshot.pending
+        yield Project(root, snapshot, workspace.walker)
 
 
 @pytest.mark.parametrize("arguments", commands(COMMON), ids=" ".join)
@@ -166,10 +166,10 @@ def test_a_candidate_with_a_nul_byte_has_ripgrep_decide() -> None:
         async with opened(root) as workspace:
             await workspace.wait_indexed()
             call = Call(["needle"], os.fsencode(root), None, readable_input=False)
-            assert plan(call, workspace.view(), workspace.walker) is None
+            assert plan(call, workspace.snapshot(), workspace.walker) is None
             (root / "late.txt").unlink()
             assert await workspace.refresh()
-            planned = plan(call, workspace.view(), workspace.walker)
+            planned = plan(call, workspace.snapshot(), workspace.walker)
             assert planned is not None
             assert planned[-1] == b"text.txt"
 
@@ -182,13 +182,13 @@ def test_a_file_that_only_we_ignore_is_ripgreps_to_find() -> None:
         async with opened(root) as workspace:
             await workspace.wait_indexed()
             call = Call(["needle"], os.fsencode(root), None, readable_input=False)
-            assert plan(call, workspace.view(), workspace.walker) is not None
+            assert plan(call, workspace.snapshot(), workspace.walker) is not None
             (root / "sub" / ".flashgrepignore").write_bytes(b"b.txt\n")
             assert await workspace.refresh()
-            assert plan(call, workspace.view(), workspace.walker) is None
+            assert plan(call, workspace.snapshot(), workspace.walker) is None
             (root / "sub" / ".flashgrepignore").unlink()
             assert await workspace.refresh()
-            assert plan(call, workspace.view(), workspace.walker) is not None
+            assert plan(call, workspace.snapshot(), workspace.walker) is not None
 
     run(body)
 
@@ -198,7 +198,7 @@ def test_more_candidates_than_pay_have_ripgrep_walk() -> None:
         put(root, {f"{at}.{'py' if at % 8 else 'txt'}": b"needle\n" if at % 4 else b"other\n" for at in range(400)})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            plans = Project(root, workspace.view(), workspace.walker).plan
+            plans = Project(root, workspace.snapshot(), workspace.walker).plan
             assert plans(["needle"]) is None
             assert plans(["needle", "-g", "*.py"]) is None
             assert plans(["other"]) is None
@@ -225,15 +225,15 @@ def test_ripgreps_configuration_file_counts(project: Project, tmp_path: Path) ->
 
 
 def test_files_that_cannot_be_read_have_ripgrep_report_them(project: Project) -> None:
-    table = replace(project.view.table, skipped={**project.view.table.skipped, b"a.txt": "unreadable"})
+    table = replace(project.snapshot.table, skipped={**project.snapshot.table.skipped, b"a.txt": "unreadable"})
     call = Call(["needle"], os.fsencode(project.root), None, readable_input=False)
-    assert plan(call, replace(project.view, table=table), project.walker) is None
+    assert plan(call, replace(project.snapshot, table=table), project.walker) is None
 
 
 def test_standard_input_is_ripgreps_where_no_path_is_given(project: Project) -> None:
     call = Call(["needle"], os.fsencode(project.root), None, readable_input=True)
-    assert plan(call, project.view, project.walker) is None
-    assert plan(replace(call, argv=["needle", "./"]), project.view, project.walker) is not None
+    assert plan(call, project.snapshot, project.walker) is None
+    assert plan(replace(call, argv=["needle", "./"]), project.snapshot, project.walker) is not None
 
 
 def test_the_flags_that_are_known_are_ripgreps() -> None:

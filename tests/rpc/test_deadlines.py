@@ -8,7 +8,7 @@ import pytest
 
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
-from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from tests.support.workspace import opened, put, run
 
@@ -76,7 +76,7 @@ def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has() -> None:
             await workspace.refresh()
             begun, spent = time.monotonic(), time.process_time()
             question = SymbolQuestion(name="value", limit=1_000, deadline=begun + SECONDS)
-            answer = await workspace.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
+            answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
             assert time.process_time() - spent < SECONDS + MORE
             assert not answer.complete
 

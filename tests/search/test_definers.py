@@ -109,7 +109,7 @@ def test_an_answer_begun_without_symbols_goes_on_without_them() -> None:
         put(root, CROWD)
         async with opened(root) as workspace:
             await workspace.wait_parsed()
-            unparsed = replace(workspace.view(), parsed_to=0)
+            unparsed = replace(workspace.snapshot(), parsed_to=0)
             first = search(unparsed, asked("launch", limit=5))
             assert first.next is not None
             assert not first.next.led
@@ -131,14 +131,14 @@ def test_many_changed_files_are_not_parsed_for_one_question() -> None:
             await workspace.wait_parsed()
             pattern = Pattern(texts=("launch",), mode="literal")
             changed = {path: Mark(ours=True, sequence=1, size=9) for path in workspace.paths()[: MOST_PARSED + 1]}
-            view = replace(workspace.view(), pending=changed)
-            every = np.arange(len(view.table))
-            assert find_definers(view, pattern, every, going_on=False) is None
-            going_on = find_definers(view, pattern, every, going_on=True)
+            snapshot = replace(workspace.snapshot(), pending=changed)
+            every = np.arange(len(snapshot.table))
+            assert find_definers(snapshot, pattern, every, going_on=False) is None
+            going_on = find_definers(snapshot, pattern, every, going_on=True)
             assert going_on is not None
             assert going_on.defining == {b"tests/test_z.py", b"zoo/z.c"}
             changed.popitem()
-            few = find_definers(view, pattern, every, going_on=False)
+            few = find_definers(snapshot, pattern, every, going_on=False)
             assert few is not None
             assert few.paths == {b"app/launch.py", b"tests/test_z.py", b"zoo/z.c"}
 

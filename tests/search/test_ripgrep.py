@@ -25,8 +25,9 @@ from flashgrep.ingest.walk import Walker
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.search import ripgrep as scans
-from flashgrep.search.exact import MANY_FILES, Question, Search, View
+from flashgrep.search.exact import MANY_FILES, Question, Search
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.walks import search_unlisted
 from tests.support.workspace import opened, put
 from tests.support.workspace import run as in_project
@@ -145,13 +146,13 @@ def script(folder: Path, body: str) -> Ripgrep:
     return Ripgrep(str(path), bundled=True)
 
 
-def view_of(root: Path, ripgrep: Ripgrep | None, files: int = 3 * MANY_FILES) -> View:
+def view_of(root: Path, ripgrep: Ripgrep | None, files: int = 3 * MANY_FILES) -> Snapshot:
     """Make a folder of files, of which each third matches, and return it as known but not indexed."""
     root.mkdir()
     for at in range(files):
         (root / f"{at:04}").write_bytes(b"needle\nneedle\n" if at % 3 == 0 else b"hay\n")
     pending = {b"%04d" % at: Mark(ours=True, sequence=0, size=0) for at in range(files)}
-    return View(RootFolder(bytes(root)), FileTable(), None, pending, 1 << 20, ripgrep=ripgrep)
+    return Snapshot(RootFolder(bytes(root)), FileTable(), None, pending, 1 << 20, ripgrep=ripgrep)
 
 
 def asked(output: Literal["lines", "files", "count"] = "count", **more: Any) -> Question:
@@ -175,12 +176,12 @@ TROUBLES = {
 def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> None:
     body = TROUBLES[trouble]
     broken = Ripgrep("/nowhere/rg", bundled=True) if body is None else script(tmp_path, body)
-    view = view_of(tmp_path / "tree", broken)
+    snapshot = view_of(tmp_path / "tree", broken)
     wanted = Search(view_of(tmp_path / "same", None), asked()).run()
-    answer = Search(view, asked()).run()
+    answer = Search(snapshot, asked()).run()
     assert answer.results == wanted.results
     assert (answer.total, answer.complete) == (wanted.total, True) == (2 * MANY_FILES, True)
-    unlisted = search_unlisted(view, asked("lines"), lambda _path: True)
+    unlisted = search_unlisted(snapshot, asked("lines"), lambda _path: True)
     assert unlisted is None
 
 
@@ -216,8 +217,8 @@ def test_a_ripgrep_that_hangs_ends_with_the_deadline(tmp_path: Path) -> None:
 
 def test_what_ripgrep_named_by_the_deadline_is_shown(tmp_path: Path) -> None:
     broken = script(tmp_path, r"printf './0000\0./0003\0./00'; exec sleep 1000")
-    view = view_of(tmp_path / "tree", broken)
-    answer = search_unlisted(view, asked("lines", deadline=time.monotonic() + 0.3), lambda _path: True)
+    snapshot = view_of(tmp_path / "tree", broken)
+    answer = search_unlisted(snapshot, asked("lines", deadline=time.monotonic() + 0.3), lambda _path: True)
     assert answer is not None
     assert [hit["file_path"] for hit in answer.results] == ["0000", "0000", "0003", "0003"]
     assert not answer.complete
@@ -323,14 +324,20 @@ def test_counts_of_a_whole_tree_are_those_of_the_slow_truth(output: Literal["cou
             put(root, {"000": b"needle\n", "001": b"", "new": b"needle\n"})
             await workspace.refresh()
             answer = await workspace.search(asked(output))
-            truth = Search(View(workspace.view().root, *_all_of(workspace.view()), 1 << 20), asked(output)).run()
+            truth = Search(
+                Snapshot(workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20), asked(output)
+            ).run()
             assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
 
     in_project(body)
 
 
-def _all_of(view: View) -> tuple[FileTable, None, dict[bytes, Mark]]:
-    return FileTable(), None, dict.fromkeys(view.table.paths, Mark(ours=True, sequence=0, size=0)) | dict(view.pending)
+def _all_of(snapshot: Snapshot) -> tuple[FileTable, None, dict[bytes, Mark]]:
+    return (
+        FileTable(),
+        None,
+        dict.fromkeys(snapshot.table.paths, Mark(ours=True, sequence=0, size=0)) | dict(snapshot.pending),
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="without events at once there are no counts by ripgrep")

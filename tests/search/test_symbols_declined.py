@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from flashgrep.search.symbol_source import ViewSource
+from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put, run
@@ -13,7 +13,7 @@ MINIFIED = b"a=1;" * 10_000 + b"function wanted(){}"
 
 def ask(workspace: Workspace) -> SymbolAnswer:
     """Look for the name in the project as it is known now."""
-    return SymbolSearch(ViewSource(workspace.view()), SymbolQuestion(name="wanted")).run()
+    return SymbolSearch(SnapshotSource(workspace.snapshot()), SymbolQuestion(name="wanted")).run()
 
 
 def test_a_file_that_was_declined_is_counted_and_one_that_has_changed_since_is_parsed() -> None:
@@ -37,14 +37,16 @@ def test_a_declined_file_that_changed_unnoticed_is_looked_at() -> None:
         put(root, {"dist.js": MINIFIED})
         async with opened(root) as workspace:
             await workspace.wait_parsed()
-            view = workspace.view()
+            snapshot = workspace.snapshot()
             put(root, {"dist.js": b"function wanted(){}\n"})
-            found = SymbolSearch(ViewSource(view), SymbolQuestion(name="wanted")).run()
+            found = SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run()
             assert [one.path for one in found.results] == [b"dist.js"]
             (root / "dist.js").unlink()
-            gone = SymbolSearch(ViewSource(view), SymbolQuestion(name="wanted")).run()
+            gone = SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run()
             assert (gone.results, gone.skipped) == ([], {})
             os.mkfifo(root / "dist.js")
-            assert SymbolSearch(ViewSource(view), SymbolQuestion(name="wanted")).run().skipped == {"not_a_file": 1}
+            assert SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run().skipped == {
+                "not_a_file": 1
+            }
 
     run(body)

@@ -17,7 +17,7 @@ from flashgrep.index.symbols import StoredSymbols
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
-from flashgrep.search.symbol_source import ViewSource, _parsed, forget_parsed
+from flashgrep.search.symbol_source import SnapshotSource, _parsed, forget_parsed
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.search.test_research_engine import PYTHON, SWIFT
@@ -75,7 +75,7 @@ async def answers(workspace: Workspace) -> list[tuple[Any, int]]:
     await workspace.refresh()
 
     def ask(name: str, match: Match) -> Callable[[Any], SymbolAnswer]:
-        return lambda view: SymbolSearch(ViewSource(view), SymbolQuestion(name=name, match=match)).run()
+        return lambda snapshot: SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name=name, match=match)).run()
 
     found = [await workspace.in_thread(ask(name, match)) for name, match in QUESTIONS]
     assert all(answer.complete for answer in found)
@@ -116,7 +116,7 @@ def test_before_there_is_an_index_only_files_with_the_name_are_parsed() -> None:
             await workspace.refresh()
             forget_parsed()
             question = SymbolQuestion(name="AUTHENTICATE", match="exact", fold=True)
-            answer = await workspace.in_thread(lambda view: SymbolSearch(ViewSource(view), question).run())
+            answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
             assert answer.complete
             assert answer.total == TOTALS[3]
             with_name = {text for text in FILES.values() if b"authenticate" in text.lower()}

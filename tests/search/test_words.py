@@ -44,12 +44,12 @@ def test_a_rare_word_a_short_text_and_a_word_of_the_path_count_more() -> None:
         put(root, {"kept/telemetry.py": b"parse = telemetry\n\n"})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            answer = await workspace.in_thread(lambda view: search_words(view, "telemetry parse", 20, None))
+            answer = await workspace.in_thread(lambda snapshot: search_words(snapshot, "telemetry parse", 20, None))
             paths = [given_path(hit["file_path"], None) for hit in answer.results]
             assert paths[:2] == [b"kept/telemetry.py", b"rare.py"]
             assert b"long.py" in paths
             kept = await workspace.in_thread(
-                lambda view: search_words(view, "parse", 10, lambda path: path == b"rare.py")
+                lambda snapshot: search_words(snapshot, "parse", 10, lambda path: path == b"rare.py")
             )
             assert [given_path(hit["file_path"], None) for hit in kept.results] == [b"rare.py"]
 

@@ -27,5 +27,5 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
         return {"plan": None}
     if workspace.tree.listed_since is None or not workspace.opened() or not await workspace.refresh():
         return {"plan": None}
-    planned = await workspace.in_thread(lambda view: plan(call, view, workspace.walker))
+    planned = await workspace.in_thread(lambda snapshot: plan(call, snapshot, workspace.walker))
     return {"plan": planned and [word.decode("latin-1") for word in planned]}

@@ -2,7 +2,7 @@
 
 ``-g`` speaks before ignore rules, these before ``-t`` and ``-T``, and these before names with a dot are left out. So
 ``-g '*.py'`` finds ignored and hidden files, ``-t py`` hidden ones, and ``--hidden`` folders that were never listed.
-The daemon keeps the entries of its folders that rules take out (``View.excluded``); each is judged anew here.
+The daemon keeps the entries of its folders that rules take out (``Snapshot.excluded``); each is judged anew here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from flashgrep.ingest.file_types import name_matcher, types
 from flashgrep.ingest.globs import Overrides
 from flashgrep.ingest.walk import Walker
 from flashgrep.paths import bundled_ripgrep
-from flashgrep.search.exact import View
+from flashgrep.search.snapshot import Snapshot
 
 
 class Cover:
@@ -45,16 +45,16 @@ class Cover:
             said = self._type_verdict(path)
         return said is not False
 
-    def added(self, lead: bytes, view: View, walker: Walker) -> Iterator[tuple[bytes, bool]]:
+    def added(self, lead: bytes, snapshot: Snapshot, walker: Walker) -> Iterator[tuple[bytes, bool]]:
         """Yield what is searched below ``lead`` beside the index: files, and folders (True) with all that is in them.
 
         Raises:
             ValueError: it is not known, or one of the folders is to be searched to some depth alone.
 
         """
-        if view.excluded is None:
+        if snapshot.excluded is None:
             raise ValueError("too many entries are ignored to be known")
-        for full, is_dir in view.excluded.items():
+        for full, is_dir in snapshot.excluded.items():
             checkpoint()
             if not full.startswith(lead):
                 continue

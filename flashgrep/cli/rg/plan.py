@@ -21,7 +21,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.ingest.walk import Walker
 from flashgrep.path_text import Literals
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import View
+from flashgrep.search.snapshot import Snapshot
 
 MOST_SHARE = 0.2
 """Of the files that would be searched: a candidate costs 20 µs here, to look for a NUL byte, and 15 µs of ripgrep's, a
@@ -89,41 +89,41 @@ class _Unplannable(Exception):
     """The call has to run as it is."""
 
 
-def plan(call: Call, view: View, walker: Walker) -> list[bytes] | None:
+def plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes] | None:
     """Return the arguments to give to ripgrep in place of the call's; None: the call as it is.
 
-    ``view``: the project around the call's folder, as it is now.
+    ``snapshot``: the project around the call's folder, as it is now.
     """
     try:
-        return _plan(call, view, walker)
+        return _plan(call, snapshot, walker)
     except (_Unplannable, FlashgrepError, OSError, ValueError):  # ripgrep has its own words for what is wrong
         return None
 
 
-def _plan(call: Call, view: View, walker: Walker) -> list[bytes]:
+def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
     arguments = _with_config(call)
     if not all(_is_plannable(flag) for flag in arguments.flags):
         raise _Unplannable
     # Where the index covers other files, ripgrep decides; and it reports a folder or file that it cannot read.
-    if walker.differs_from_ripgrep or walker.unreadable or "unreadable" in view.table.skipped.values():
+    if walker.differs_from_ripgrep or walker.unreadable or "unreadable" in snapshot.table.skipped.values():
         raise _Unplannable
     texts = _texts(arguments.flags, call.cwd)
     pattern, paths = ([], arguments.positional) if texts else (arguments.positional[:1], arguments.positional[1:])
     if not (texts or pattern) or (not paths and call.readable_input):
         raise _Unplannable
-    blobs = view.reader.candidates(_pattern(arguments.flags, texts or pattern).grams()) if view.reader else None
+    blobs = snapshot.reader.candidates(_pattern(arguments.flags, texts or pattern).grams()) if snapshot.reader else None
     if blobs is None:
         raise _Unplannable
-    table = view.table
+    table = snapshot.table
     likely = [table.paths[at] for at in table.places(blobs)]
     likely += [path for path, why in table.skipped.items() if why not in PROVEN]
     if len(likely) > MOST_LIKELY:
         raise _Unplannable
-    named = _name_candidates(call, arguments.flags, paths, likely, view, walker)
+    named = _name_candidates(call, arguments.flags, paths, likely, snapshot, walker)
     names = [name for name, _ in named]
     if len(names) > MOST_CANDIDATES or sum(map(len, names)) > MOST_BYTES:
         raise _Unplannable
-    if any(flag.name == "search-zip" for flag in arguments.flags) and _has_compressed(names, view):
+    if any(flag.name == "search-zip" for flag in arguments.flags) and _has_compressed(names, snapshot):
         raise _Unplannable
     files = [name for name, is_dir in named if not is_dir]
     for name in files:
@@ -135,11 +135,11 @@ def _plan(call: Call, view: View, walker: Walker) -> list[bytes]:
     return [*words, *map(os.fsencode, pattern), *names, *(() if files else (NO_FILE,))]
 
 
-def _has_compressed(named: Iterable[bytes], view: View) -> bool:
-    settled = view.table.text()
+def _has_compressed(named: Iterable[bytes], snapshot: Snapshot) -> bool:
+    settled = snapshot.table.text()
     if any(settled.with_literals(Literals(end=ending)).size for ending in COMPRESSED):
         return True
-    return any(path.endswith(COMPRESSED) for path in (*view.pending, *named))
+    return any(path.endswith(COMPRESSED) for path in (*snapshot.pending, *named))
 
 
 def _with_config(call: Call) -> Arguments:
@@ -190,7 +190,7 @@ def _pattern(flags: Sequence[Flag], texts: Sequence[str]) -> Pattern:
 
 
 def _name_candidates(
-    call: Call, flags: Sequence[Flag], paths: Sequence[str], likely: Sequence[bytes], view: View, walker: Walker
+    call: Call, flags: Sequence[Flag], paths: Sequence[str], likely: Sequence[bytes], snapshot: Snapshot, walker: Walker
 ) -> list[tuple[bytes, bool]]:
     """Return the candidates below the folders given, and the files given, each spelt as ripgrep would spell it.
 
@@ -214,22 +214,22 @@ def _name_candidates(
         folder = os.path.normpath(full)
         if not stat.S_ISDIR(mode) or os.path.realpath(folder) != folder:
             raise _Unplannable
-        inside = os.path.relpath(folder, view.root.path) if folder != view.root.path else b""
+        inside = os.path.relpath(folder, snapshot.root.path) if folder != snapshot.root.path else b""
         if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
             raise _Unplannable
         lead = inside + b"/" if inside else b""
         cover = Cover(flags, _from_cwd(given, call.cwd))
-        pending = view.pending
+        pending = snapshot.pending
         changed = [path for path, mark in pending.items() if mark.ours and path.startswith(lead)]
         found = [*changed, *(path for path in likely if path.startswith(lead) and path not in pending)]
         below = {path: False for path in (path[len(lead) :] for path in found) if cover.has(path)}
         if cover.adds:
-            added = dict(cover.added(lead, view, walker))
+            added = dict(cover.added(lead, snapshot, walker))
             sizes = (os.lstat(os.path.join(folder, path)).st_size for path, is_dir in added.items() if not is_dir)
             if sum(sizes) > MOST_ADDED_BYTES:
                 raise _Unplannable
             below |= added
-        settled = view.table.below(inside)
+        settled = snapshot.table.below(inside)
         sample = settled[:: len(settled) // SAMPLE + 1]
         searched += sum(cover.has(path[len(lead) :]) for path in sample) * (len(settled) // SAMPLE + 1)
         has_file |= bool(searched) or not all(below.values())

@@ -1,0 +1,111 @@
+"""A project as one question sees it: its file table, its index, the paths that changed since, and its files on disk."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from flashgrep.index.reader import Reader
+from flashgrep.index.table import FileTable, Mark
+from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.model import Document, FileStat, Skipped
+from flashgrep.search.ripgrep import Ripgrep
+
+Places = np.ndarray[Any, np.dtype[np.int64]]
+"""Rows of the file table, ascending: files by path."""
+
+BLOB, SIZE, MTIME_NS, TIER = 0, 1, 2, 5
+"""Columns of the file table: the number of a file's text (0: it has none), its size and time, its tier."""
+
+
+@dataclass(slots=True)
+class SearchStats:
+    """What a search looked at: the answer's coverage is made from it."""
+
+    complete: bool = True
+    files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Files that were declined, counted by reason."""
+    detail: str = ""
+    """What else a reader of the answer should know."""
+
+    def count_skipped(self, reason: str) -> None:
+        """Count one more file that was declined."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A project at one moment. ``pending`` overrules the table: those paths are read from disk by every question."""
+
+    root: RootFolder
+    table: FileTable
+    reader: Reader | None
+    pending: Mapping[bytes, Mark]
+    max_size: int
+    excluded: Mapping[bytes, bool] | None = None
+    """Entries that rules take out of the folders walked, each with whether it is a folder; None: not known."""
+
+    ripgrep: Ripgrep | None = None
+    """Scans what no gram narrows; None: every candidate is read."""
+    counts: Mapping[bytes, int] | None = None
+    """How many lines match in each file, where ripgrep has counted them just now; a file it lacks is read."""
+    parsed: bool = False
+    """Whether every text of the table has its symbols in the index."""
+    parsed_to: int = 0
+    """The texts of the table up to this number have their symbols in the index."""
+    files: RootFiles = field(init=False)
+    """Opens the project's files, as long as the snapshot is in use."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", RootFiles(self.root))
+
+    def with_max_size(self, max_size: int) -> "Snapshot":
+        """Return the snapshot with another limit on files.
+
+        Files that were declined or indexed under the old limit become pending, so that they are looked at.
+        """
+        table = self.table
+        large = [path for path, why in table.skipped.items() if why == "too_large"]
+        over = [table.paths[at] for at in np.flatnonzero(table.columns[:, SIZE] > max_size)]
+        marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
+        return replace(self, max_size=max_size, pending=marks | dict(self.pending))
+
+    def changed_paths(self) -> list[bytes]:
+        """Return the project's pending files, in no order."""
+        return [path for path, mark in self.pending.items() if mark.ours]
+
+    def unchanged_paths(self, places: Iterable[int]) -> list[bytes]:
+        """Return the files at these places of the table, without those that are pending."""
+        paths, pending = self.table.paths, self.pending
+        return [path for path in (paths[at] for at in places) if path not in pending]
+
+    def paths_of_texts(self, blobs: Collection[int]) -> dict[int, list[bytes]]:
+        """Return the unchanged files with each of these texts."""
+        found: dict[int, list[bytes]] = {blob: [] for blob in blobs}
+        places = self.table.places(np.array(sorted(found), np.int64))
+        for at, blob in zip(places.tolist(), self.table.columns[places, BLOB].tolist(), strict=True):
+            if (path := self.table.paths[at]) not in self.pending:
+                found[blob].append(path)
+        return found
+
+    def indexed_version(self, path: bytes) -> tuple[int, int, int] | None:
+        """Return the number of a file's indexed text, with the size and time it had; None: pending, or not indexed."""
+        at = self.table.find(path)
+        if at is None or path in self.pending or self.reader is None:
+            return None
+        blob, size, mtime_ns = self.table.columns[at, [BLOB, SIZE, MTIME_NS]].tolist()
+        return blob, size, mtime_ns
+
+    def read(self, path: bytes) -> Document | Skipped | None:
+        """Return a file's text as it is now, or why it has none; None: it is gone."""
+        return self.read_with_stat(path)[1]
+
+    def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
+        """Read a file, and tell its size and time, so that it can be compared with what was indexed."""
+        try:
+            return read_file(self.files, path, self.max_size)
+        except (FileNotFoundError, NotADirectoryError):
+            return None, None
