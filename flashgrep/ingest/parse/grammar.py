@@ -35,11 +35,12 @@ class ParseTimeout(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A language and the two halves of its tags query; none of it changes, so threads share it."""
+    """A language and its tags query; none of it changes, so threads share it."""
 
     language: Language
-    definitions: Query
-    references: Query
+    query: Query
+    definitions: int
+    """How many of the query's patterns, its first ones, are of definitions; the others are of references."""
     reads_text: bool
     """Whether a query compares the text of nodes."""
 
@@ -57,8 +58,11 @@ def grammar_of(name: str) -> Grammar:
     except (GrammarLoadError, UnsupportedPlatformError, OSError) as error:
         raise NoGrammar(name) from error
     definitions, references = _read_query(name)
-    reads_text = "(#" in definitions + references
-    return Grammar(loaded, Query(loaded, definitions), Query(loaded, references), reads_text)
+    # One query, since going through a tree costs as much as matching its nodes does.
+    query = Query(loaded, definitions + references)
+    last = len(definitions.encode())
+    first_reference = sum(query.start_byte_for_pattern(pattern) < last for pattern in range(query.pattern_count))
+    return Grammar(loaded, query, first_reference, "(#" in definitions + references)
 
 
 def _read_query(name: str) -> tuple[str, str]:

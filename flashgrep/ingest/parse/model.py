@@ -139,7 +139,9 @@ def _definitions(parts: list[Ints]) -> Ints:
 
 
 def _steps(values: Ints) -> Ints:
-    return np.diff(values, prepend=0)
+    steps = values.copy()  # np.diff with prepend=0 takes four times as long, which small files feel
+    steps[1:] -= values[:-1]
+    return steps
 
 
 def _span_columns(spans: Ints) -> tuple[Ints, Ints]:

@@ -1,12 +1,13 @@
-"""From a syntax tree to columns: run the tags queries, nest by intervals, settle kinds by what stands around."""
+"""From a syntax tree to columns: run the tags query, nest by intervals, settle kinds by what stands around."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, QueryCursor
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.grammar import Grammar, parse_tree
@@ -25,32 +26,29 @@ _ANONYMOUS: Final = len(KINDS)
 _INLINE: Final = len(KINDS) + 1
 """Scopes without a name, for nesting only: a function's, and a type's."""
 _SCOPE_ID: Final = {**KIND_ID, "anonymous": _ANONYMOUS, "inline": _INLINE}
+_CONSTRUCTS: Final = {kind: (number, 0) for kind, number in _SCOPE_ID.items()} | {
+    f"declaration.{kind}": (number, 1) for kind, number in _SCOPE_ID.items()
+}
+"""By the name of a construct's capture: its kind, and whether it only declares."""
 _TYPES: Final = frozenset({KIND_ID[kind] for kind in TYPE_KINDS} | {_INLINE})
 _FUNCTIONS: Final = frozenset({KIND_ID[kind] for kind in CALLABLE_KINDS} | {_ANONYMOUS})
 _LOCAL: Final = frozenset({KIND_ID["variable"], KIND_ID["constant"]})
+_IN_TYPE: Final = {KIND_ID["function"]: KIND_ID["method"], KIND_ID["variable"]: KIND_ID["field"]}
 _KEEPS_LOCALS: Final = frozenset({"bash"})
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
+_NEWLINE: Final = 10
 _MATCH_LIMIT: Final = 1 << 16
 """Matches in progress; a pathological file loses tags instead of taking all memory."""
-
 _DEPTH: Final = 1_000
 """Deeper nodes have no tags: a cursor's cost is quadratic in depth, whatever its callback says."""
+_CHECKED: Final = 256
+"""Matches between two checkpoints, about 0.3 ms."""
 
-
-@dataclass(slots=True)
-class _Row:
-    """One definition or nameless scope on its way."""
-
-    start: int
-    end: int
-    kind: int
-    name: int = -1
-    name_end: int = -1
-    declares: int = 0
-    qualifier: int = 0
-    qualifier_end: int = 0
-    pattern: int = 0
+_Row = tuple[int, int, bool, int, int, int, int, int, int]
+"""One definition or nameless scope: start, -end, whether it has a name, the name's start and end, kind, whether it only
+declares, the qualifier's start and end. In the order of the first four, what is around stands before what is in it."""
+_PLACE: Final = itemgetter(0, 1, 2, 3)
 
 
 def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> ParsedFile:
@@ -60,129 +58,110 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
         ParseTimeout: the grammar took longer than ``seconds``.
 
     """
-    root = parse_tree(grammar, data, seconds).root_node
-    captures = _cursor(grammar.references).captures(root)
-    rows = _settle(language, _rows(grammar, root, data))
-    taken = np.array([row.name for row in rows], np.int64)
+    cursor = QueryCursor(grammar.query, match_limit=_MATCH_LIMIT)
+    cursor.set_max_start_depth(_DEPTH)
+    named: dict[int, tuple[int, _Row]] = {}
+    scopes: list[_Row] = []
+    references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "skip", "statement")}
+    for number, (pattern, captured) in enumerate(cursor.matches(parse_tree(grammar, data, seconds).root_node)):
+        if number % _CHECKED == 0:
+            checkpoint()
+        if pattern >= grammar.definitions:
+            for capture, nodes in captured.items():
+                if capture in references:
+                    references[capture] += nodes
+            continue
+        row = _read_definition(captured, data)
+        name = row[3]
+        if row[5] >= _ANONYMOUS:
+            scopes.append(row)
+        elif name < row[4] and (name not in named or named[name][0] > pattern):  # the first pattern knows best
+            named[name] = pattern, row
+    table = _settle(language, [*(row for _, row in named.values()), *scopes])
+    taken = {row[0] for row in table}
     return ParsedFile(
         language=language,
-        definitions=_table(rows),
-        marks={kind: np.setdiff1d(_starts(captures.get(kind, []), data), taken) for kind in MARKS},
-        skips=_spans(captures.get("skip", [])),
-        statements=_spans(captures.get("statement", [])),
+        definitions=np.array(table, np.int64).reshape(-1, COLUMNS),
+        marks={kind: _starts(language, references[kind], data, taken) for kind in MARKS},
+        skips=_spans(references["skip"]),
+        statements=_spans(references["statement"]),
         grammar="tree-sitter",
     )
 
 
-def _rows(grammar: Grammar, root: Node, data: bytes) -> list[_Row]:
-    """Return one row per defined name (the earliest pattern wins) and per nameless scope."""
-    named: dict[int, _Row] = {}
-    scopes: list[_Row] = []
-    for pattern, captured in _cursor(grammar.definitions).matches(root):
-        checkpoint()
-        row = _row(pattern, captured, data)
-        if row is None:
-            continue
-        if row.name < 0:
-            scopes.append(row)
-        elif row.name not in named or named[row.name].pattern > pattern:
-            named[row.name] = row
-    return [*named.values(), *scopes]
-
-
-def _cursor(query: Query) -> QueryCursor:
-    cursor = QueryCursor(query, match_limit=_MATCH_LIMIT)
-    cursor.set_max_start_depth(_DEPTH)
-    return cursor
-
-
-def _row(pattern: int, captured: dict[str, list[Node]], data: bytes) -> _Row | None:
-    row = _Row(0, 0, -1, pattern=pattern)
-    for capture, nodes in captured.items():
-        node = nodes[0]
+def _read_definition(captured: dict[str, list[Node]], data: bytes) -> _Row:
+    start = end = kind = name = name_end = -1
+    declares = qualifier = qualifier_end = 0
+    for capture, (node, *_) in captured.items():
         if capture == "name":
-            row.name, row.name_end = node.start_byte, node.end_byte
+            name, name_end = node.start_byte, node.end_byte
+        elif capture in _CONSTRUCTS:
+            kind, declares = _CONSTRUCTS[capture]
+            start, end = node.start_byte, node.end_byte
+            if end and data[end - 1] == _NEWLINE:  # some grammars count the line end in
+                end -= 1
         elif capture == "container":
-            row.qualifier, row.qualifier_end = node.start_byte, node.end_byte
-        elif capture[0] != "_":
-            row.declares = int(capture.startswith("declaration."))
-            row.kind = _SCOPE_ID[capture.removeprefix("declaration.")]
-            row.start, row.end = node.start_byte, node.end_byte
-            row.end -= data[row.end - 1 : row.end] == b"\n"  # some grammars count the line end in
-    if row.name >= 0:
-        _trim(row, data)
-    return row if row.name < row.name_end or row.kind in {_ANONYMOUS, _INLINE} else None
+            qualifier, qualifier_end = node.start_byte, node.end_byte
+    text = data[name:name_end]
+    # Most names are of letters, digits and ``_`` alone, and there is nothing to take off.
+    if name >= 0 and not text.replace(b"_", b"").isalnum():
+        if kind == KIND_ID["heading"]:
+            stripped = text.strip(b" \t\r\n#")
+        elif text[-1:] == b"=" and text[:-1].isalnum() and data[name_end : name_end + 1] in b"'\"":
+            stripped = text[:-1]  # a shell alias: ``ll='ls -l'``
+        else:
+            stripped = text.lstrip(b":#")  # Ruby's symbols, Bash's and Markdown's marks
+        name += text.find(stripped)
+        name_end = name + len(stripped)
+        if kind not in _WHOLE_NAME and not qualifier_end and (found := _QUALIFIED.match(stripped)):
+            qualifier, qualifier_end = name, name + found.end()
+            name += found.end()
+    return start, -end, kind < _ANONYMOUS, name, name_end, kind, declares, qualifier, qualifier_end
 
 
-def _trim(row: _Row, data: bytes) -> None:
-    """Reduce a name to its last part, the rest qualifying it; take off what is not name in Ruby, Bash and Markdown."""
-    name = data[row.name : row.name_end]
-    if row.kind == KIND_ID["heading"]:
-        stripped = name.strip(b" \t\r\n#")
-    elif name[-1:] == b"=" and name[:-1].isalnum() and data[row.name_end : row.name_end + 1] in b"'\"":
-        stripped = name[:-1]  # a shell alias: ``ll='ls -l'``
-    else:
-        stripped = name.lstrip(b":#")
-    row.name += name.find(stripped)
-    row.name_end = row.name + len(stripped)
-    if row.kind in _WHOLE_NAME or row.qualifier_end or stripped.isalnum():
-        return
-    if found := _QUALIFIED.match(stripped):
-        row.qualifier, row.qualifier_end = row.name, row.name + found.end()
-        row.name += found.end()
+def _settle(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
+    """Nest definitions and return them as rows of a table.
 
-
-def _settle(language: str, rows: list[_Row]) -> list[_Row]:
-    """Nest the rows; make functions in types methods, variables there fields, and leave out local variables."""
-    rows.sort(key=lambda row: (row.start, -row.end, row.kind < _ANONYMOUS, row.name))
-    open_scopes: list[_Row] = []
-    kept = []
-    for row in rows:
-        while open_scopes and open_scopes[-1].end <= row.start:
-            open_scopes.pop()
-        around = next((scope.kind for scope in reversed(open_scopes) if scope.end >= row.end), -1)
-        if row.kind in _LOCAL and around in _FUNCTIONS and language not in _KEEPS_LOCALS:
+    Functions in types become methods, variables there fields; variables of functions are left out.
+    """
+    rows.sort(key=_PLACE)
+    around: list[tuple[int, int]] = []  # end and kind of the scopes that have begun, the innermost last
+    table: list[tuple[int, ...]] = []
+    for start, minus_end, has_name, name, name_end, own_kind, declares, qualifier, qualifier_end in rows:
+        kind, end = own_kind, -minus_end
+        while around and around[-1][0] <= start:
+            around.pop()
+        scope = -1
+        for scope_end, candidate in reversed(around):
+            if scope_end >= end:
+                scope = candidate
+                break
+        if kind in _LOCAL and scope in _FUNCTIONS and language not in _KEEPS_LOCALS:
             continue
-        row.kind = _kind_within(row.kind, around)
-        if row.kind < _ANONYMOUS:
-            kept.append(row)
-        if row.kind not in _LOCAL:
-            open_scopes.append(row)
-    return kept
+        if scope in _TYPES:
+            kind = _IN_TYPE.get(kind, kind)
+        if has_name:
+            table.append((name, name_end, start, end, kind, declares, qualifier, qualifier_end))
+        if kind not in _LOCAL:
+            around.append((end, kind))
+    return table
 
 
-def _kind_within(kind: int, around: int) -> int:
-    if around in _TYPES:
-        if kind == KIND_ID["function"]:
-            return KIND_ID["method"]
-        if kind == KIND_ID["variable"]:
-            return KIND_ID["field"]
-    return kind
-
-
-def _table(rows: list[_Row]) -> Ints:
-    if not rows:
-        return np.zeros((0, COLUMNS), np.int64)
-    columns = [
-        (row.name, row.name_end, row.start, row.end, row.kind, row.declares, row.qualifier, row.qualifier_end)
-        for row in rows
-    ]
-    return np.array(columns, np.int64)
-
-
-def _starts(nodes: list[Node], data: bytes) -> Ints:
-    """Return where the last part of each name begins."""
-    if nodes and nodes[0].type == "alias":  # Elixir has ``Shop.Store`` as one node
-        starts = [data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte for node in nodes]
+def _starts(language: str, nodes: list[Node], data: bytes, taken: AbstractSet[int]) -> Ints:
+    """Return where the last part of each name begins, without names that are ``taken``."""
+    if language == "elixir":  # it has ``Shop.Store`` as one node
+        starts = {data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte for node in nodes}
     else:
-        starts = [node.start_byte for node in nodes]
-    return np.unique(np.array(starts, np.int64))
+        starts = {node.start_byte for node in nodes}
+    return np.array(sorted(starts - taken), np.int64)
 
 
 def _spans(nodes: Iterable[Node]) -> Ints:
     """Return the nodes' spans, sorted, those inside another left out."""
-    spans = np.array(sorted({(node.start_byte, -node.end_byte) for node in nodes}), np.int64).reshape(-1, 2)
-    spans[:, 1] *= -1
-    outer = np.ones(len(spans), np.bool_)
-    outer[1:] = spans[1:, 1] > np.maximum.accumulate(spans[:, 1])[:-1]
-    return spans[outer]
+    outer: list[tuple[int, int]] = []
+    last = -1
+    for start, minus_end in sorted({(node.start_byte, -node.end_byte) for node in nodes}):
+        if -minus_end > last:
+            last = -minus_end
+            outer.append((start, last))
+    return np.array(outer, np.int64).reshape(-1, 2)
