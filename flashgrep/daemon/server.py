@@ -29,10 +29,10 @@ from flashgrep.mcp.adapter import Adapter
 from flashgrep.mcp.binding import Binder
 from flashgrep.mcp.service import Service
 from flashgrep.paths import PRIVATE_FILE, Paths
-from flashgrep.rpc.auth import auth_extension
 from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.limits import Limits
+from flashgrep.rpc.tcp import auth_extension
+from flashgrep.rpc.wire import Limits
 
 GRACE_SECONDS = 5.0
 """Calls in flight get this long when the daemon is told to end; what takes longer is cancelled."""

@@ -16,7 +16,7 @@ from flashgrep.connect import try_connect
 from flashgrep.errors import FlashgrepError, Unavailable
 from flashgrep.paths import Paths, make_project_folder, project_socket
 from flashgrep.registry import Capabilities, Session
-from flashgrep.rpc.connection import serve_connection
+from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import serve_tcp
@@ -53,7 +53,7 @@ class Wires:
     @property
     def clients(self) -> int:
         """Connections open now."""
-        return len(self.dispatcher.openings) - self._listeners
+        return len(self.dispatcher.open_connections) - self._listeners
 
     def seen(self) -> None:
         """Note that a client was here just now."""
@@ -66,11 +66,7 @@ class Wires:
     async def serve_control(self, connection: socket.socket) -> None:
         """Serve a connected client as one of the control socket until it hangs up."""
         stream = SocketStream(connection)
-
-        async def hung_up() -> bool:
-            return stream.hung_up()
-
-        await serve_connection(stream, self._session(control=True), self.dispatcher, hung_up=hung_up)
+        await Connection(stream, self._session(control=True), self.dispatcher, stream.hung_up).serve()
 
     async def open_tcp(self) -> None:
         """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""

@@ -15,8 +15,8 @@ from flashgrep.mcp import resources, words
 from flashgrep.mcp.schema import input_schema, output_schema
 from flashgrep.mcp.toolsets import check_asked_for, shown
 from flashgrep.registry import MOST_NAME, Handler, Progress, Session, Toolset
-from flashgrep.rpc.codec import encode
 from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.message import encode
 
 PAGE = 50
 """Tools or resources in one answer: any sensible choice of toolsets fits."""

@@ -1,20 +1,22 @@
-"""The calls of one client: which are pending, how many run at once, and what a line of them answers."""
+"""The calls of one connection, both ways: the client's that are pending, and ours that await its reply."""
 
-from collections.abc import Iterator
-from typing import TypeAlias
+import itertools
+import secrets
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import anyio
-from anyio.abc import TaskGroup
 
+from flashgrep.errors import DeadlineExceeded, Unavailable
 from flashgrep.rpc.context import Peer
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, JsonId, Message, Request, error_line
+from flashgrep.rpc.message import Faulty, JsonId, Message, Reply, Request, error_line, request_line
+from flashgrep.rpc.wire import WriteQueue
 
 CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}
 """Notifications that end a call: the parameter naming it, and whether it then goes unanswered."""
 
 Job: TypeAlias = Pending | Faulty
-_Numbered: TypeAlias = Iterator[tuple[int, Job]]
 
 
 class Calls:
@@ -35,20 +37,38 @@ class Calls:
         for item in message.items:
             if isinstance(item, Faulty):
                 jobs.append(item)
+            elif isinstance(item, Request) and item.method in CANCELLING and not item.wants_answer:
+                name, silent = CANCELLING[item.method]
+                request_id = item.params.get(name) if isinstance(item.params, dict) else next(iter(item.params), None)
+                if request_id is None or isinstance(request_id, (str, int, float)):
+                    self.cancel(request_id, silent=silent)
             elif isinstance(item, Request):
-                if item.method in CANCELLING and not item.wants_answer:
-                    self._cancel_by(item)
-                else:
-                    jobs.append(self._note(item))
+                pending = Pending(item)
+                if item.wants_answer:
+                    self._pending.setdefault(item.id, []).append(pending)
+                jobs.append(pending)
         return jobs
 
     async def answer(self, jobs: list[Job], *, is_batch: bool) -> bytes | None:
         """Run the jobs of a message, once there is a slot for them, and return the line that answers it, if any."""
-        held = await self._slot(jobs)
+        has_slot = True
         try:
-            return await (self._batch(jobs) if is_batch else self._one(jobs[0]))
+            self._slots.acquire_nowait()
+        except anyio.WouldBlock:
+            first = jobs[0]
+            if len(jobs) > 1 or isinstance(first, Faulty):
+                await self._slots.acquire()
+            else:
+                # A call that is cancelled while it waits needs no slot to say so.
+                has_slot = False
+                with first.scope:
+                    await self._slots.acquire()
+                    has_slot = True
+                    first.scope = anyio.CancelScope()  # a scope serves once, and the call itself needs one
+        try:
+            return await (self._answer_batch(jobs) if is_batch else self._answer_one(jobs[0]))
         finally:
-            if held:
+            if has_slot:
                 self._slots.release()
 
     def cancel(self, request_id: JsonId, *, silent: bool) -> bool:
@@ -58,76 +78,92 @@ class Calls:
             pending.cancel(silent=silent)
         return bool(found)
 
-    async def _slot(self, jobs: list[Job]) -> bool:
-        """Wait for a slot; False where the one call that was to run in it has been cancelled meanwhile."""
-        try:
-            self._slots.acquire_nowait()
-        except anyio.WouldBlock:
-            first = jobs[0]
-            if len(jobs) > 1 or isinstance(first, Faulty):
-                await self._slots.acquire()
-            else:
-                with first.scope:
-                    await self._slots.acquire()
-                    first.scope = anyio.CancelScope()  # a scope serves once, and the call itself needs one
-                    return True
-                return False
-        return True
-
-    def _cancel_by(self, notification: Request) -> None:
-        field, silent = CANCELLING[notification.method]
-        params = notification.params
-        request_id = params.get(field) if isinstance(params, dict) else next(iter(params), None)
-        if request_id is None or isinstance(request_id, (str, int, float)):
-            self.cancel(request_id, silent=silent)
-
-    def _note(self, request: Request) -> Pending:
-        pending = Pending(request)
-        if request.wants_answer:
-            self._pending.setdefault(request.id, []).append(pending)
-        return pending
-
-    def _forget(self, pending: Pending) -> None:
-        if pending.request.wants_answer:
-            same = self._pending[pending.request.id]
-            same.remove(pending)
-            if not same:
-                del self._pending[pending.request.id]
-
-    async def _one(self, job: Job) -> bytes | None:
+    async def _answer_one(self, job: Job) -> bytes | None:
         if isinstance(job, Faulty):
             return error_line(job.id, job.error)
         try:
             return await self._dispatcher.answer(self._peer, job)
         finally:
-            self._forget(job)
+            if job.request.wants_answer:
+                same = self._pending[job.request.id]
+                same.remove(job)
+                if not same:
+                    del self._pending[job.request.id]
 
-    async def _batch(self, jobs: list[Job]) -> bytes | None:
+    async def _answer_batch(self, jobs: list[Job]) -> bytes | None:
         """Run the jobs in our slot and in as many more as come free; answer all in one array, in their order."""
         answers: list[bytes | None] = [None] * len(jobs)
         rest = iter(enumerate(jobs))
+
+        async def work() -> None:
+            for index, job in rest:
+                answers[index] = await self._answer_one(job)
+
+        async def work_and_release() -> None:
+            try:
+                await work()
+            finally:
+                self._slots.release()
+
+        async def recruit() -> None:
+            with recruiting:
+                for _ in range(len(jobs) - 1):
+                    await self._slots.acquire()
+                    workers.start_soon(work_and_release)
+
         async with anyio.create_task_group() as workers:
             recruiting = anyio.CancelScope()
-            workers.start_soon(self._recruit, workers, recruiting, rest, answers)
-            await self._work(rest, answers)
-            recruiting.cancel()
+            workers.start_soon(recruit)
+            await work()
+            recruiting.cancel()  # every job has begun: no more slots are needed
         wanted = [answer for answer in answers if answer is not None]
         return b"[" + b",".join(wanted) + b"]" if wanted else None
 
-    async def _recruit(
-        self, workers: TaskGroup, recruiting: anyio.CancelScope, rest: _Numbered, answers: list[bytes | None]
-    ) -> None:
-        with recruiting:
-            for _ in range(len(answers) - 1):
-                await self._slots.acquire()
-                workers.start_soon(self._help, rest, answers)
 
-    async def _help(self, rest: _Numbered, answers: list[bytes | None]) -> None:
+@dataclass(slots=True, eq=False)
+class _Awaited:
+    """A request of ours that awaits its reply."""
+
+    replied: anyio.Event = field(default_factory=anyio.Event)
+    reply: Reply | None = None
+
+
+class ClientRequests:
+    """Our requests to one client, and its replies to them."""
+
+    def __init__(self, queue: WriteQueue, seconds: float) -> None:
+        self._queue = queue
+        self._seconds = seconds
+        self._awaited: dict[JsonId, _Awaited] = {}
+        self._numbers = itertools.count(1)
+        # A host that outlives its daemon may reply to a request of the last one; no two have the same id.
+        self._name = f"flashgrep-{secrets.token_hex(4)}"
+
+    async def send(self, method: str, params: Any) -> Any:
+        """Ask the client something and return its result.
+
+        Raises:
+            Unavailable: the client answered with an error.
+            DeadlineExceeded: it did not answer within the limit of a call.
+
+        """
+        request_id = f"{self._name}-{next(self._numbers)}"
+        awaited = self._awaited[request_id] = _Awaited()
         try:
-            await self._work(rest, answers)
+            await self._queue.put(request_line(request_id, method, params))
+            with anyio.move_on_after(self._seconds):
+                await awaited.replied.wait()
         finally:
-            self._slots.release()
+            del self._awaited[request_id]
+        if awaited.reply is None:
+            raise DeadlineExceeded(f"the client did not answer {method}")
+        if awaited.reply.error is not None:
+            raise Unavailable(f"the client refused {method}", reason="client_refused")
+        return awaited.reply.result
 
-    async def _work(self, rest: _Numbered, answers: list[bytes | None]) -> None:
-        for index, job in rest:
-            answers[index] = await self._one(job)
+    def resolve(self, message: Message) -> None:
+        """Hand the replies in a message to those who wait for them; nobody may."""
+        for reply in message.items:
+            if isinstance(reply, Reply) and reply.id in self._awaited:
+                self._awaited[reply.id].reply = reply
+                self._awaited[reply.id].replied.set()

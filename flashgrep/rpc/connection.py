@@ -8,12 +8,10 @@ from anyio.abc import ByteStream, TaskGroup
 
 from flashgrep.errors import FlashgrepError, TooLarge
 from flashgrep.registry import Session
-from flashgrep.rpc.calls import Calls, Job
+from flashgrep.rpc.calls import Calls, ClientRequests, Job
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import JsonId, Message, error_line, notification_line
-from flashgrep.rpc.questions import Questions
-from flashgrep.rpc.room import Room
-from flashgrep.rpc.wire import LineReader, Outbox, Oversized
+from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
 from flashgrep.scheduler import FLOW
 
 HANG_UP_POLL = 0.25  # seconds between looks whether a client that ended its input is still there
@@ -29,22 +27,11 @@ async def _never() -> bool:
     return False
 
 
-def _nothing() -> None:
-    """Take no note of it."""
-
-
-async def serve_connection(
-    stream: ByteStream, session: Session, dispatcher: Dispatcher, *, hung_up: HungUp = _never
-) -> None:
-    """Answer one client until it hangs up; closes the stream.
+class Connection:
+    """The state of one client's wire.
 
     ``hung_up``: tells, after the end of input, a client that is gone from one that awaits its answers.
     """
-    await Connection(stream, session, dispatcher, hung_up).serve()
-
-
-class Connection:
-    """The state of one client's wire."""
 
     def __init__(self, stream: ByteStream, session: Session, dispatcher: Dispatcher, hung_up: HungUp = _never) -> None:
         self.session = session
@@ -52,15 +39,15 @@ class Connection:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._hung_up = hung_up
-        self._outbox = Outbox(self._limits.queued_bytes, self._limits.write_seconds)
-        self._room = Room(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
+        self._queue = WriteQueue(self._limits.queued_bytes, self._limits.write_seconds)
+        self._backpressure = BackpressureLimiter(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
         self._calls = Calls(dispatcher, self)
-        self._questions = Questions(self._outbox, self._limits.call_seconds)
-        self._authenticated = _nothing
+        self._requests = ClientRequests(self._queue, self._limits.call_seconds)
+        self._authenticated: Callable[[], None] | None = None
         self._whole = anyio.CancelScope()
         self._reading = anyio.CancelScope()
 
-    async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] = _nothing) -> None:
+    async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] | None = None) -> None:
         """Read until the end of input, finish the calls in flight, close the stream.
 
         ``admit``: close without a word unless a first line comes in time and begins as JSON does; it is awaited before
@@ -69,17 +56,23 @@ class Connection:
         """
         self._authenticated = authenticated
         FLOW.set(self)  # the tasks of all its calls begin below
-        self._dispatcher.openings.add(self)
+        self._dispatcher.open_connections.add(self)
         try:
             with self._whole:
                 async with anyio.create_task_group() as around:
                     around.start_soon(self._write)
-                    await self._read_and_finish(around, admit)
-                    self._outbox.close()
+                    watching = anyio.CancelScope()
+                    async with anyio.create_task_group() as tasks:
+                        with self._reading:
+                            await self._read(tasks, admit)
+                        around.start_soon(self._watch, watching)
+                    # All calls are answered. What is queued is sent, however long the client takes it.
+                    watching.cancel()
+                    self._queue.close()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._stream.aclose()
-            self._dispatcher.openings.discard(self)
+            self._dispatcher.open_connections.discard(self)
 
     def stop_reading(self) -> None:
         """Take no further line, finish the calls in flight, then close."""
@@ -91,7 +84,7 @@ class Connection:
 
     def notify(self, method: str, params: Any) -> bool:
         """Send a notification unless the client is too far behind; say whether it was sent."""
-        return self._outbox.offer(notification_line(method, params))
+        return self._queue.put_nowait(notification_line(method, params))
 
     async def request(self, method: str, params: Any) -> Any:
         """Ask the client something and return its result.
@@ -101,87 +94,82 @@ class Connection:
             DeadlineExceeded: it did not answer within the limit of a call.
 
         """
-        return await self._questions.ask(method, params)
+        return await self._requests.send(method, params)
 
     def cancel(self, request_id: JsonId, *, silent: bool = False) -> bool:
         """End a call in flight; say whether there was one."""
         return self._calls.cancel(request_id, silent=silent)
 
-    async def _read_and_finish(self, around: TaskGroup, admit: Admit | None) -> None:
-        watching = anyio.CancelScope()
-        async with anyio.create_task_group() as tasks:
-            with self._reading:
-                await self._read(tasks, admit)
-            around.start_soon(self._watch, watching)
-        watching.cancel()
-
     async def _read(self, tasks: TaskGroup, admit: Admit | None) -> None:
         reader = LineReader(self._stream, self._max_line())
         try:
-            line = await (reader.next() if admit is None else self._first(reader, admit))
+            line = await (reader.receive_line() if admit is None else self._read_first(reader, admit))
             while line is not None:
                 await self._take(line, tasks)
-                reader.max_line = self._max_line()
-                line = await reader.next()
+                reader.max_line = self._max_line()  # what was taken may have been the token
+                line = await reader.receive_line()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.abort()
 
     def _max_line(self) -> int:
         return self._limits.max_line if self.session.authenticated else self._limits.max_line_before_auth
 
-    async def _first(self, reader: LineReader, admit: Admit) -> bytes | Oversized | None:
+    async def _read_first(self, reader: LineReader, admit: Admit) -> bytes | Oversized | None:
         first = b""
         with anyio.move_on_after(self._limits.first_line_seconds):
-            first = await reader.first_byte()
+            first = await reader.peek_byte()
         if first not in {b"{", b"["}:
             return None
         await admit()  # not in the client's time: how long it takes is up to how many others came
         reader.max_line = self._max_line()
         with anyio.move_on_after(self._limits.first_line_seconds):
-            return await reader.next()
+            return await reader.receive_line()
         return None
 
     async def _take(self, line: bytes | Oversized, tasks: TaskGroup) -> None:
-        if isinstance(line, Oversized):
-            await self._outbox.put(error_line(None, _too_large(line)))
-            return
+        """Begin the calls of a line, once it may be taken in."""
         try:
-            message = await self._dispatcher.intake.message(line)
+            if isinstance(line, Oversized):
+                raise TooLarge(
+                    "line too long",
+                    limit_bytes=line.limit,
+                    observed_bytes=line.observed,
+                    guidance="send the request in parts, or a path instead of content; the rest of the line is ignored",
+                )
+            message = await self._dispatcher.reader.read(line)
         except FlashgrepError as error:
-            await self._outbox.put(error_line(None, error))
+            await self._queue.put(error_line(None, error))
             return
-        self._questions.settle(message)
+        self._requests.resolve(message)
         jobs = self._calls.admit(message)
         if not jobs:
             return
-        await self._room_for(len(line))
-        if self.session.authenticated:
-            tasks.start_soon(self._answer, message, jobs, len(line))
-        else:  # one line at a time: what follows the token is judged by it
-            await self._answer(message, jobs, len(line))
-            if self.session.authenticated:
-                self._authenticated()
-
-    async def _room_for(self, size: int) -> None:
-        """Wait until a line may be taken in, meanwhile noticing a client that gives up, and count it."""
-        if not self._room.fits(size):
+        size = len(line)
+        if not self._backpressure.has_room(size):
+            # Nothing is read meanwhile, so a client that gives up is noticed by watching alone.
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(self._watch, anyio.CancelScope())
-                await self._room.wait(size)
+                await self._backpressure.wait(size)
                 waiting.cancel_scope.cancel()
-        self._room.enter(size)
+        self._backpressure.acquire(size)
+        if self.session.authenticated:
+            tasks.start_soon(self._answer, message, jobs, size)
+        else:  # one line at a time: what follows the token is judged by it
+            await self._answer(message, jobs, size)
+            if self.session.authenticated and self._authenticated is not None:
+                self._authenticated()
 
     async def _answer(self, message: Message, jobs: list[Job], size: int) -> None:
         try:
             answer = await self._calls.answer(jobs, is_batch=message.is_batch)
             if answer is not None:
-                await self._outbox.put(answer)
+                await self._queue.put(answer)
         finally:
-            self._room.leave(size)
+            self._backpressure.release(size)
 
     async def _write(self) -> None:
         try:
-            await self._outbox.run(self._stream)
+            await self._queue.run(self._stream)
         except (TimeoutError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             self._dispatcher.log.debug("client lost", wire=self.session.wire, cause=type(error).__name__)
             self.abort()
@@ -192,12 +180,3 @@ class Connection:
             while not await self._hung_up():  # noqa: ASYNC110 - sockets have no event for this
                 await anyio.sleep(HANG_UP_POLL)
             self.abort()
-
-
-def _too_large(line: Oversized) -> TooLarge:
-    return TooLarge(
-        "line too long",
-        limit_bytes=line.limit,
-        observed_bytes=line.observed,
-        guidance="send the request in parts, or a path instead of content; the rest of the line is ignored",
-    )

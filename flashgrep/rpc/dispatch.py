@@ -1,24 +1,31 @@
-"""Requests to methods: rights, parameters, deadline and cancellation of each call, and what becomes of its errors."""
+"""Requests to methods: rights, parameters, deadline and cancellation of each call, and what becomes of its errors.
+
+Of jsonrpcserver only the step for one request is used. Its loop over a batch runs each item in a task of its own,
+outside our cancel scopes, where a shielded write would be cut in half; its parser and its schema check fail three of
+the specification's batch examples; and it puts the text of exceptions on the wire, so none may reach it.
+"""
 
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Any, Protocol, cast
 
 import anyio
+from jsonrpcserver.async_dispatcher import dispatch_request
+from jsonrpcserver.codes import ERROR_METHOD_NOT_FOUND
+from jsonrpcserver.dispatcher import to_response
+from jsonrpcserver.request import Request as ServerRequest
+from jsonrpcserver.response import to_serializable_one
+from jsonrpcserver.result import Error, Success
 from pydantic import BaseModel
 
 from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams
-from flashgrep.registry import Call, Handler, Progress, Registry, Session
-from flashgrep.rpc.codec import encode
-from flashgrep.rpc.context import Extension, Log, Peer, RequestContext
-from flashgrep.rpc.core import Method, Outcome, as_method, failed, respond, succeeded
-from flashgrep.rpc.intake import Intake
-from flashgrep.rpc.limits import Limits
-from flashgrep.rpc.message import Params, Request, error_line
-from flashgrep.rpc.openings import Openings
-from flashgrep.rpc.progress import ProgressReporter
+from flashgrep.registry import Call, Progress, Registry, Session
+from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
+from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
+from flashgrep.rpc.wire import Limits
 
 OPEN_METHODS = frozenset({"auth"})
 """What a connection may call before it has shown the token."""
@@ -28,6 +35,53 @@ CARRIERS = {"tools/call": "name"}
 """Methods that call another, and the parameter that names it."""
 COMMAND_LINE = "$/cli"
 """A whole command line: it may be one that writes."""
+SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
+
+
+class Closable(Protocol):
+    """A connection or a listener, as shutting down sees it."""
+
+    def stop_reading(self) -> None:
+        """Take nothing further, finish what is in flight, then close."""
+
+    def abort(self) -> None:
+        """Close now."""
+
+
+class OpenConnections:
+    """The listeners and connections that are open; once closing, whatever opens is stopped at once."""
+
+    def __init__(self) -> None:
+        self._open: set[Closable] = set()
+        self._closing = False
+        self._empty = anyio.Event()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, opened: Closable) -> None:
+        """Remember what was opened."""
+        self._open.add(opened)
+        if self._closing:
+            opened.stop_reading()
+
+    def discard(self, closed: Closable) -> None:
+        """Forget what was closed."""
+        self._open.discard(closed)
+        if not self._open:
+            self._empty.set()
+
+    async def close(self, grace: float) -> None:
+        """Stop all, wait for ``grace`` seconds, then abort what is left."""
+        self._closing = True
+        for opened in tuple(self._open):
+            opened.stop_reading()
+        with anyio.move_on_after(grace):
+            while self._open:
+                self._empty = anyio.Event()
+                await self._empty.wait()
+        for opened in tuple(self._open):
+            opened.abort()
 
 
 @dataclass(slots=True, eq=False)
@@ -64,8 +118,8 @@ class Dispatcher:
         self.registry = registry
         self.limits = limits or Limits()
         self.log = log
-        self.openings = Openings()
-        self.intake = Intake(self.limits, self._writes)
+        self.open_connections = OpenConnections()
+        self.reader = MessageReader(self.limits, self._is_writing)
         self.running = 0
         """Calls in flight on all wires."""
         self._host = host
@@ -74,8 +128,13 @@ class Dispatcher:
         taken = self._extensions.keys() & set(registry.names())
         if taken:
             raise ValueError(f"method name taken twice: {', '.join(sorted(taken))}")
-        names = [*registry.names(), *self._extensions]
-        self._methods: dict[str, Method] = dict.fromkeys(names, as_method(self._outcome))
+
+        async def method(job: tuple[RequestContext, Pending], /) -> Any:
+            return await self._run_method(*job)
+
+        # jsonrpcserver asks for the signature at each call, and finding it out is slow.
+        method.__dict__["__signature__"] = SIGNATURE
+        self._methods = dict.fromkeys([*registry.names(), *self._extensions], method)
 
     async def call(self, session: Session, name: str, params: Params, *, progress: Progress | None = None) -> Any:
         """Call a registered method from within the process; the result is JSON-ready.
@@ -84,31 +143,44 @@ class Dispatcher:
             FlashgrepError: whatever goes wrong; what has no name of ours comes as the internal error.
 
         """
-        call = self._call(session, None, progress)
+        call = self._make_call(session, None, progress)
         pending = Pending(Request(name, params, None, wants_answer=True, progress_token=None))
-        return await self._bounded(pending, lambda: self._run(call, name, params))
+        return await self._run_bounded(pending, lambda: self._run_handler(call, name, params))
 
     async def answer(self, peer: Peer, pending: Pending) -> bytes | None:
         """Run one request and return its answer as JSON, None where none is wanted."""
         request = pending.request
         if not peer.session.authenticated and request.method not in OPEN_METHODS:
-            return error_line(request.id, _unknown_caller()) if request.wants_answer else None
+            message = "this connection has to show the token first"
+            refused = Forbidden(message, reason="auth_required", suggestion="call auth")
+            return error_line(request.id, refused) if request.wants_answer else None
         token = request.progress_token
         reporter = None if token is None else ProgressReporter(token, peer.notify)
-        call = self._call(peer.session, request, reporter)
-        context = RequestContext(peer, request, call, self._run)
-        response = await respond(self._methods, (context, pending), request)
+        call = self._make_call(peer.session, request, reporter)
+        context = RequestContext(peer, request, call, self._run_handler)
+        # The parameters stay in the context: the method's model checks them, not a signature.
+        core = ServerRequest(request.method, [], request.id)
+        _, outcome = await dispatch_request(self._methods, (context, pending), core)
+        response = cast("dict[str, Any]", to_serializable_one(to_response(core, outcome)))
+        error = response.get("error")
+        if error is not None and error["code"] == ERROR_METHOD_NOT_FOUND and error["data"] == request.method:
+            error["data"] = {"reason": "method_not_found", "method": request.method}
         if reporter is not None:
             reporter.end()
         if not request.wants_answer or pending.silent:
             return None
-        return self._encoded(request, response)
+        try:
+            return encode(response)
+        except (TypeError, ValueError, RecursionError):
+            internal = _make_internal_error()
+            self.log.exception("result has no JSON form", method=request.method, id=internal.data["id"])
+            return error_line(request.id, internal)
 
     async def shutdown(self, grace: float) -> None:
         """Stop listening and reading, give the calls in flight ``grace`` seconds to be answered, then close all."""
-        await self.openings.close(grace)
+        await self.open_connections.close(grace)
 
-    def _writes(self, name: Any, params: Any) -> bool:
+    def _is_writing(self, name: Any, params: Any) -> bool:
         """Tell whether a request may carry the text of a file."""
         if name in CARRIERS and isinstance(params, dict):
             name = params.get(CARRIERS[name])
@@ -116,7 +188,7 @@ class Dispatcher:
             isinstance(name, str) and name in self.registry and self.registry.get(name).writes
         )
 
-    def _call(self, session: Session, request: Request | None, progress: Progress | None) -> Call[Any]:
+    def _make_call(self, session: Session, request: Request | None, progress: Progress | None) -> Call[Any]:
         call = Call(self._host, session, deadline=time.monotonic() + self.limits.call_seconds)
         if progress is not None:
             call.progress = progress
@@ -124,36 +196,54 @@ class Dispatcher:
             call.request_id = str(request.id)
         return call
 
-    async def _outcome(self, job: tuple[RequestContext, Pending]) -> Outcome:
-        context, pending = job
+    async def _run_method(self, context: RequestContext, pending: Pending) -> Any:
+        """Run a handler or an extension; its result or error comes in jsonrpcserver's wrapping, which is not typed."""
         name, params = pending.request.method, pending.request.params
         extension = self._extensions.get(name)
         try:
             if name in self._control and not context.session.capabilities.control:
-                raise _not_on_control(name)
+                message = f"{name} is answered on the daemon's control socket alone"
+                raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
             if extension is None:
-                result = await self._bounded(pending, lambda: self._run(context.call, name, params))
+                result = await self._run_bounded(pending, lambda: self._run_handler(context.call, name, params))
             else:
-                result = await self._bounded(pending, lambda: extension(context, params))
+                result = await self._run_bounded(pending, lambda: extension(context, params))
         except FlashgrepError as error:
-            return failed(error)
-        return succeeded(result)
+            return Error(**error.to_object())
+        return Success(result)
 
-    async def _run(self, call: Call[Any], name: str, params: Params) -> Any:
-        handler = self.registry.get(name)
-        if handler.writes and not call.session.may_write:
-            raise _may_not_write(call.session, name)
+    async def _run_handler(self, call: Call[Any], name: str, params: Params) -> Any:
+        handler, session = self.registry.get(name), call.session
+        if handler.writes and session.lacks_token:
+            message = f"{name} writes, and over TCP that needs the token"
+            raise Forbidden(message, reason="auth_required", suggestion="call auth")
+        if handler.writes and not session.may_write:
+            raise Forbidden(f"{name} writes, and this connection may only read", reason="read_only")
+        if isinstance(params, list):
+            fields = handler.params.field_names()
+            if len(params) > len(fields):
+                message = f"{handler.name}: {len(params)} parameters by position, at most {len(fields)} allowed"
+                raise InvalidParams(message, allowed=fields)
+            params = dict(zip(fields, params, strict=False))
+        elif not WIRE_PARAMS.isdisjoint(params):
+            params = {key: value for key, value in params.items() if key not in WIRE_PARAMS}
         started, code = time.perf_counter(), 0
         try:
-            return await handler.call(call, _by_name(handler, params))
+            return await handler.call(call, params)
         except FlashgrepError as error:
             code = error.code
             raise
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
-            self.log.debug("call", method=name, wire=call.session.wire, took_ms=took, code=code)
+            self.log.debug("call", method=name, wire=session.wire, took_ms=took, code=code)
 
-    async def _bounded(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
+    async def _run_bounded(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
+        """Await ``run`` until the deadline or a cancellation, which may have come before it began.
+
+        Raises:
+            FlashgrepError: its own; Cancelled, DeadlineExceeded, or the internal error for what has no name of ours.
+
+        """
         pending.scope.deadline = anyio.current_time() + self.limits.call_seconds
         if not pending.cancelled:
             self.running += 1
@@ -164,7 +254,7 @@ class Dispatcher:
             except FlashgrepError:
                 raise
             except Exception:
-                internal = _internal_error()
+                internal = _make_internal_error()
                 self.log.exception("call failed", method=pending.request.method, id=internal.data["id"])
                 raise internal from None
             finally:
@@ -173,43 +263,7 @@ class Dispatcher:
             raise Cancelled("the call was cancelled", method=pending.request.method)
         raise DeadlineExceeded("the call ran out of time", limit_seconds=self.limits.call_seconds)
 
-    def _encoded(self, request: Request, response: dict[str, Any]) -> bytes:
-        try:
-            return encode(response)
-        except (TypeError, ValueError, RecursionError):
-            internal = _internal_error()
-            self.log.exception("result has no JSON form", method=request.method, id=internal.data["id"])
-            return error_line(request.id, internal)
 
-
-def _internal_error() -> FlashgrepError:
+def _make_internal_error() -> FlashgrepError:
     """Return the error for what has no name: its text stays in the log, under the id."""
     return FlashgrepError("internal error", id=secrets.token_hex(4))
-
-
-def _unknown_caller() -> Forbidden:
-    return Forbidden("this connection has to show the token first", reason="auth_required", suggestion="call auth")
-
-
-def _not_on_control(name: str) -> Forbidden:
-    message = f"{name} is answered on the daemon's control socket alone"
-    return Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
-
-
-def _may_not_write(session: Session, name: str) -> Forbidden:
-    if session.lacks_token:
-        message = f"{name} writes, and over TCP that needs the token"
-        return Forbidden(message, reason="auth_required", suggestion="call auth")
-    return Forbidden(f"{name} writes, and this connection may only read", reason="read_only")
-
-
-def _by_name(handler: Handler, params: Params) -> dict[str, Any]:
-    if isinstance(params, dict):
-        if WIRE_PARAMS.isdisjoint(params):
-            return params
-        return {key: value for key, value in params.items() if key not in WIRE_PARAMS}
-    fields = [field.alias or name for name, field in handler.params.model_fields.items()]
-    if len(params) > len(fields):
-        message = f"{handler.name}: {len(params)} parameters by position, at most {len(fields)} allowed"
-        raise InvalidParams(message, allowed=fields)
-    return dict(zip(fields, params, strict=False))

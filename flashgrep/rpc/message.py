@@ -1,16 +1,33 @@
-"""Lines to messages: what a JSON-RPC 2.0 request is, and what is wrong with one that is none."""
+"""Lines to JSON-RPC 2.0 messages and back: parsed within bounds, written whatever a string holds.
 
+Reading is strict (NaN, lone surrogates, bad UTF-8 and more than 1,024 levels are no JSON) and counts before it parses.
+"""
+
+import json
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from flashgrep.errors import FlashgrepError, InvalidRequest, TooLarge
-from flashgrep.rpc.codec import decode, decode_wide, encode
+import orjson
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from pydantic import BaseModel
+
+from flashgrep.errors import FlashgrepError, InvalidRequest, Parse, TooLarge
+from flashgrep.rpc.wire import Limits
 
 JsonId: TypeAlias = str | int | float | None
 Params: TypeAlias = dict[str, Any] | list[Any]
 
-# Integers from here on have come as floats that may be rounded.
-_WIDE = 2.0**63
+MAX_VALUES = 100_000
+"""JSON values in one text. Parsing holds the interpreter's lock from its beginning to its end: half a million empty
+lists take 100 ms, in which no other client is answered."""
+LONG = 64 * 1024
+"""Bytes from which on a text is parsed in a thread; handing over costs as much as parsing a tenth of that."""
+PARSING_AT_ONCE = 2
+WIDE = 2.0**63
+"""Integers from here on come from orjson as floats, which may be rounded."""
 
 
 @dataclass(slots=True)
@@ -52,6 +69,61 @@ class Message:
     is_batch: bool
 
 
+class MessageReader:
+    """Parses what all connections of one dispatcher send.
+
+    ``writes`` tells by method and parameters whether a request may carry the text of a file, and so be long.
+    """
+
+    def __init__(self, limits: Limits, writes: Callable[[str, Any], bool]) -> None:
+        self._limits = limits
+        self._writes = writes
+        # Not the threads that searches use: a flood of long lines must not keep them waiting, nor they it.
+        self._threads = CapacityLimiter(PARSING_AT_ONCE)
+
+    async def read(self, line: bytes) -> Message:
+        """Return what the line holds; a request too long for its method comes as faulty, with its id.
+
+        Raises:
+            Parse: it is not JSON.
+            InvalidRequest: it is an empty batch.
+            TooLarge: it has too many values, or is a batch that is too long for what it calls.
+
+        """
+        if len(line) <= LONG:
+            return read_message(line, self._limits.batch_items)
+        message = await run_sync(read_message, line, self._limits.batch_items, limiter=self._threads)
+        if all(isinstance(item, Request) and self._writes(item.method, item.params) for item in message.items):
+            return message
+        try:
+            self._check_length(len(line))
+        except TooLarge as error:
+            if message.is_batch:
+                raise
+            return Message([Faulty(item.id, error) for item in message.items], is_batch=False)
+        return message
+
+    async def read_params(self, method: str, body: bytes) -> Any:
+        """Return what the body of a call of ``method`` holds; an empty one holds no parameters.
+
+        Raises:
+            Parse: it is not JSON.
+            TooLarge: it is too long for the method, or has too many values.
+
+        """
+        if not self._writes(method, {}):
+            self._check_length(len(body))
+        if len(body) <= LONG:
+            return decode(body) if body else {}
+        return await run_sync(decode, body, limiter=self._threads)
+
+    def _check_length(self, observed: int) -> None:
+        limit = self._limits.max_line_reading
+        if observed > limit:
+            message, guidance = "request too long for a method that does not write", "send it in parts"
+            raise TooLarge(message, limit_bytes=limit, observed_bytes=observed, guidance=guidance)
+
+
 def read_message(line: bytes, batch_items: int) -> Message:
     """Return what the line holds.
 
@@ -62,18 +134,53 @@ def read_message(line: bytes, batch_items: int) -> Message:
 
     """
     value = decode(line)
-    if not isinstance(value, list):
-        if _has_wide_id(value):
-            value = decode_wide(line)
-        return Message([_item(value)], is_batch=False)
-    if not value:
+    is_batch = isinstance(value, list)
+    if is_batch and not value:
         raise InvalidRequest("Invalid Request", detail="an empty batch")
-    if len(value) > batch_items:
+    if is_batch and len(value) > batch_items:
         guidance = "send the batch in parts"
         raise TooLarge("batch too large", limit_items=batch_items, observed_items=len(value), guidance=guidance)
-    if any(map(_has_wide_id, value)):
-        value = decode_wide(line)
-    return Message([_item(item) for item in value], is_batch=True)
+    items = value if is_batch else [value]
+    for item in items:
+        request_id = item.get("id") if isinstance(item, dict) else None
+        if type(request_id) is float and abs(request_id) >= WIDE:
+            # An answer must carry the id as it came, so an integer that orjson has rounded is read again exactly.
+            try:
+                again = json.loads(line)
+            except (ValueError, RecursionError) as error:  # more digits than Python converts
+                raise Parse("Parse error", detail=str(error)) from None
+            items = again if is_batch else [again]
+            break
+    return Message([_read_item(item) for item in items], is_batch)
+
+
+def _read_item(value: Any) -> Item:
+    request_id = value.get("id") if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        problem = "a request is an object"
+    elif not (request_id is None or isinstance(request_id, (str, int, float))) or isinstance(request_id, bool):
+        request_id, problem = None, "id must be a string, a number or null"
+    elif value.get("jsonrpc") != "2.0":
+        problem = 'jsonrpc must be "2.0"'
+    elif "method" not in value and "id" in value and ("result" in value or "error" in value):
+        return Reply(request_id, value.get("result"), value.get("error"))
+    elif not isinstance(value.get("method"), str):
+        problem = "method must be a string"
+    else:
+        params = value.get("params")
+        if params is None:  # null stands for none: many a client writes it
+            params = {}
+        if isinstance(params, (dict, list)):
+            # The token for progress stands beside the parameters or, in the Model Context Protocol, among them.
+            meta = params.get("_meta") if isinstance(params, dict) else None
+            token = value.get("progress_token")
+            if isinstance(meta, dict) and "progressToken" in meta:
+                token = meta["progressToken"]
+            if not isinstance(token, (str, int)) or isinstance(token, bool):
+                token = None
+            return Request(value["method"], params, request_id, "id" in value, token)
+        problem = "params must be an object or an array"
+    return Faulty(request_id, InvalidRequest("Invalid Request", detail=problem))
 
 
 def error_line(request_id: JsonId, error: FlashgrepError) -> bytes:
@@ -91,46 +198,64 @@ def notification_line(method: str, params: Any) -> bytes:
     return encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def _has_wide_id(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    request_id = value.get("id")
-    return type(request_id) is float and abs(request_id) >= _WIDE
+def decode(line: bytes) -> Any:
+    """Return the value of a line of JSON.
+
+    Raises:
+        Parse: with what is wrong and where in ``data.detail``.
+        TooLarge: it holds more than MAX_VALUES values.
+
+    """
+    if len(line) > 2 * MAX_VALUES and _count_marks(line) >= MAX_VALUES:
+        # Strings may be full of marks, as a file's text is: only those outside count. Two quotes make a string, and a
+        # value has at most two strings: itself and its name.
+        unescaped = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+        if unescaped.count(b'"') > 4 * MAX_VALUES or _count_marks(b"".join(unescaped.split(b'"')[::2])) >= MAX_VALUES:
+            guidance = "send the request in parts"
+            raise TooLarge("too many values in one line", limit_values=MAX_VALUES, guidance=guidance)
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise Parse("Parse error", detail=str(error)) from None
 
 
-def _item(value: Any) -> Item:
-    if not isinstance(value, dict):
-        return _faulty(None, "a request is an object")
-    request_id = value.get("id")
-    if not (request_id is None or isinstance(request_id, (str, int, float))) or isinstance(request_id, bool):
-        return _faulty(None, "id must be a string, a number or null")
-    if value.get("jsonrpc") != "2.0":
-        return _faulty(request_id, 'jsonrpc must be "2.0"')
-    if "method" not in value and "id" in value and ("result" in value or "error" in value):
-        return Reply(request_id, value.get("result"), value.get("error"))
-    return _request(value, request_id)
+def _count_marks(text: bytes) -> int:
+    """Return how many values a text without strings has, less one: each but the first stands behind such a mark."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def _request(value: dict[str, Any], request_id: JsonId) -> Item:
-    method = value.get("method")
-    if not isinstance(method, str):
-        return _faulty(request_id, "method must be a string")
-    params = value.get("params")
-    if params is None:  # null stands for none: many a client writes it
-        params = {}
-    if not isinstance(params, (dict, list)):
-        return _faulty(request_id, "params must be an object or an array")
-    return Request(method, params, request_id, "id" in value, _progress_token(value, params))
+def encode(value: Any) -> bytes:
+    """Return the value as one line of UTF-8 JSON without its line end.
+
+    Raises:
+        TypeError: the value holds something that has no JSON form.
+
+    """
+    try:
+        return orjson.dumps(value, default=_dump_model)
+    except TypeError:
+        # Rare: lone surrogates, integers beyond 64 bits, more than 254 levels.
+        return json.dumps(_repair(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _progress_token(value: dict[str, Any], params: Params) -> str | int | None:
-    token = value.get("progress_token")
-    if isinstance(params, dict):
-        meta = params.get("_meta")
-        if isinstance(meta, dict) and "progressToken" in meta:
-            token = meta["progressToken"]
-    return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
+def _dump_model(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"no JSON form: {type(value).__name__}")
 
 
-def _faulty(request_id: JsonId, detail: str) -> Faulty:
-    return Faulty(request_id, InvalidRequest("Invalid Request", detail=detail))
+def _repair(value: Any) -> Any:
+    """Return a value with U+FFFD for what is no character and null for what is no number."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {_repair(key): _repair(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_repair(item) for item in value]
+        case None | int():
+            return value
+        case _:
+            return _repair(_dump_model(value))

@@ -14,11 +14,12 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteStream
 
-from flashgrep.rpc.context import Log
-from flashgrep.rpc.openings import Openings
+from flashgrep.errors import Busy
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.message import error_line
 
 BACKLOG = 1024  # a burst of clients waits here, not in their retry loops
-_NO_MORE_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+NO_MORE_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class SocketStream(ByteStream):
@@ -83,39 +84,39 @@ class SocketStream(ByteStream):
         poll.register(self.socket, select.POLLIN)
         return bool(poll.poll(0))
 
-    def hung_up(self) -> bool:
+    async def hung_up(self) -> bool:
         """Tell whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
         poll = select.poll()
         poll.register(self.socket, 0)
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
-Handle: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
+Serve: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
 """Serves one client."""
 
 
 class Listener:
-    """Accepts clients until told to stop; each runs in a task of its own."""
+    """Accepts clients until told to stop; each runs in a task of its own, and a failing one ends itself only."""
 
-    def __init__(self, listening: socket.socket, openings: Openings, log: Log) -> None:
+    def __init__(self, listening: socket.socket, dispatcher: Dispatcher) -> None:
         self._socket = listening
-        self._openings = openings
-        self._log = log
+        self._dispatcher = dispatcher
+        self._clients = 0
         self._accepting = anyio.CancelScope()
         self._whole = anyio.CancelScope()
 
-    async def run(self, handle: Handle) -> None:
-        """Hand each client to ``handle``; return when stopped and all clients are done."""
-        self._openings.add(self)
+    async def run(self, serve: Serve) -> None:
+        """Serve as many clients as may be open, tell further ones that we are busy; return when stopped and done."""
+        self._dispatcher.open_connections.add(self)
         try:
             with self._whole:
                 async with anyio.create_task_group() as clients:
                     with self._accepting:
                         while True:
-                            clients.start_soon(handle, await self._accept())
+                            clients.start_soon(self._serve, serve, await self._accept())
                     self._socket.close()  # refused at once is better than waiting for nobody
         finally:
-            self._openings.discard(self)
+            self._dispatcher.open_connections.discard(self)
 
     def stop_reading(self) -> None:
         """Accept no further client."""
@@ -133,8 +134,30 @@ class Listener:
                 await anyio.wait_readable(self._socket)
             except OSError as error:
                 # A client that gave up in the queue is no matter; out of descriptors, the others must end first.
-                if error.errno in _NO_MORE_FILES:
-                    self._log.warning("cannot accept", cause=error.strerror)
+                if error.errno in NO_MORE_FILES:
+                    self._dispatcher.log.warning("cannot accept", cause=error.strerror)
                     await anyio.sleep(0.1)
                 else:
                     await anyio.lowlevel.checkpoint()
+
+    async def _serve(self, serve: Serve, stream: SocketStream) -> None:
+        limit = self._dispatcher.limits.connections
+        if self._clients >= limit:
+            line = error_line(None, Busy("too many connections", limit_connections=limit)) + b"\n"
+            try:
+                with anyio.move_on_after(1):
+                    await stream.send(line)
+                    await stream.send_eof()
+            except anyio.BrokenResourceError:
+                pass  # gone already
+            finally:
+                await stream.aclose()
+            return
+        self._clients += 1
+        try:
+            await serve(stream)
+        except Exception:
+            self._dispatcher.log.exception("connection failed")
+        finally:
+            self._clients -= 1
+            stream.socket.close()

@@ -1,23 +1,70 @@
-"""TCP on the loopback address: for the same user, or for whoever shows the token."""
+"""TCP on the loopback address: for the same user, or for whoever shows the token.
+
+Who is at the other end of a connection is read from the system's tables of sockets, once the client has begun to speak.
+"""
 
 import errno
+import hmac
+import os
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+import struct
+import sys
+from collections.abc import Awaitable, Callable
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Literal, TypeAlias, TypedDict
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskStatus
 
-from flashgrep.errors import Busy
+from flashgrep.errors import Busy, Forbidden, InvalidParams
 from flashgrep.registry import Capabilities, Session
-from flashgrep.rpc.admission import Door, PeerTable, PeerUid, Strangers, same_user
 from flashgrep.rpc.connection import Connection
+from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.message import Params
 from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
 
 HOST = "127.0.0.1"
 PORT = 7777
+
+Address: TypeAlias = tuple[str, int]
+"""An IPv4 address and a port."""
+FindUid: TypeAlias = Callable[[Address, Address], Awaitable[int | None]]
+"""Finds the user of the socket that is ``local`` at its own end and talks to ``remote``; None: not known."""
+
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+TRIES = 3
+"""Readings of the tables until a socket that is in none of them is given up."""
+MOST_UNKNOWN = 32
+"""Open connections whose user is not known to be ours: whoever is ours sends a line at once."""
+TIME_WAIT = b"06"
+ORPHAN = b"0"
+"""The inode of a socket that no process holds any more; the kernel then may show root as its user."""
+
+
+class AuthResult(TypedDict):
+    """What the connection may do from now on."""
+
+    authenticated: bool
+    may_write: bool
+
+
+def auth_extension(token: Callable[[], str]) -> Extension:
+    """Return the ``auth`` method; ``token`` is asked at each call. What is read-only stays so."""
+
+    async def auth(context: RequestContext, params: Params) -> AuthResult:
+        shown = params.get("token") if isinstance(params, dict) else next(iter(params), None)
+        if not isinstance(shown, str):
+            raise InvalidParams("auth: token: a string is required", field="token")
+        if not hmac.compare_digest(shown.encode("utf-8", "replace"), token().encode()):
+            raise Forbidden("wrong token", reason="auth_required")
+        session = context.session
+        session.authenticated = session.has_token = True
+        return {"authenticated": True, "may_write": session.may_write}
+
+    return auth
 
 
 async def serve_tcp(
@@ -26,7 +73,7 @@ async def serve_tcp(
     *,
     port: int = PORT,
     further_ports: int = 20,
-    owner: PeerUid | None = None,
+    find_uid: FindUid | None = None,
     task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve clients of a loopback port until the dispatcher shuts down; started with the port bound.
@@ -38,54 +85,49 @@ async def serve_tcp(
         Busy: no port is free.
 
     """
-    door = Door(dispatcher)
-    admission = _Admission(dispatcher, owner or PeerTable().uid, Strangers())
+    find = find_uid or PeerTable().find_uid
+    unknown = UnknownConnections()
 
-    async def handle(stream: SocketStream) -> None:
-        await admission.serve(stream, session())
+    async def serve(stream: SocketStream) -> None:
+        await _serve_client(stream, session(), dispatcher, find, unknown)
 
     with _listen(port, further_ports) as listening:
         task_status.started(listening.getsockname()[1])
-        await Listener(listening, dispatcher.openings, dispatcher.log).run(door.guard(handle))
+        await Listener(listening, dispatcher).run(serve)
 
 
-@dataclass(frozen=True, slots=True)
-class _Admission:
-    """Serves the clients of one port, each with the rights of who it is."""
+async def _serve_client(
+    stream: SocketStream, session: Session, dispatcher: Dispatcher, find_uid: FindUid, unknown: "UnknownConnections"
+) -> None:
+    try:
+        stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
+    except OSError:  # reset before we came to it
+        return
+    session.authenticated = False
+    writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
+    session.capabilities = Capabilities(writes=writes)
+    session.wire = "tcp"
+    uid: int | None = None
 
-    dispatcher: Dispatcher
-    owner: PeerUid
-    strangers: Strangers
+    async def admit() -> None:
+        nonlocal uid
+        unknown.begin_lookup(stream)
+        uid = await find_uid(theirs, ours)
+        session.authenticated = uid is not None and uid == os.geteuid()
+        unknown.end_lookup(stream, is_ours=session.authenticated)
 
-    async def serve(self, stream: SocketStream, session: Session) -> None:
-        """Serve a client; who it is is looked up once it has begun to speak."""
-        try:
-            stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
-        except OSError:  # reset before we came to it
-            return
-        session.authenticated = False
-        writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
-        session.capabilities = Capabilities(writes=writes)
-        session.wire = "tcp"
-        uid: int | None = None
+    async def hung_up() -> bool:
+        # A client that closed without a reset looks like one that still listens, but its socket is gone from the
+        # tables. Where there are none, nobody was known from them either.
+        return await stream.hung_up() or (uid is not None and await find_uid(theirs, ours) is None)
 
-        async def admit() -> None:
-            nonlocal uid
-            self.strangers.asking(stream)
-            uid = await self.owner(theirs, ours)
-            session.authenticated = same_user(uid)
-            self.strangers.known(stream, ours=session.authenticated)
-
-        async def hung_up() -> bool:
-            return stream.hung_up() or (uid is not None and await self.owner(theirs, ours) is None)
-
-        connection = Connection(stream, session, self.dispatcher, hung_up)
-        self.strangers.enter(stream, connection.abort)
-        try:
-            await connection.serve(admit=admit, authenticated=lambda: self.strangers.leave(stream))
-        finally:
-            self.strangers.leave(stream)
+    connection = Connection(stream, session, dispatcher, hung_up)
+    unknown.add(stream, connection.abort)
+    try:
+        await connection.serve(admit=admit, authenticated=lambda: unknown.discard(stream))
+    finally:
+        unknown.discard(stream)
 
 
 def _listen(port: int, further: int) -> socket.socket:
@@ -104,3 +146,102 @@ def _listen(port: int, further: int) -> socket.socket:
             listening.setblocking(False)
             return listening
     raise Busy(f"no free port from {ports[0]} to {ports[-1]}", reason="port_in_use")
+
+
+class UnknownConnections:
+    """Connections that have not shown who they are: few, and the oldest gives way, a silent one before all others."""
+
+    def __init__(self, most: int = MOST_UNKNOWN) -> None:
+        self._most = most
+        self._open: dict[SocketStream, Callable[[], None]] = {}
+        self._in_lookup: set[SocketStream] = set()
+
+    def add(self, stream: SocketStream, close: Callable[[], None]) -> None:
+        """Count a connection, and ``close`` another where there are too many; one being looked up is spared."""
+        if len(self._open) - len(self._in_lookup) >= self._most:
+            waiting = [other for other in self._open if other not in self._in_lookup]
+            # What it sent may be here and unread: whoever connects and asks must not lose to a crowd that came after.
+            silent = (other for other in waiting if not other.has_input())
+            self._open.pop(next(silent, waiting[0]))()
+        self._open[stream] = close
+
+    def begin_lookup(self, stream: SocketStream) -> None:
+        """Spare a connection from now on: it has begun to speak, and is being looked up."""
+        self._in_lookup.add(stream)
+
+    def end_lookup(self, stream: SocketStream, *, is_ours: bool) -> None:
+        """Note what looking up a connection said: ours is known now, another is one that can give way again."""
+        self._in_lookup.discard(stream)
+        if is_ours:
+            self._open.pop(stream, None)
+
+    def discard(self, stream: SocketStream) -> None:
+        """Forget a connection: it is closed, or has shown the token."""
+        self._in_lookup.discard(stream)
+        self._open.pop(stream, None)
+
+
+class PeerTable:
+    """Linux's tables of TCP sockets; one reading answers all who asked before it began.
+
+    Reading takes milliseconds where thousands of connections are open, and whoever opens them decides that: so there is
+    one reading at a time, in a thread of its own, and a pause as long as it took before the next.
+    """
+
+    def __init__(self) -> None:
+        self._reading = anyio.Lock()
+        self._thread = anyio.CapacityLimiter(1)
+        self._begun = 0
+        self._rows: dict[bytes, int] = {}
+        self._rows_of = 0  # which reading the rows are of
+        self._not_before = 0.0
+
+    async def find_uid(self, local: Address, remote: Address) -> int | None:
+        """Return the user owning the connected socket that is ``local`` at its own end; None: not known."""
+        if sys.platform != "linux":
+            return None
+        for _ in range(TRIES):  # a table is not read in one piece, so a row may be missed once
+            rows = await self._read()
+            for is_mapped in (False, True):
+                ends = f"{_format_end(local, is_mapped=is_mapped)} {_format_end(remote, is_mapped=is_mapped)}"
+                uid = rows.get(ends.encode())
+                if uid is not None:
+                    return uid
+        return None
+
+    async def _read(self) -> dict[bytes, int]:
+        """Return the rows of a reading that began after now."""
+        asked = self._begun
+        async with self._reading:
+            if self._rows_of <= asked:
+                await anyio.sleep_until(self._not_before)
+                self._begun += 1
+                reading, started = self._begun, anyio.current_time()
+                rows = await anyio.to_thread.run_sync(read_tables, limiter=self._thread)
+                ended = anyio.current_time()
+                self._rows, self._rows_of = rows, reading
+                self._not_before = ended + (ended - started)
+        return self._rows
+
+
+def read_tables() -> dict[bytes, int]:
+    """Return the users of all connected sockets by both ends, as the tables write them."""
+    found: dict[bytes, int] = {}
+    for table in TABLES:
+        try:
+            rows = table.read_bytes().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            _number, local, remote, rest = row.split(maxsplit=3)
+            state, _queues, _timer, _retransmissions, uid, _timeout, inode = rest.split(maxsplit=7)[:7]
+            if state != TIME_WAIT and inode != ORPHAN:
+                found[local + b" " + remote] = int(uid)
+    return found
+
+
+def _format_end(address: Address, *, is_mapped: bool) -> str:
+    """Return an address as the tables write it: each 32 bits as a number of this machine; mapped: within IPv6."""
+    host, port = address
+    prefix = f"0000000000000000{struct.unpack('=I', bytes([0, 0, 255, 255]))[0]:08X}" if is_mapped else ""
+    return f"{prefix}{struct.unpack('=I', IPv4Address(host).packed)[0]:08X}:{port:04X}"

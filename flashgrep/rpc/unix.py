@@ -4,16 +4,16 @@ import os
 import socket
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
 from anyio.abc import TaskStatus
 
 from flashgrep.errors import Conflict, Forbidden
+from flashgrep.paths import check_private
 from flashgrep.registry import Session
-from flashgrep.rpc.admission import Door
-from flashgrep.rpc.connection import serve_connection
+from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.longpath import bind_unix
 from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
@@ -35,55 +35,40 @@ async def serve_unix(
         Conflict: something that is no socket has the name.
 
     """
-    door = Door(dispatcher)
 
-    async def handle(stream: SocketStream) -> None:
-        async def hung_up() -> bool:
-            return stream.hung_up()
+    async def serve(stream: SocketStream) -> None:
+        await Connection(stream, session(), dispatcher, stream.hung_up).serve()
 
-        await serve_connection(stream, session(), dispatcher, hung_up=hung_up)
-
-    with _listening(path) as listening:
+    with _listen(path) as listening:
         task_status.started(path)
-        await Listener(listening, dispatcher.openings, dispatcher.log).run(door.guard(handle))
+        await Listener(listening, dispatcher).run(serve)
 
 
 @contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    _check_folder(path.parent)
-    _remove_stale(path)
+def _listen(path: Path) -> Iterator[socket.socket]:
+    try:
+        check_private(str(path.parent))
+    except PermissionError as error:
+        raise Forbidden(str(error), reason="unsafe_folder", path=str(path.parent)) from None
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise Conflict(f"{path} exists and is no socket", reason="destination_exists", path=str(path))
+        path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.setblocking(False)
         bind_unix(listening, os.fsencode(path))
-        ours = _identity(path)
+        ours = _identify(path)
         try:
             # Nobody can connect before listen, so the mode is right before the socket can be reached.
             path.chmod(0o600)
             listening.listen(BACKLOG)
             yield listening
         finally:
-            if _identity(path) == ours:
+            if _identify(path) == ours:  # else another daemon listens there by now
                 path.unlink()
 
 
-def _check_folder(folder: Path) -> None:
-    status = folder.stat()
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        message = f"{folder} must belong to this user and be writable by nobody else"
-        raise Forbidden(message, reason="unsafe_folder", path=str(folder))
-
-
-def _remove_stale(path: Path) -> None:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(mode):
-        raise Conflict(f"{path} exists and is no socket", reason="destination_exists", path=str(path))
-    path.unlink()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identify(path: Path) -> tuple[int, int] | None:
     try:
         status = path.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Bytes to lines and lines to bytes: the one read loop and the one writer of every connection."""
+"""Bytes to lines and lines to bytes: the read loop, the write queue and the bounds of every connection."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -8,6 +8,37 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 
 CHUNK = 64 * 1024  # the default size of a socket's buffer: larger reads bring nothing more
 BLANK = b" \t\r\n"
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of everything one daemon's connections may take; times in seconds, sizes in bytes."""
+
+    max_line: int = 8 * MIB
+    """A request longer than this is refused, without being held in memory."""
+    max_line_reading: int = MIB
+    """The same for a request that does not write: nothing it can ask needs more. A batch counts as a whole."""
+    max_line_before_auth: int = 64 * 1024
+    """Whoever has not shown the token yet may only cost us this much; a token is far shorter."""
+    in_flight: int = 32
+    """Calls running at once per connection."""
+    waiting: int = 32
+    """Lines read ahead while all run, so that a cancellation among them is seen; then reading pauses."""
+    held_bytes: int = 16 * MIB
+    """Bytes of lines read and not answered yet, per connection; past it reading pauses too."""
+    batch_items: int = 1000
+    """A batch of eight million bytes could hold four million faulty items, each costing an answer."""
+    call_seconds: float = 120.0
+    """The hard end of every call, whatever deadline its parameters name."""
+    first_line_seconds: float = 30.0
+    """A TCP connection that sends no whole line for so long is closed."""
+    write_seconds: float = 30.0
+    """A client that does not take the next 64 KiB of its answers in so long is hung up on."""
+    queued_bytes: int = 16 * MIB
+    """Answers waiting for a slow reader; past it, its calls wait too."""
+    connections: int = 1024
+    """Open connections per listener; further ones are told to try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +60,7 @@ class LineReader:
         self._dropping = False
         self._ended = False
 
-    async def next(self) -> bytes | Oversized | None:
+    async def receive_line(self) -> bytes | Oversized | None:
         """Return the next line that is not blank, without its end; None at the end of the stream.
 
         Raises:
@@ -37,45 +68,34 @@ class LineReader:
 
         """
         while True:
-            line = self._cut()
-            if line is None:
-                if self._ended:
-                    return self._last()
+            end = self._held.find(b"\n", self._searched)
+            size = end if end >= 0 else len(self._held)
+            if not self._dropping and size > self.max_line:
+                self._dropping = True  # reported now: its end may never come
+                self._searched = 0
+                return Oversized(size, self.max_line)
+            if end < 0 and not self._ended:
+                if self._dropping:
+                    self._held.clear()
+                self._searched = len(self._held)
                 await self._fill()
-            elif isinstance(line, Oversized) or line.strip(BLANK):
+                continue
+            # At the end of the stream what is left is a line too.
+            line = b"" if self._dropping else bytes(self._held[:size])
+            del self._held[: size + 1]
+            self._searched = 0
+            self._dropping = False
+            if line.strip(BLANK):
                 return line
+            if end < 0:
+                return None
 
-    async def first_byte(self) -> bytes:
+    async def peek_byte(self) -> bytes:
         """Return the first byte that is not white space, leaving it to be read; empty at the end of the stream."""
         while not (start := self._held.lstrip(BLANK)) and not self._ended:
             self._held.clear()
             await self._fill()
         return bytes(start[:1])
-
-    def _cut(self) -> bytes | Oversized | None:
-        end = self._held.find(b"\n", self._searched)
-        if self._dropping:
-            return self._drop(end)
-        size = end if end >= 0 else len(self._held)
-        if size > self.max_line:
-            self._dropping = True
-            self._searched = 0
-            return Oversized(size, self.max_line)
-        if end < 0:
-            self._searched = len(self._held)
-            return None
-        line = bytes(self._held[:end])
-        del self._held[: end + 1]
-        self._searched = 0
-        return line
-
-    def _drop(self, end: int) -> bytes | None:
-        if end < 0:
-            self._held.clear()
-            return None
-        del self._held[: end + 1]
-        self._dropping = False
-        return b""
 
     async def _fill(self) -> None:
         try:
@@ -83,15 +103,46 @@ class LineReader:
         except anyio.EndOfStream:
             self._ended = True
 
-    def _last(self) -> bytes | None:
-        line = bytes(self._held)
-        self._held.clear()
-        self._searched = 0
-        return line if line.strip(BLANK) else None
+
+class BackpressureLimiter:
+    """A bound on the lines of one client that are read and not answered yet, by number and by size.
+
+    One line always fits, whatever its size. While none fits, the client is not read from.
+    """
+
+    def __init__(self, max_lines: int, max_bytes: int) -> None:
+        self._max_lines = max_lines
+        self._max_bytes = max_bytes
+        self._lines = 0
+        self._bytes = 0
+        self._freed: anyio.Event | None = None
+
+    def has_room(self, size: int) -> bool:
+        """Tell whether a line of ``size`` bytes may be taken in now."""
+        return not self._lines or (self._lines < self._max_lines and self._bytes + size <= self._max_bytes)
+
+    async def wait(self, size: int) -> None:
+        """Wait until a line of ``size`` bytes fits."""
+        while not self.has_room(size):
+            self._freed = self._freed or anyio.Event()
+            await self._freed.wait()
+
+    def acquire(self, size: int) -> None:
+        """Count a line."""
+        self._lines += 1
+        self._bytes += size
+
+    def release(self, size: int) -> None:
+        """Discount a line: it is answered."""
+        self._lines -= 1
+        self._bytes -= size
+        if self._freed is not None:
+            self._freed.set()
+            self._freed = None
 
 
-class Outbox:
-    """Answers on their way to one client: many tasks put, one task sends, and what waits is bounded."""
+class WriteQueue:
+    """Lines on their way to one client: many tasks put, one task sends, and what waits is bounded."""
 
     def __init__(self, max_bytes: int, stall_seconds: float) -> None:
         self._max_bytes = max_bytes
@@ -100,15 +151,15 @@ class Outbox:
         self._size = 0
         self._closed = False
         self._work = anyio.Event()
-        self._room = anyio.Event()
+        self._freed = anyio.Event()
 
     async def put(self, line: bytes) -> None:
         """Queue a line, waiting while the client is behind; a line larger than the bound goes alone."""
         while self._size and self._size + len(line) > self._max_bytes:
-            await self._room.wait()
+            await self._freed.wait()
         self._push(line)
 
-    def offer(self, line: bytes) -> bool:
+    def put_nowait(self, line: bytes) -> bool:
         """Queue a line if there is room for it now; say whether."""
         if self._closed or self._size + len(line) > self._max_bytes:
             return False
@@ -130,7 +181,20 @@ class Outbox:
         """
         while True:
             while self._lines:
-                await self._send(stream, self._take())
+                # Small lines are joined, so that a burst of answers costs one system call.
+                chunk = [self._lines.popleft()]
+                size = len(chunk[0])
+                while self._lines and size + len(self._lines[0]) < CHUNK:
+                    chunk.append(self._lines.popleft())
+                    size += len(chunk[-1])
+                data = b"\n".join([*chunk, b""])
+                # A long line is sent in parts: the stall time is for each, since a slow client is not a gone one.
+                for start in range(0, len(data), CHUNK):
+                    with anyio.fail_after(self._stall_seconds):
+                        await stream.send(data[start : start + CHUNK])
+                self._size -= len(data)
+                self._freed.set()
+                self._freed = anyio.Event()
             if self._closed:
                 return
             self._work = anyio.Event()
@@ -138,23 +202,5 @@ class Outbox:
 
     def _push(self, line: bytes) -> None:
         self._lines.append(line)
-        self._size += len(line) + 1
+        self._size += len(line) + 1  # with its line end
         self._work.set()
-
-    def _take(self) -> bytes:
-        """Join small lines into one chunk, so that a burst of answers costs one system call."""
-        taken = [self._lines.popleft()]
-        size = len(taken[0])
-        while self._lines and size + len(self._lines[0]) < CHUNK:
-            taken.append(self._lines.popleft())
-            size += len(taken[-1])
-        taken.append(b"")
-        return b"\n".join(taken)
-
-    async def _send(self, stream: ByteSendStream, data: bytes) -> None:
-        for start in range(0, len(data), CHUNK):
-            with anyio.fail_after(self._stall_seconds):
-                await stream.send(data[start : start + CHUNK])
-        self._size -= len(data)
-        self._room.set()
-        self._room = anyio.Event()

@@ -20,9 +20,9 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
     "lines": 37_070,
-    "modules": 234,
-    "private functions used once": 650,
-    "functions named by a participle": 183,
+    "modules": 222,
+    "private functions used once": 618,
+    "functions named by a participle": 175,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -11,7 +11,7 @@ import pytest
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.era import LEGACY
 from flashgrep.mcp.words import INSTRUCTIONS
-from flashgrep.rpc.codec import encode
+from flashgrep.rpc.message import encode
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import ENVELOPE, INITIALIZE, MODERN, PREFIX, Era, Failed, McpClient, transport
 

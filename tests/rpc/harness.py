@@ -25,19 +25,16 @@ from pydantic import BaseModel, Field
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.mcp.http.routes import Caller
 from flashgrep.registry import Call, Handler, Params, Registry, Session, handler
-from flashgrep.rpc.admission import PeerUid
-from flashgrep.rpc.auth import auth_extension
 from flashgrep.rpc.calls import Calls
-from flashgrep.rpc.codec import encode
-from flashgrep.rpc.connection import serve_connection
+from flashgrep.rpc.connection import Connection
 from flashgrep.rpc.context import Extension, Log, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.longpath import connect_unix
-from flashgrep.rpc.message import Request, error_line, read_message
+from flashgrep.rpc.message import Request, encode, error_line, read_message
 from flashgrep.rpc.sockets import SocketStream
-from flashgrep.rpc.tcp import serve_tcp
+from flashgrep.rpc.tcp import FindUid, auth_extension, serve_tcp
 from flashgrep.rpc.unix import serve_unix
+from flashgrep.rpc.wire import Limits
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-for-tests"  # noqa: S105 - it opens nothing
@@ -394,7 +391,7 @@ async def memory(dispatcher: Dispatcher, _folder: Path) -> AsyncIterator[Connect
             to_server, from_client = anyio.create_memory_object_stream[bytes](10)
             to_client, from_server = anyio.create_memory_object_stream[bytes](10)
             far = MemoryStream(to_client, from_client)
-            tasks.start_soon(partial(serve_connection, far, Session(), dispatcher, hung_up=far.hung_up))
+            tasks.start_soon(Connection(far, Session(), dispatcher, far.hung_up).serve)
             return Client(MemoryStream(to_server, from_server))
 
         yield connect
@@ -416,10 +413,10 @@ async def unix(dispatcher: Dispatcher, folder: Path) -> AsyncIterator[Connect]:
 
 
 @asynccontextmanager
-async def tcp(dispatcher: Dispatcher, _folder: Path, owner: PeerUid | None = None) -> AsyncIterator[Connect]:
+async def tcp(dispatcher: Dispatcher, _folder: Path, find_uid: FindUid | None = None) -> AsyncIterator[Connect]:
     """Serve a free TCP port."""
     async with anyio.create_task_group() as tasks:
-        port = await tasks.start(partial(serve_tcp, dispatcher, Session, port=0, owner=owner))
+        port = await tasks.start(partial(serve_tcp, dispatcher, Session, port=0, find_uid=find_uid))
 
         async def connect() -> Client:
             return Client(SocketStream(socket.create_connection(("127.0.0.1", port), BOUND)))
@@ -434,7 +431,7 @@ WIRES: dict[str, Serve] = {"memory": memory, "unix": unix, "tcp": tcp}
 async def answer_once(dispatcher: Dispatcher, session: Session, body: bytes) -> bytes | None:
     """Return the line that answers a request or batch, without a connection; None where only notifications came."""
     try:
-        message = await dispatcher.intake.message(body)
+        message = await dispatcher.reader.read(body)
     except FlashgrepError as error:
         return error_line(None, error)
     calls = Calls(dispatcher, Caller(session))

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
 from flashgrep.registry import Registry, Session
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.longpath import connect_unix
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.unix import serve_unix
+from flashgrep.rpc.wire import Limits
 from tests.rpc.harness import (
     BOUND,
     HANDLERS,
@@ -89,7 +89,7 @@ async def test_a_client_that_never_reads_is_hung_up_on_and_holds_up_nobody(serve
         await deaf.send(*(call("big", [4_000_000], n) for n in range(20)))
         assert await other.result("echo", {"value": 1}) == 1
         with anyio.fail_after(BOUND):
-            while len(dispatcher.openings) > 2:  # the listener and the other client
+            while len(dispatcher.open_connections) > 2:  # the listener and the other client
                 assert await other.result("echo", {"value": 2}) == 2
         for one in (deaf, other):
             await one.stream.aclose()
@@ -121,7 +121,7 @@ async def test_shutting_down_answers_what_is_in_flight_and_takes_nothing_more(wi
             dispatcher._host.gates["gate"].set()
             assert await busy.receive() == {"jsonrpc": "2.0", "result": "gate", "id": 1}
             assert await busy.at_end()
-        assert len(dispatcher.openings) == 0
+        assert len(dispatcher.open_connections) == 0
         for one in (busy, idle):
             await one.stream.aclose()
 

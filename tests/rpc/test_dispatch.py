@@ -12,8 +12,8 @@ from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbid
 from flashgrep.registry import Call, Capabilities, Registry, Session, handler
 from flashgrep.rpc.context import RequestContext
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.limits import Limits
 from flashgrep.rpc.message import Params, Request
+from flashgrep.rpc.wire import Limits
 from tests.rpc.harness import BOUND, HANDLERS, Gates, Notes, Value, make_dispatcher
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.errors import TooLarge
-from flashgrep.rpc import codec
-from flashgrep.rpc.codec import MAX_VALUES, decode
-from flashgrep.rpc.limits import MIB, Limits
+from flashgrep.rpc import message
+from flashgrep.rpc.message import MAX_VALUES, decode
+from flashgrep.rpc.wire import MIB, Limits
 from tests.rpc.harness import Connect, make_dispatcher, unix
 
 pytestmark = pytest.mark.anyio
@@ -58,9 +58,9 @@ def test_values_are_counted_as_a_parser_counts_them(value: Any, indent: int | No
     line = json.dumps(value, indent=indent).encode()
     count, empty = values_in(value), line.count(b"[]") + line.count(b"{}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codec, "MAX_VALUES", count + empty)  # an empty list counts as two
+        patch.setattr(message, "MAX_VALUES", count + empty)  # an empty list counts as two
         assert decode(line) == value
-        patch.setattr(codec, "MAX_VALUES", count - 1)
+        patch.setattr(message, "MAX_VALUES", count - 1)
         if count > 1:
             with pytest.raises(TooLarge):
                 decode(line)

@@ -17,8 +17,7 @@ from flashgrep import relay as relay_module
 from flashgrep.errors import InvalidParams
 from flashgrep.inflight import InFlight, Line, answered_key, id_key, parse
 from flashgrep.relay import MOST_QUEUED, REPEATED, Relay
-from flashgrep.rpc.codec import encode
-from flashgrep.rpc.message import error_line
+from flashgrep.rpc.message import encode, error_line
 
 BOUND = 20.0
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}

@@ -15,11 +15,10 @@ import pytest
 
 from flashgrep.errors import Busy
 from flashgrep.registry import Session
-from flashgrep.rpc import admission
-from flashgrep.rpc.admission import MOST_UNKNOWN, Address, PeerTable
-from flashgrep.rpc.limits import Limits
+from flashgrep.rpc import tcp as tcp_module
 from flashgrep.rpc.sockets import SocketStream
-from flashgrep.rpc.tcp import serve_tcp
+from flashgrep.rpc.tcp import MOST_UNKNOWN, Address, PeerTable, serve_tcp
+from flashgrep.rpc.wire import Limits
 from tests.rpc.harness import BOUND, LIMITS, TOKEN, Client, Connect, make_dispatcher, tcp
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +37,7 @@ async def nobody_known(_local: Address, _remote: Address) -> int | None:
 @pytest.fixture(params=[somebody_else, nobody_known])
 async def stranger(request: pytest.FixtureRequest, tmp_path: Path, anyio_backend: str) -> AsyncIterator[Client]:
     assert anyio_backend
-    async with tcp(make_dispatcher(), tmp_path, owner=request.param) as connect:
+    async with tcp(make_dispatcher(), tmp_path, find_uid=request.param) as connect:
         client = await connect()
         yield client
         await client.stream.aclose()
@@ -206,7 +205,7 @@ async def test_of_those_who_say_nothing_the_oldest_gives_way_to_whoever_comes(co
 
 async def test_strangers_are_few_and_one_that_shows_the_token_is_none(tmp_path: Path, anyio_backend: str) -> None:
     assert anyio_backend
-    async with tcp(make_dispatcher(), tmp_path, owner=somebody_else) as connect:
+    async with tcp(make_dispatcher(), tmp_path, find_uid=somebody_else) as connect:
         known = await connect()
         await known.result("auth", [TOKEN])
         strangers = []
@@ -223,18 +222,18 @@ async def test_strangers_are_few_and_one_that_shows_the_token_is_none(tmp_path: 
 
 async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     readings: list[int] = []
-    read = admission._read_tables
+    read = tcp_module.read_tables
 
     def reading() -> dict[bytes, int]:
         readings.append(1)
         return read()
 
-    monkeypatch.setattr(admission, "_read_tables", reading)
+    monkeypatch.setattr(tcp_module, "read_tables", reading)
     pairs = [connected_pair(socket.AF_INET, "127.0.0.1") for _ in range(20)]
     table, found = PeerTable(), []
 
     async def ask(server: socket.socket) -> None:
-        found.append(await table.uid(server.getpeername(), server.getsockname()))
+        found.append(await table.find_uid(server.getpeername(), server.getsockname()))
 
     async with anyio.create_task_group() as tasks:
         for _, server in pairs:
@@ -249,20 +248,20 @@ async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(monkeypatch
 async def test_a_look_up_that_was_given_up_leaves_the_next_one_right(monkeypatch: pytest.MonkeyPatch) -> None:
     client, server = connected_pair(socket.AF_INET, "127.0.0.1")
     table, begun = PeerTable(), anyio.Event()
-    read = admission._read_tables
+    read = tcp_module.read_tables
 
     def reading() -> dict[bytes, int]:
         anyio.from_thread.run_sync(begun.set)
         return read()
 
-    monkeypatch.setattr(admission, "_read_tables", reading)
+    monkeypatch.setattr(tcp_module, "read_tables", reading)
     with client, server:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(table.uid, server.getpeername(), server.getsockname())
+            tasks.start_soon(table.find_uid, server.getpeername(), server.getsockname())
             await begun.wait()
             tasks.cancel_scope.cancel()
         begun = anyio.Event()
-        assert await table.uid(server.getpeername(), server.getsockname()) == os.geteuid()
+        assert await table.find_uid(server.getpeername(), server.getsockname()) == os.geteuid()
 
 
 async def test_idle_connections_cost_little(tmp_path: Path) -> None:
@@ -317,11 +316,11 @@ async def test_the_owner_of_the_other_end_is_found(family: int, host: str) -> No
     with server:
         theirs, ours = server.getpeername(), server.getsockname()
         with client:
-            assert await PeerTable().uid(theirs, ours) == os.geteuid()
-            assert await PeerTable().uid((theirs[0], theirs[1] ^ 1), ours) is None
+            assert await PeerTable().find_uid(theirs, ours) == os.geteuid()
+            assert await PeerTable().find_uid((theirs[0], theirs[1] ^ 1), ours) is None
             client.shutdown(socket.SHUT_WR)
-            assert await PeerTable().uid(theirs, ours) == os.geteuid()
-        assert await PeerTable().uid(theirs, ours) is None
+            assert await PeerTable().find_uid(theirs, ours) == os.geteuid()
+        assert await PeerTable().find_uid(theirs, ours) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can connect as somebody else")
@@ -338,12 +337,12 @@ async def test_another_users_connection_is_told_from_ours() -> None:
             client.connect(listening.getsockname())
             server, theirs = listening.accept()
             with server:
-                assert await PeerTable().uid(theirs, server.getsockname()) == 65534
+                assert await PeerTable().find_uid(theirs, server.getsockname()) == 65534
 
 
 async def test_without_the_tables_nobody_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(admission, "_TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
-    assert await PeerTable().uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
+    monkeypatch.setattr(tcp_module, "TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
+    assert await PeerTable().find_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
 
 
 async def test_a_reset_at_once_troubles_nobody(connect: Connect) -> None:

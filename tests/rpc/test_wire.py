@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.errors import Parse
-from flashgrep.rpc.codec import decode, encode
-from flashgrep.rpc.wire import CHUNK, LineReader, Outbox, Oversized
+from flashgrep.rpc.message import decode, encode
+from flashgrep.rpc.wire import CHUNK, LineReader, Oversized, WriteQueue
 from tests.rpc.harness import BOUND, MemoryStream
 
 LIMIT = 10
@@ -38,7 +38,7 @@ class Chunks(MemoryStream):
 async def read_all(chunks: list[bytes], limit: int) -> list[bytes | Oversized]:
     reader = LineReader(Chunks(chunks), limit)
     lines = []
-    while (line := await reader.next()) is not None:
+    while (line := await reader.receive_line()) is not None:
         lines.append(line)
     return lines
 
@@ -54,12 +54,12 @@ def test_lines_are_those_of_the_whole_text_however_it_is_cut(chunks: list[bytes]
 def test_an_oversized_line_is_dropped_in_constant_memory() -> None:
     async def read() -> None:
         reader = LineReader(Chunks([b"x" * CHUNK] * 200 + [b"\nnext\n"]), 2 * CHUNK)
-        first = await reader.next()
+        first = await reader.receive_line()
         assert isinstance(first, Oversized)
         assert (first.observed, first.limit) == (3 * CHUNK, 2 * CHUNK)
-        assert await reader.next() == b"next"
+        assert await reader.receive_line() == b"next"
         assert len(reader._held) < CHUNK
-        assert await reader.next() is None
+        assert await reader.receive_line() is None
 
     anyio.run(read)
 
@@ -67,9 +67,9 @@ def test_an_oversized_line_is_dropped_in_constant_memory() -> None:
 def test_the_first_byte_is_seen_without_being_taken() -> None:
     async def read() -> None:
         reader = LineReader(Chunks([b" \r\n", b"\n", b"\t{", b"}\n"]), LIMIT)
-        assert await reader.first_byte() == b"{"
-        assert await reader.next() == b"\t{}"
-        assert await LineReader(Chunks([b" \n" * 1000]), LIMIT).first_byte() == b""
+        assert await reader.peek_byte() == b"{"
+        assert await reader.receive_line() == b"\t{}"
+        assert await LineReader(Chunks([b" \n" * 1000]), LIMIT).peek_byte() == b""
 
     anyio.run(read)
 
@@ -151,12 +151,12 @@ class Sink(MemoryStream):
 
 def test_small_answers_are_sent_together_and_in_order() -> None:
     async def send() -> None:
-        outbox, sink = Outbox(1000, BOUND), Sink()
+        queue, sink = WriteQueue(1000, BOUND), Sink()
         sink.gate.set()
         for n in range(10):
-            await outbox.put(b"%d" % n)
-        outbox.close()
-        await outbox.run(sink)
+            await queue.put(b"%d" % n)
+        queue.close()
+        await queue.run(sink)
         assert sink.taken == [b"0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"]
 
     anyio.run(send)
@@ -164,27 +164,27 @@ def test_small_answers_are_sent_together_and_in_order() -> None:
 
 def test_what_waits_for_a_slow_reader_is_bounded() -> None:
     async def send() -> None:
-        outbox, sink = Outbox(100, BOUND), Sink()
+        queue, sink = WriteQueue(100, BOUND), Sink()
         put = 0
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(outbox.run, sink)
+            tasks.start_soon(queue.run, sink)
 
             async def put_all() -> None:
                 nonlocal put
                 for _ in range(50):
-                    await outbox.put(b"x" * 29)
+                    await queue.put(b"x" * 29)
                     put += 1
 
             tasks.start_soon(put_all)
             await anyio.wait_all_tasks_blocked()
             assert put == 3
-            assert not outbox.offer(b"x" * 29)
+            assert not queue.put_nowait(b"x" * 29)
             sink.gate.set()
             with anyio.fail_after(BOUND):
                 while put < 50:
                     await anyio.lowlevel.checkpoint()
-            assert outbox.offer(b"x")
-            outbox.close()
+            assert queue.put_nowait(b"x")
+            queue.close()
         assert sum(map(len, sink.taken)) == 50 * 30 + 2
 
     anyio.run(send)
@@ -192,11 +192,11 @@ def test_what_waits_for_a_slow_reader_is_bounded() -> None:
 
 def test_a_line_larger_than_the_bound_goes_when_nothing_else_waits() -> None:
     async def send() -> None:
-        outbox, sink = Outbox(10, BOUND), Sink()
+        queue, sink = WriteQueue(10, BOUND), Sink()
         sink.gate.set()
-        await outbox.put(b"x" * 100)
-        outbox.close()
-        await outbox.run(sink)
+        await queue.put(b"x" * 100)
+        queue.close()
+        await queue.run(sink)
         assert sink.taken == [b"x" * 100 + b"\n"]
 
     anyio.run(send)
@@ -204,10 +204,10 @@ def test_a_line_larger_than_the_bound_goes_when_nothing_else_waits() -> None:
 
 def test_a_reader_that_takes_nothing_is_given_up() -> None:
     async def send() -> None:
-        outbox = Outbox(10, 0.01)
-        await outbox.put(b"x")
+        queue = WriteQueue(10, 0.01)
+        await queue.put(b"x")
         with pytest.raises(TimeoutError):
-            await outbox.run(Sink())
+            await queue.run(Sink())
 
     anyio.run(send)
 

@@ -22,7 +22,7 @@ from flashgrep.mcp.service import Service
 from flashgrep.mcp.state import state_of
 from flashgrep.mcp.words import INSTRUCTIONS, prompt_message
 from flashgrep.registry import Progress
-from flashgrep.rpc.progress import ProgressReporter
+from flashgrep.rpc.context import ProgressReporter
 
 Context = ServerRequestContext[Any, Request]
 ResultT = TypeVar("ResultT", bound=types.Result)

@@ -14,9 +14,8 @@ from flashgrep import __version__
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
 from flashgrep.mcp.http.sessions import PARAMETERS, Sessions
 from flashgrep.registry import Handler, Session
-from flashgrep.rpc.codec import encode
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, Item, JsonId, Reply, error_line
+from flashgrep.rpc.message import Faulty, Item, JsonId, Reply, encode, error_line
 
 SEARCHES: Final = {
     "/search": "search_code_semantic",
@@ -82,7 +81,7 @@ class Routes:
 
     async def _rpc(self, request: Request) -> Response:
         try:
-            message = await self._dispatcher.intake.message(await request.body())
+            message = await self._dispatcher.reader.read(await request.body())
             caller = Caller((await self._sessions.bound(request.query_params)).session)
         except ClientDisconnect:
             return _json(error_line(None, _cut_off()), TOO_LARGE)
@@ -114,7 +113,7 @@ class Routes:
 
     async def _run(self, request: Request, name: str) -> Response:
         try:
-            params = await self._dispatcher.intake.params(name, await request.body())
+            params = await self._dispatcher.reader.read_params(name, await request.body())
             if not isinstance(params, dict):
                 raise InvalidParams("the body must be an object")
             bound = await self._sessions.bound(request.query_params)

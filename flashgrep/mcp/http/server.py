@@ -21,8 +21,7 @@ from flashgrep.mcp.http.protocol import Answers
 from flashgrep.mcp.http.routes import Routes
 from flashgrep.mcp.http.sessions import Sessions
 from flashgrep.mcp.service import Service
-from flashgrep.rpc.intake import LONG, Intake
-from flashgrep.rpc.message import Faulty, error_line
+from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
 
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
@@ -55,7 +54,7 @@ def application(service: Service, options: Options) -> Guard:
         manager = StreamableHTTPSessionManager(
             Answers(service, sessions).server(), stateless=True, max_request_body_size=options.max_body
         )
-        routes.append(Route("/mcp", _Endpoint(manager, service.dispatcher.intake), methods=["POST", "GET", "DELETE"]))
+        routes.append(Route("/mcp", _Endpoint(manager, service.dispatcher.reader), methods=["POST", "GET", "DELETE"]))
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -75,9 +74,9 @@ class _Endpoint:
     The SDK parses a body on the event loop, whatever is in it; so a long one is looked at here first.
     """
 
-    def __init__(self, manager: StreamableHTTPSessionManager, intake: Intake) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, reader: MessageReader) -> None:
         self._manager = manager
-        self._intake = intake
+        self._reader = reader
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["method"] != "POST":  # no stream to listen on and no session to end: there is no state
@@ -108,7 +107,7 @@ class _Endpoint:
             more = message.get("more_body", False)
         body = b"".join(parts)
         if len(body) > LONG:
-            found = await self._intake.message(body)
+            found = await self._reader.read(body)
             for item in found.items:
                 if isinstance(item, Faulty):
                     raise item.error
