@@ -75,6 +75,10 @@ class Backtracker:
             for number, last, start, end, spans in answer
         ]
 
+    def count_lines(self, data: bytes) -> int:
+        """Return how many lines match."""
+        return len(self.lines(data))
+
     def close(self) -> None:
         """Kill the worker."""
         self._worker.kill()

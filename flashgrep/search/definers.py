@@ -6,6 +6,8 @@ an answer fit together while files are being indexed.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -16,8 +18,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
-from flashgrep.search.ranking import Definition
-from flashgrep.search.snapshot import Places, Snapshot
+from flashgrep.search.snapshot import BLOB, Places, Snapshot
 from flashgrep.search.symbol_source import parsed_file
 
 MOST_PARSED: Final = 16
@@ -26,6 +27,23 @@ MOST_PARSED_BYTES: Final = 1 << 17
 """Larger ones are not parsed for a question: what was parsed is kept up to this size only."""
 MOST_NAMES: Final = 8
 _NAME: Final = re.compile(r"[^\W\d][\w$]*")
+
+
+class Definition(IntEnum):
+    """How surely a line defines a name, the best first."""
+
+    DEFINED = 0
+    VALUE = 1
+    """A variable, a field, a constant: less often what is meant than a function or a type of that name."""
+    DECLARED = 2
+    """A prototype, an overload, an extension of what is defined elsewhere."""
+    OTHER_CASE = 3
+    """The name has other capital letters."""
+    PERHAPS = 4
+    """It looks so, or it is the heading of a text."""
+    USED = 5
+
+
 _BY_KIND: Final = {
     **dict.fromkeys(("variable", "field", "property", "constant", "enumerator", "event"), Definition.VALUE),
     "extension": Definition.DECLARED,
@@ -39,16 +57,21 @@ class Definers:
     def __init__(self, snapshot: Snapshot, names: frozenset[bytes], defining: set[bytes], called: set[bytes]) -> None:
         self.defining = frozenset(defining)
         self.paths = frozenset(defining | called)
-        self._view = snapshot
+        self._snapshot = snapshot
         self._names = names
         self._known: dict[bytes, Mapping[int, Definition]] = {}
 
     def definitions(self, path: bytes, document: Document) -> Mapping[int, Definition]:
         """Return where the lines start by which a file defines one of the names, and how they do."""
         if path not in self._known:
-            symbols = _stored(self._view, path, document.data) or parsed_file(path, document.data)
+            packed = None
+            version, reader = self._snapshot.indexed_version(path), self._snapshot.reader
+            if version is not None and reader is not None:
+                with reader.transaction() as connection, suppress(table.Declined):
+                    packed = table.packed(connection, version[0])
+            symbols = FileSymbols(packed, document.data) if packed else parsed_file(path, document.data)
             found: dict[int, Definition] = {}
-            for at, how in _named(symbols, self._names) if isinstance(symbols, FileSymbols) else ():
+            for at, how in find_definitions(symbols, self._names) if isinstance(symbols, FileSymbols) else ():
                 start = document.data.rfind(b"\n", 0, at) + 1
                 found[start] = min(how, found.get(start, how))
             self._known[path] = found
@@ -64,25 +87,39 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     names = names_asked(pattern)
     if not names or snapshot.reader is None or not snapshot.parsed_to:
         return None
+    asked = frozenset(name.encode() for name in names)
     with snapshot.reader.transaction() as connection:
         blobs = sorted({blob for name in names for blob in table.defining(connection, name)})
-    asked = frozenset(name.encode() for name in names)
-    paths, numbers = snapshot.table.paths, snapshot.table.columns[places, 0]
-    stored = np.isin(numbers, np.array(blobs, np.int64)) & (numbers <= snapshot.parsed_to)
-    defining = {paths[at] for at in places[stored].tolist()} - snapshot.pending.keys()
+    paths, numbers = snapshot.table.paths, snapshot.table.columns[places, BLOB]
     changed = set(snapshot.changed_paths())
-    settled = (paths[at] for at in places.tolist())
-    called = set(_called([*settled, *changed], asked)) - (snapshot.pending.keys() - changed)
-    unknown = changed | ({paths[at] for at in places[numbers > snapshot.parsed_to].tolist()} - snapshot.pending.keys())
+    is_stored = np.isin(numbers, np.array(blobs, np.int64)) & (numbers <= snapshot.parsed_to)
+    defining = set(snapshot.unchanged_paths(places[is_stored].tolist()))
+
+    # Files with one of the names, whatever their endings: many paths are searched as one text.
+    joined = b"\0".join([b"", *(paths[at] for at in places.tolist()), *changed, b""])
+    either = b"|".join(map(re.escape, asked))
+    called = set()
+    for match in re.finditer(rb"(?i)[/\0](?:%s)(?:\.[^/\0]*)?(?=\0)" % either, joined):
+        path = joined[joined.rfind(b"\0", 0, match.start() + 1) + 1 : match.end()]
+        if path in changed or path not in snapshot.pending:
+            called.add(path)
+
+    # Files without stored symbols are parsed if they have a name, and are few.
+    unknown = changed.union(snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist()))
     if len(unknown) > MOST_PARSED:
         return Definers(snapshot, asked, defining, called) if going_on else None
     for path in unknown:
         checkpoint()
-        defines = _defines_now(snapshot, path, asked)
-        if defines is None and not going_on:
+        document = snapshot.read(path)
+        text = document.data.lower() if isinstance(document, Document) else b""
+        if not isinstance(document, Document) or not any(name.lower() in text for name in asked):
+            continue
+        if len(text) <= MOST_PARSED_BYTES:
+            symbols = parsed_file(path, document.data)
+            if isinstance(symbols, FileSymbols) and any(find_definitions(symbols, asked)):
+                defining.add(path)
+        elif not going_on:
             return None
-        if defines:
-            defining.add(path)
     return Definers(snapshot, asked, defining, called)
 
 
@@ -94,42 +131,7 @@ def names_asked(pattern: Pattern) -> list[str]:
     return list(dict.fromkeys(names[-1] for names in each if names))
 
 
-def _called(paths: list[bytes], names: frozenset[bytes]) -> Iterator[bytes]:
-    """Yield the files with one of the names, whatever their endings."""
-    joined = b"\0".join([b"", *paths, b""])
-    either = b"|".join(map(re.escape, names))
-    for match in re.finditer(rb"(?i)[/\0](?:%s)(?:\.[^/\0]*)?(?=\0)" % either, joined):
-        start = joined.rfind(b"\0", 0, match.start() + 1) + 1
-        yield joined[start : match.end()]
-
-
-def _defines_now(snapshot: Snapshot, path: bytes, names: frozenset[bytes]) -> bool | None:
-    """Return whether a file without stored symbols defines one of the names; None where that takes too long."""
-    document = snapshot.read(path)
-    if not isinstance(document, Document):
-        return False
-    text = document.data.lower()
-    if not any(name.lower() in text for name in names):
-        return False
-    if len(text) > MOST_PARSED_BYTES:
-        return None
-    symbols = parsed_file(path, document.data)
-    return isinstance(symbols, FileSymbols) and any(_named(symbols, names))
-
-
-def _stored(snapshot: Snapshot, path: bytes, data: bytes) -> FileSymbols | None:
-    version = snapshot.indexed_version(path)
-    if version is None or snapshot.reader is None:
-        return None
-    with snapshot.reader.transaction() as connection:
-        try:
-            packed = table.packed(connection, version[0])
-        except table.Declined:
-            return None
-    return FileSymbols(packed, data) if packed else None
-
-
-def _named(symbols: FileSymbols, names: frozenset[bytes]) -> Iterator[tuple[int, Definition]]:
+def find_definitions(symbols: FileSymbols, names: frozenset[bytes]) -> Iterator[tuple[int, Definition]]:
     """Yield where a file defines the names, in any case, and how."""
     rows = symbols.parsed.definitions
     sizes = rows[:, NAME_END] - rows[:, NAME]

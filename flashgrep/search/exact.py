@@ -1,11 +1,12 @@
 """Exact search: every answer is what reading all files now would give.
 
-The index proposes the files that may match; those not indexed as they are now join them; each is read and matched, so
-a hit is never stale. What a file is not proposed for, the index has proven absent.
+The index proposes files. Whatever changed since it was written joins them. Each is read and matched, so that no hit is
+stale; if the index does not propose a file, no line of it can match.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
@@ -14,14 +15,13 @@ import numpy as np
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import DeadlineExceeded
-from flashgrep.ingest.extract import read_file
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, show_path
 from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
-from flashgrep.search.ripgrep import find_matching, pattern_flags
-from flashgrep.search.snapshot import Places, SearchStats, Snapshot
-from flashgrep.search.text import hit_of
+from flashgrep.search.hits import make_hit
+from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
+from flashgrep.search.snapshot import BLOB, Places, SearchStats, Snapshot, merge_sorted
 
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
@@ -35,8 +35,6 @@ FIRST_FILES = 64
 
 FIRST_BATCH, LARGEST_BATCH = 1_000, 16_000
 """Files given to ripgrep at once, four times as many each time: a page may be full before all are searched."""
-MOST_NAMES = 1 << 20
-"""Bytes of paths given to ripgrep at once; Linux allows 2 MiB of arguments."""
 
 UNCOUNTED = "binary files that are not indexed yet are not counted"
 """Said where ripgrep has passed over files of which nothing else is known."""
@@ -50,8 +48,8 @@ BACKTRACKING_SECONDS = 10.0
 COUNT_ON_HITS = 20_000
 """When a page is full, so many more hits are still counted for an exact total (less than 0.2 s)."""
 
-HIT_OVERHEAD = 120
-"""Characters of JSON around a hit's texts."""
+HIT_OVERHEAD, LINE_OVERHEAD, FILE_OVERHEAD = 120, 3, 40
+"""Characters of JSON around a hit's texts, a line of context, and the name of a file."""
 
 
 class Position(NamedTuple):
@@ -99,14 +97,14 @@ class Answer(SearchStats):
 
 
 class Search:
-    """One question being answered; runs in a thread."""
+    """One question being answered, by path; runs in a thread."""
 
     def __init__(self, snapshot: Snapshot, question: Question) -> None:
-        self._view = snapshot
-        self._question = question
-        self._linear = question.engine == "linear"
-        self._matcher: Matcher | Backtracker
+        self.snapshot = snapshot
+        self.question = question
         self.answer = Answer()
+        self.is_linear = question.engine == "linear"
+        self.matcher: Matcher | Backtracker
 
     def run(self) -> Answer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False.
@@ -115,115 +113,52 @@ class Search:
             DeadlineExceeded: the backtracking engine ran out of time before it found anything.
 
         """
-        with expiring(self._question.deadline):
-            if self._linear:
-                self._run()
-                return self.answer
-            with Backtracker(self._question.pattern, seconds=self._seconds_left()) as self._matcher:
-                try:
-                    self._run()
-                except DeadlineExceeded:
-                    if not self.answer.results:
-                        raise
-                    self.answer.complete = False
-        return self.answer
-
-    def _run(self) -> None:
-        try:
-            self._count_declined()
-            if self._linear:
-                self._matcher = self._question.pattern.matcher()
-            if self._question.output == "lines":
-                self._page(self._hits())
-            else:
-                self._files()
-        except Expired:
-            self.answer.complete = False
-
-    def _seconds_left(self) -> float:
-        deadline = self._question.deadline
-        return BACKTRACKING_SECONDS if deadline is None else max(0.1, deadline - time.monotonic())
+        question, answer, snapshot = self.question, self.answer, self.snapshot
+        with expiring(question.deadline), ExitStack() as stack:
+            try:
+                for path, why in snapshot.table.skipped.items():
+                    if path not in snapshot.pending and (question.keep is None or question.keep(path)):
+                        answer.count_skipped(why)
+                if self.is_linear:
+                    self.matcher = question.pattern.matcher()
+                else:
+                    left = BACKTRACKING_SECONDS
+                    if question.deadline is not None:
+                        left = max(0.1, question.deadline - time.monotonic())
+                    self.matcher = stack.enter_context(Backtracker(question.pattern, seconds=left))
+                if question.output == "lines":
+                    self._collect_lines()
+                else:
+                    self._collect_files()
+            except Expired:
+                answer.complete = False
+            except DeadlineExceeded:
+                if not answer.results:
+                    raise
+                answer.complete = False
+        return answer
 
     # Which files
 
-    def _count_declined(self) -> None:
-        keep, pending = self._question.keep, self._view.pending
-        for path, why in self._view.table.skipped.items():
-            if path not in pending and (keep is None or keep(path)):
-                self._skip(why)
-
-    def _skip(self, why: str) -> None:
-        self.answer.skipped[why] = self.answer.skipped.get(why, 0) + 1
-
-    def _paths(self) -> Iterator[bytes]:
-        """Yield the files that may match, in the question's order, from its position on."""
-        return (path for tier, path in self._in_order() if self._wanted(tier, path))
-
-    def _wanted(self, tier: int, path: bytes) -> bool:
-        """Return whether a file is asked about, and not on the pages before."""
-        keep, position = self._question.keep, self._question.position
-        return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
-
     @LazyAttribute
-    def _places(self) -> Places:
-        """Return the places in the table of files that may match by the index."""
-        snapshot, question = self._view, self._question
-        expression = question.pattern.grams() if question.use_index and self._linear else ANYTHING
-        blobs = snapshot.reader.candidates(expression) if snapshot.reader else None
-        if blobs is None:
-            self.answer.scanned = True
-            places = np.flatnonzero(snapshot.table.columns[:, 0])
-        else:
-            places = snapshot.table.places(blobs)
-        self.answer.candidates = len(places) + len(snapshot.pending)
+    def places(self) -> Places:
+        """Return the places in the table of the files that the index proposes; of all texts where it cannot tell."""
+        self.answer.scanned, places = find_candidates(self.snapshot, self.question)
+        self.answer.candidates = len(places) + len(self.snapshot.pending)
         return places
 
-    def _changed(self) -> list[bytes]:
-        return [path for path, mark in self._view.pending.items() if mark.ours]
-
-    def _in_order(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the files that may match, with their tiers, in this order; by path all are of one tier."""
-        changed = sorted(self._changed(), reverse=True)
-        for path in self._settled(self._places):
-            while changed and changed[-1] < path:
-                yield 0, changed.pop()
-            yield 0, path
-        while changed:
-            yield 0, changed.pop()
-
-    def _settled(self, places: Iterable[int]) -> Iterator[bytes]:
-        paths, pending = self._view.table.paths, self._view.pending
-        for at in places:
-            path = paths[at]
-            if path not in pending:
+    def files(self) -> Iterator[bytes]:
+        """Yield the files that may match and are asked about, in the order of the answer, from its position on."""
+        keep, position = self.question.keep, self.question.position
+        start = b"" if position is None else position.path
+        changed = sorted(self.snapshot.changed_paths())
+        for path in merge_sorted(self.snapshot.unchanged_paths(self.places), changed):
+            if path >= start and (keep is None or keep(path)):
                 yield path
 
-    # What is in them
-
-    def _document(self, path: bytes) -> Document | None:
-        try:
-            _, document = read_file(self._view.files, path, self._view.max_size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        self.answer.files_read += 1
-        if isinstance(document, Skipped):
-            self._skip(document.reason)
-            return None
-        return document
-
-    def _matches(self, path: bytes) -> tuple[Document, Iterator[LineMatch]] | None:
-        """Return a file and its matching lines, one by one: a file can have millions."""
-        document = self._document(path)
-        if document is None:
-            return None
-        lines = iter(self._matcher.lines(document.data))
-        first = next(lines, None)
-        return None if first is None else (document, chain((first,), lines))
-
-    def _likely(self) -> Iterator[tuple[bytes, int]]:
-        """Yield the files to be read, with how often they match where that is known (else 0)."""
-        snapshot, question, answer = self._view, self._question, self.answer
-        paths = self._paths()
+    def files_to_read(self) -> Iterator[tuple[bytes, int]]:
+        """Yield the files to be read, with the number of their matching lines where ripgrep has told it (else 0)."""
+        snapshot, answer, paths = self.snapshot, self.answer, self.files()
         if snapshot.counts is not None:
             for path in paths:
                 checkpoint()
@@ -232,14 +167,17 @@ class Search:
                 if count:
                     yield path, max(0, count)
             return
+        # A page is often full before ripgrep would have started.
         yield from ((path, 0) for path in islice(paths, FIRST_FILES))
-        flags = pattern_flags(snapshot.ripgrep, question.pattern) if snapshot.ripgrep and self._linear else None
+        ripgrep = snapshot.ripgrep if self.is_linear else None
+        flags = pattern_flags(ripgrep, self.question.pattern) if ripgrep else None
         size = FIRST_BATCH
-        while flags is not None and (batch := _take(paths, size)):
-            if len(batch) < MANY_FILES or snapshot.ripgrep is None:
+        while ripgrep and flags is not None:
+            batch = take_batch(paths, size)
+            if len(batch) < MANY_FILES:
                 paths = chain(batch, paths)
                 break
-            found = find_matching(snapshot.ripgrep, snapshot.root, flags, batch)
+            found = find_matching(ripgrep, snapshot.root, flags, batch)
             answer.files_read += len(batch) - len(found)
             if snapshot.pending and len(found) < len(batch):
                 answer.detail = UNCOUNTED
@@ -247,97 +185,95 @@ class Search:
             size = min(4 * size, LARGEST_BATCH)
         yield from ((path, 0) for path in paths)
 
-    def _hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
-        position = self._question.position
-        for path, _ in self._likely():
-            found = self._matches(path)
-            if found is None:
-                continue
-            taken = position.taken if position and position.path == path else 0
-            for match in found[1]:
-                if match.number > taken:
-                    yield Position(0, path, match.number, None), path, found[0], match
+    def read(self, path: bytes) -> Document | None:
+        """Return a file's text, and count the file; None: it has none, or is gone."""
+        document = self.snapshot.read(path)
+        if document is None:
+            return None
+        self.answer.files_read += 1
+        if isinstance(document, Skipped):
+            self.answer.count_skipped(document.reason)
+            return None
+        return document
 
     # What is answered
 
-    def _page(self, found: Iterator[tuple[Position, bytes, Document, LineMatch]]) -> None:
-        question, answer = self._question, self.answer
-        before_page = question.position
-        known = before_page.total if before_page else None
+    def hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+        """Yield the matching lines in the order of the answer, each with the position behind it."""
+        position = self.question.position
+        for path, _ in self.files_to_read():
+            document = self.read(path)
+            if document is None:
+                continue
+            taken = position.taken if position and position.path == path else 0
+            for match in self.matcher.lines(document.data):
+                if match.number > taken:
+                    yield Position(0, path, match.number, None), path, document, match
+
+    def _collect_lines(self) -> None:
+        """Take hits until the page is full; then count on, where little is left."""
+        question, answer = self.question, self.answer
         room = question.max_chars
-        for position, path, document, match in found:
+        hits = self.hits()
+        for position, path, document, match in hits:
             checkpoint()
-            hit = hit_of(path, document, match, question.before, question.after)
-            room -= _weight(hit)
+            hit = make_hit(path, document, match, question.before, question.after)
+            context = (*hit.get("before", ()), *hit.get("after", ()))
+            room -= len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD
+            room -= sum(len(line) + LINE_OVERHEAD for line in context)
+            # The first hit is shown however long its line is: a page without any would never end.
             if len(answer.results) == question.limit or (room < 0 and answer.results):
-                answer.total = known if before_page else self._rest(len(answer.results) + 1, found)
-                answer.next = answer.next and answer.next._replace(total=answer.total)
-                return
+                break
             answer.results.append(hit)
             answer.next = position
-        answer.next = None
-        answer.total = known if before_page else len(answer.results)
+        else:
+            answer.next = None
+            answer.total = question.position.total if question.position else len(answer.results)
+            return
+        if question.position:
+            answer.total = question.position.total
+        elif answer.candidates - answer.files_read <= COUNT_ON_FILES:
+            try:
+                more = sum(1 for _ in islice(hits, COUNT_ON_HITS))
+            except Expired:  # the page is whole, and its total is not known
+                more = COUNT_ON_HITS
+            if more < COUNT_ON_HITS:
+                answer.total = len(answer.results) + 1 + more
+        answer.next = answer.next and answer.next._replace(total=answer.total)
 
-    def _rest(self, counted: int, found: Iterator[object]) -> int | None:
-        """Count what is left, when that is little work."""
-        if self.answer.candidates - self.answer.files_read > COUNT_ON_FILES:
-            return None
-        try:
-            more = sum(1 for _ in islice(found, COUNT_ON_HITS))
-        except Expired:
-            return None
-        return counted + more if more < COUNT_ON_HITS else None
-
-    def _files(self) -> None:
-        """Answer with files, or with files and how many lines match in each."""
-        question, answer = self._question, self.answer
-        position = question.position
-        files, lines = 0, 0
+    def _collect_files(self) -> None:
+        """Take files, or files and how many lines match in each; go on to the end for the total of all lines."""
+        question, answer, position = self.question, self.answer, self.question.position
+        files = lines = 0
         room = question.max_chars
-        for path, known in self._likely():
-            if position and path == position.path:
+        for path, known in self.files_to_read():
+            if position and path == position.path:  # the last one of the page before
                 continue
-            count = known or self._count(path)
+            count = known
+            if known:
+                answer.files_read += 1
+            elif (document := self.read(path)) is not None:
+                by_lines = question.output == "count"
+                count = self.matcher.count_lines(document.data) if by_lines else self.matcher.search(document.data)
             if not count:
                 continue
-            self.answer.files_read += bool(known)
             files, lines = files + 1, lines + count
             if len(answer.results) < question.limit and room > 0:
                 answer.results.append(show_path(path) | ({"count": count} if question.output == "count" else {}))
-                room -= len(path) + 40
+                room -= len(path) + FILE_OVERHEAD
                 last = path
             else:
                 answer.next = Position(0, last, 0, None)
                 if question.output == "files" and answer.candidates - answer.files_read > COUNT_ON_FILES:
                     return
-        total = lines if question.output == "count" else files
-        answer.total = position.total if position else total
+        answer.total = position.total if position else lines if question.output == "count" else files
         answer.next = answer.next and answer.next._replace(total=answer.total)
 
-    def _count(self, path: bytes) -> int:
-        document = self._document(path)
-        if document is None:
-            return 0
-        if self._question.output == "files":
-            return int(self._matcher.search(document.data))
-        if isinstance(self._matcher, Backtracker):
-            return len(self._matcher.lines(document.data))
-        return self._matcher.count_lines(document.data)
 
-
-def _take(paths: Iterator[bytes], count: int) -> list[bytes]:
-    """Return the next paths, ``count`` or as many as go on a command line."""
-    taken, room = [], MOST_NAMES
-    for path in islice(paths, count):
-        taken.append(path)
-        room -= len(path) + 11  # "./", the NUL byte and a pointer
-        if room < 0:
-            break
-    return taken
-
-
-def _weight(hit: dict[str, Any]) -> int:
-    size = len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD
-    if "before" in hit or "after" in hit:
-        size += sum(len(line) + 3 for line in (*hit.get("before", ()), *hit.get("after", ())))
-    return size
+def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:
+    """Return whether all files have to be scanned, and the places in the table of those that may match."""
+    is_narrow = question.use_index and question.engine == "linear"
+    blobs = snapshot.reader.candidates(question.pattern.grams() if is_narrow else ANYTHING) if snapshot.reader else None
+    if blobs is None:
+        return True, np.flatnonzero(snapshot.table.columns[:, BLOB])
+    return False, snapshot.table.places(blobs)

@@ -4,8 +4,8 @@ from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 from flashgrep.search.exact import Answer
 from flashgrep.search.fusion import words_of_question
+from flashgrep.search.hits import make_hit
 from flashgrep.search.meaning import MeaningAnswer, Piece
-from flashgrep.search.text import hit_of
 
 SURE = 0.8
 """A piece with none of the words is shown from this score on: one in a thousand unrelated pieces reaches it, and of
@@ -23,7 +23,7 @@ def lines_of(found: MeaningAnswer, text: str) -> Answer:
         data = piece.text.encode()
         if piece.score < SURE and not any(word in data.lower() or word in piece.path.lower() for word in words):
             continue
-        hit = hit_of(piece.path, Document(data), _best_line(piece, data, words))
+        hit = make_hit(piece.path, Document(data), _best_line(piece, data, words))
         answer.results.append(hit | {"score": piece.score})
     return answer
 

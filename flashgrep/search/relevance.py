@@ -1,7 +1,12 @@
-"""Search by relevance: definitions first, then hits ranked among the files of a window, so that pages stay stable."""
+"""Search by relevance: lines that define what is asked, then the others, best first.
 
+Hits are ranked among the files of a window, so that each page is stable however many there are.
+"""
+
+import re
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain, islice
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
@@ -9,11 +14,10 @@ from flashgrep.errors import InvalidParams
 from flashgrep.index.tiers import TIERS, tier_of
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
-from flashgrep.search.definers import Definers, find_definers, names_asked
+from flashgrep.search.definers import Definers, Definition, find_definers, names_asked
 from flashgrep.search.exact import Answer, Position, Question, Search
-from flashgrep.search.ranking import Definition, rank_key
-from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.text import decoded
+from flashgrep.search.hits import decode_span
+from flashgrep.search.snapshot import TIER, Snapshot, merge_sorted
 
 WINDOW_HITS = 200
 """Hits are ranked among the files of a window: whole files, best tier first, until it has so many."""
@@ -39,12 +43,24 @@ _LED = -TIERS
 Match = tuple[bytes, Document, LineMatch]
 """A matching line of a file."""
 
+_DEFINES = re.compile(
+    r"^\s*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe"
+    r"|extern|inline|virtual|override|open|sealed|data|const)\s+)*"
+    r"(?:def|class|struct|interface|trait|enum|union|type|typedef|fn|func|fun|function|module|namespace|package|protocol"
+    r"|impl|object|let|var|val|const|macro_rules!|#\s*define|sub|proc|extension|record|contract|defmodule|defp?)\b"
+)
+_C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,]*\([^;]*$")
+
+_tier_of = lru_cache(maxsize=1024)(tier_of)
+"""Hits of one file stand together; its tier costs as much as all the rest of ranking one."""
+
 
 def search(snapshot: Snapshot, question: Question) -> Answer:
     """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
-    ranked = question.order == "relevance" and question.output == "lines"
-    answer = (RankedSearch if ranked else Search)(snapshot, question).run()
-    if ranked and answer.next is not None and not answer.next.led and names_asked(question.pattern):
+    if question.order != "relevance" or question.output != "lines":
+        return Search(snapshot, question).run()
+    answer = RankedSearch(snapshot, question).run()
+    if answer.next is not None and not answer.next.led and names_asked(question.pattern):
         answer.detail = "definitions do not come first yet: files are still being parsed"
     return answer
 
@@ -62,22 +78,32 @@ class RankedSearch(Search):
         self._kept: dict[bytes, Document] = {}
         self._kept_bytes = 0
 
-    def _hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
-        """Rank window by window; a position inside a window names its first file and how many hits were taken."""
-        self._definers = self._find_definers()
-        taken = self._question.position.taken if self._question.position else 0
-        words = self._question.pattern.texts
+    def hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+        """Rank window by window; a position names a window's first file and how many of its hits were taken."""
+        position = self.question.position
+        if self.is_linear and (position is None or position.led):  # later pages go on as the first began
+            going_on = position is not None
+            self._definers = find_definers(self.snapshot, self.question.pattern, self.places, going_on=going_on)
+            if self._definers is None and going_on:
+                raise InvalidParams("cursor: the index was made anew since then; ask again without it", field="cursor")
+        taken = position.taken if position else 0
         for (tier, first), window, rest in self._windows():
-            ranked = sorted(window, key=lambda item: rank_key(words, item[0], _line(item), self._parsed(*item)))
             start = Position(tier, first, 0, None, led=self._definers is not None)
-            for at, (path, document, match) in enumerate(islice(chain(ranked, rest), taken, None), taken + 1):
+            ranked = chain(sorted(window, key=self._rank), rest)
+            for at, (path, document, match) in enumerate(islice(ranked, taken, None), taken + 1):
                 yield start._replace(taken=at), path, document, match
             taken = 0
 
-    def _parsed(self, path: bytes, document: Document, line: LineMatch) -> Definition | None:
-        if self._definers is None or path not in self._definers.defining:
-            return None
-        return self._definers.definitions(path, document).get(line.start, Definition.USED)
+    def _rank(self, item: Match) -> tuple[object, ...]:
+        checkpoint()
+        path, document, match = item
+        start, end = match.spans[0] if match.spans else (match.start, match.start)
+        low = max(match.start, start - 200)  # of a very long line the surroundings of the match
+        line = (decode_span(document, low, min(match.end, end + 200)), start - low, match.number)
+        parsed = None
+        if self._definers is not None and path in self._definers.defining:
+            parsed = self._definers.definitions(path, document).get(match.start, Definition.USED)
+        return rank_key(self.question.pattern.texts, path, line, parsed)
 
     def _windows(self) -> Iterator[tuple[tuple[int, bytes], list[Match], Iterator[Match]]]:
         """Yield where a window starts, hits to be ranked, and those of the last file that are too many for that."""
@@ -85,9 +111,12 @@ class RankedSearch(Search):
         starts: list[tuple[int, bytes]] = []
         try:
             for tier, path, document, lines in chain(self._definitions(), self._uses()):
+                matches = ((path, document, line) for line in lines)
                 starts.append((tier, path))
-                matches = _of_file(path, document, lines)
+                before = len(window)
                 window.extend(islice(matches, FILE_HITS if tier >= 0 else WINDOW_HITS))
+                if len(window) == before:  # the file has no match
+                    starts.pop()
                 most = DEFINITIONS if tier < _LED else WINDOW_HITS
                 if len(starts) >= WINDOW_FILES or len(window) >= most:
                     yield starts[0], window, matches
@@ -105,90 +134,89 @@ class RankedSearch(Search):
         """Yield the files that define what is asked, with the lines that do; their other lines come later."""
         definers = self._definers
         for tier, path in sorted((tier_of(path) + _DEFINING, path) for path in definers.defining) if definers else ():
-            document = self._read_ahead(path) if self._wanted(tier, path) else None
-            if definers is None or document is None:
+            # The file is not counted as read: it comes up again in its turn.
+            document = self.snapshot.read(path) if self._is_asked(tier, path) else None
+            if definers is None or not isinstance(document, Document):
                 continue
             if (kept := self._kept_bytes + len(document.data)) <= KEPT_BYTES:
                 self._kept_bytes, self._kept[path] = kept, document
-            lines = [*self._lines_at(document.data, sorted(definers.definitions(path, document)))]
-            if lines:
-                yield tier, path, document, iter(lines)
+            data, lines = document.data, list[LineMatch]()
+            for start in sorted(definers.definitions(path, document)):
+                end = data.find(b"\n", start)
+                for line in self.matcher.lines(data[start:] if end < 0 else data[start:end]):
+                    number = data.count(b"\n", 0, start) + 1
+                    spans = tuple((low + start, high + start) for low, high in line.spans)
+                    lines.append(LineMatch(number, number, start, start + line.end, spans))
+            yield tier, path, document, iter(lines)
 
-    def _read_ahead(self, path: bytes) -> Document | None:
-        """Return a file's text without counting it: it comes up again in its turn."""
-        document = self._view.read(path)
-        return document if isinstance(document, Document) else None
+    def _uses(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
+        """Yield the files that may match, best first, with all matching lines that were not among the definitions."""
+        definers = self._definers
+        for path, _ in self.files_to_read():
+            document = self.read(path)
+            if document is None:
+                continue
+            tier, lines = tier_of(path), iter(self.matcher.lines(document.data))
+            if definers is not None and path in definers.paths:
+                tier += _LED
+                if path in definers.defining:
+                    known = definers.definitions(path, document)
+                    lines = (line for line in lines if line.start not in known)
+            yield tier, path, document, lines
 
-    def _document(self, path: bytes) -> Document | None:
+    def read(self, path: bytes) -> Document | None:
+        """Return a file's text, as ``Search.read``; one that defines what is asked is read once for all its lines."""
         if path not in self._kept:
-            return super()._document(path)
+            return super().read(path)
         self.answer.files_read += 1
         return self._kept.pop(path)
 
-    def _lines_at(self, data: bytes, starts: Iterable[int]) -> Iterator[LineMatch]:
-        """Yield those of the lines that start there that match."""
-        for start in starts:
-            end = data.find(b"\n", start)
-            for line in self._matcher.lines(data[start:] if end < 0 else data[start:end]):
-                number = data.count(b"\n", 0, start) + 1
-                spans = tuple((low + start, high + start) for low, high in line.spans)
-                yield LineMatch(number, number, start, start + line.end, spans)
-
-    def _uses(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
-        """Yield the files that match, best first, with all lines that were not among the definitions."""
-        definers = self._definers
-        for path, _ in self._likely():
-            found = self._matches(path)
-            if found is None:
-                continue
-            document, lines = found
-            tier = tier_of(path)
-            if definers is not None and path in definers.paths:
-                tier += _LED
-                if path in definers.defining and (known := definers.definitions(path, document)):
-                    lines = _others(lines, known)
-            yield tier, path, document, lines
-
-    def _in_order(self) -> Iterator[tuple[int, bytes]]:
+    def files(self) -> Iterator[bytes]:
+        """Yield the files that may match: those that define what is asked or are called so, then the rest by tier."""
+        snapshot, places = self.snapshot, self.places
         leading = self._definers.paths if self._definers else frozenset()
-        yield from sorted((tier_of(path) + _LED, path) for path in leading)
-        places = self._places
-        tiers = self._view.table.columns[places, 5]
-        rest = (path for path in self._changed() if path not in leading)
-        changed = sorted(((tier_of(path), path) for path in rest), reverse=True)
-        for tier in range(TIERS):
-            for path in self._settled(places[tiers == tier]):
-                while changed and changed[-1] < (tier, path):
-                    yield changed.pop()
-                if path not in leading:
-                    yield tier, path
-        while changed:
-            yield changed.pop()
+        tiers = snapshot.table.columns[places, TIER]
+        first = sorted((tier_of(path) + _LED, path) for path in leading)
+        unchanged = ((tier, path) for tier in range(TIERS) for path in snapshot.unchanged_paths(places[tiers == tier]))
+        changed = sorted((tier_of(path), path) for path in snapshot.changed_paths())
+        for tier, path in chain(first, merge_sorted(unchanged, changed)):
+            if (tier < 0 or path not in leading) and self._is_asked(tier, path):
+                yield path
 
-    def _find_definers(self) -> Definers | None:
-        """Find out which files come first; on later pages as it was on the first."""
-        position = self._question.position
-        if not self._linear or (position is not None and not position.led):
-            return None
-        definers = find_definers(self._view, self._question.pattern, self._places, going_on=position is not None)
-        if definers is None and position is not None:
-            raise InvalidParams("cursor: the index was made anew since then; ask again without it", field="cursor")
-        return definers
+    def _is_asked(self, tier: int, path: bytes) -> bool:
+        """Return whether a file is asked about, and not on the pages before."""
+        keep, position = self.question.keep, self.question.position
+        return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
 
 
-def _of_file(path: bytes, document: Document, lines: Iterator[LineMatch]) -> Iterator[Match]:
-    return ((path, document, line) for line in lines)
+def rank_key(
+    words: tuple[str, ...], path: bytes, line: tuple[str, int, int], parsed: Definition | None = None
+) -> tuple[object, ...]:
+    """Return what hits are sorted by, best first; ``line``: its text, where the match starts in it, its number.
+
+    ``parsed``: what the file's symbols say of the line. Order: a definition of what was asked; whole word before part
+    of a word; tier of the file; a file named after it; then path and line, so that equal hits keep one order for ever.
+    """
+    text, at, number = line
+    word = words[0]
+    end = at + len(word)
+    is_whole = not (_is_word(text[at - 1 : at]) and _is_word(word[:1])) and not (
+        _is_word(text[end : end + 1]) and _is_word(word[-1:])
+    )
+    is_named = path.rpartition(b"/")[2].partition(b".")[0].lower() == word.lower().encode()
+    if parsed is None:
+        parsed = Definition.PERHAPS if is_whole and looks_defining(text, at, end) else Definition.USED
+    return (parsed, not is_whole, _tier_of(path), not is_named, path, number)
 
 
-def _others(lines: Iterator[LineMatch], known: Container[int]) -> Iterator[LineMatch]:
-    return (line for line in lines if line.start not in known)
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
-def _line(item: Match) -> tuple[str, int, int]:
-    """Return the line's text, and where in it the match stands, for ranking."""
-    checkpoint()
-    _, document, match = item
-    start, end = match.spans[0] if match.spans else (match.start, match.start)
-    low = max(match.start, start - 200)
-    text = decoded(document, low, min(match.end, end + 200))
-    return text, start - low, match.number
+def looks_defining(text: str, at: int, end: int) -> bool:
+    """Return whether a line looks as if it defines the name that stands between two places, where nothing is parsed."""
+    match = _DEFINES.match(text, 0, end)  # what is asked may begin with the keyword itself: "def main"
+    if match and at - 2 <= match.end() < end:  # a space, perhaps a pointer's star
+        return True
+    head = text[:at]
+    return bool(head and not head[0].isspace() and _C_FUNCTION.match(text) and "=" not in head and "(" not in head)

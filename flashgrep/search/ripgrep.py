@@ -16,7 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from flashgrep.checkpoint import Expired, blocking, stop_if_over
@@ -37,6 +38,8 @@ MOST_THREADS = 12
 MOST_AT_ONCE = 2
 SLOT_SECONDS = 1.0
 """Whoever gets no ripgrep for so long reads the files itself: one that hangs must not hold up the others."""
+MOST_NAMES = 1 << 20
+"""Bytes of paths given to ripgrep at once; Linux allows 2 MiB of arguments."""
 MOST_OUTPUT = 64 << 20
 """Bytes of names: about a million files."""
 MOST_ERRORS = 64 << 10
@@ -102,6 +105,17 @@ def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
     }
     case = {"sensitive": b"--case-sensitive", "insensitive": b"--ignore-case", "smart": b"--smart-case"}[pattern.case]
     return [case, *(flag for flag, given in flags.items() if given), *(b"--regexp=" + text for text in texts)]
+
+
+def take_batch(paths: Iterator[bytes], count: int) -> list[bytes]:
+    """Return the next paths, ``count`` or as many as go on a command line."""
+    batch, room = [], MOST_NAMES
+    for path in islice(paths, count):
+        batch.append(path)
+        room -= len(path) + 11  # "./", the NUL byte and a pointer
+        if room < 0:
+            break
+    return batch
 
 
 def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], paths: Sequence[bytes]) -> list[bytes]:

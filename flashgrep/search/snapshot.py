@@ -1,8 +1,8 @@
 """A project as one question sees it: its file table, its index, the paths that changed since, and its files on disk."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 BLOB, SIZE, MTIME_NS, TIER = 0, 1, 2, 5
 """Columns of the file table: the number of a file's text (0: it has none), its size and time, its tier."""
+
+
+ItemT = TypeVar("ItemT", bytes, tuple[int, bytes])
 
 
 @dataclass(slots=True)
@@ -77,10 +80,12 @@ class Snapshot:
         """Return the project's pending files, in no order."""
         return [path for path, mark in self.pending.items() if mark.ours]
 
-    def unchanged_paths(self, places: Iterable[int]) -> list[bytes]:
-        """Return the files at these places of the table, without those that are pending."""
+    def unchanged_paths(self, places: Iterable[int]) -> Iterator[bytes]:
+        """Yield the files at these places of the table, without those that are pending."""
         paths, pending = self.table.paths, self.pending
-        return [path for path in (paths[at] for at in places) if path not in pending]
+        for at in places:
+            if (path := paths[at]) not in pending:
+                yield path
 
     def paths_of_texts(self, blobs: Collection[int]) -> dict[int, list[bytes]]:
         """Return the unchanged files with each of these texts."""
@@ -109,3 +114,13 @@ class Snapshot:
             return read_file(self.files, path, self.max_size)
         except (FileNotFoundError, NotADirectoryError):
             return None, None
+
+
+def merge_sorted(many: Iterable[ItemT], few: list[ItemT]) -> Iterator[ItemT]:
+    """Merge two ascending series (in half the time of ``heapq.merge``)."""
+    waiting = few[::-1]
+    for item in many:
+        while waiting and waiting[-1] < item:
+            yield waiting.pop()
+        yield item
+    yield from reversed(waiting)

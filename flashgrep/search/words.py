@@ -11,10 +11,10 @@ from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.search.exact import Answer
 from flashgrep.search.fusion import words_of_question
+from flashgrep.search.hits import make_hit
 from flashgrep.search.meaning_recall import idf
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.text import hit_of
 
 MOST_TEXTS = 60
 """Texts looked at for their best lines: about 3 ms of reading."""
@@ -126,4 +126,4 @@ def _best_line(snapshot: Snapshot, path: bytes, words: list[bytes]) -> dict[str,
             at = min(place for place in (folded.find(word) for word in words) if place >= 0)
             best, found = count, LineMatch(number, number, start, start + len(line), ((start + at, start + at + 1),))
         start += len(line) + 1
-    return hit_of(path, document, found) if found else None
+    return make_hit(path, document, found) if found else None

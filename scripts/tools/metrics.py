@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 37_070,
-    "modules": 222,
-    "private functions used once": 618,
-    "functions named by a participle": 175,
+    "lines": 36_795,
+    "modules": 220,
+    "private functions used once": 592,
+    "functions named by a participle": 167,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

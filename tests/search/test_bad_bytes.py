@@ -13,7 +13,7 @@ from flashgrep.ingest.extract import extract
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
-from flashgrep.search.text import hit_of
+from flashgrep.search.hits import make_hit
 from tests.support.truth import RG
 from tests.support.workspace import opened, put, run
 
@@ -89,5 +89,5 @@ def test_a_hit_shows_bad_bytes_one_by_one(data: bytes, text: str, column: int, b
     document = extract(data)
     assert isinstance(document, Document)
     match = next(iter(Pattern(texts=("here",), mode="literal").matcher().lines(document.data)))
-    hit = hit_of(b"a.txt", document, match)
+    hit = make_hit(b"a.txt", document, match)
     assert (hit["text"], hit["column"], hit.get("byte_column")) == (text, column, byte_column)

@@ -13,13 +13,13 @@ WINDOW = 200
 """Bytes shown on either side of a match in a long line."""
 
 
-def decoded(document: Document, start: int, end: int) -> str:
+def decode_span(document: Document, start: int, end: int) -> str:
     """Return a stretch of the document as text; a byte that is no UTF-8 stands as U+FFFD."""
     encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
     return document.data[start:end].decode(encoding, SHOWN)
 
 
-def hit_of(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:
+def make_hit(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:
     """Return the hit for one match, with lines of context where asked for."""
     start, end = match.spans[0] if match.spans else (match.start, match.start)
     found: dict[str, Any] = show_path(path)
@@ -27,12 +27,12 @@ def hit_of(path: bytes, document: Document, match: LineMatch, before: int = 0, a
     found["end_line"] = match.end_number
     found["column"] = byte_column = start - match.start + 1
     if match.end - match.start <= LONG_LINE:
-        text = decoded(document, match.start, match.end)
+        text = decode_span(document, match.start, match.end)
         plain = len(text) == match.end - match.start
     else:
         text, plain = "", False
     if not plain:
-        found["column"] = len(decoded(document, match.start, start)) + 1
+        found["column"] = len(decode_span(document, match.start, start)) + 1
         if found["column"] != byte_column:
             found["byte_column"] = byte_column
     found["text"] = text.removesuffix("\r")
@@ -49,8 +49,8 @@ def _put_window(found: dict[str, Any], document: Document, match: LineMatch, spa
     """Show the surroundings of the match in a long line, and where in the line they stand."""
     low = _boundary(document.data, max(match.start, span[0] - WINDOW))
     high = _boundary(document.data, min(match.end, max(span[0], min(span[1], span[0] + LONG_LINE)) + WINDOW))
-    found["text"] = decoded(document, low, high)
-    found["text_column"] = len(decoded(document, match.start, low)) + 1
+    found["text"] = decode_span(document, low, high)
+    found["text_column"] = len(decode_span(document, match.start, low)) + 1
     found["cut"] = True
 
 
@@ -86,5 +86,5 @@ def lines_after(document: Document, end: int, count: int) -> list[str]:
 
 def _short(document: Document, start: int, end: int) -> str:
     if end - start > LONG_LINE:
-        return decoded(document, start, _boundary(document.data, start + LONG_LINE)) + "…"
-    return decoded(document, start, end).removesuffix("\r")
+        return decode_span(document, start, _boundary(document.data, start + LONG_LINE)) + "…"
+    return decode_span(document, start, end).removesuffix("\r")
