@@ -27,7 +27,7 @@ async def refuse_unindexed(workspace: Workspace) -> None:
 
     """
     size = await workspace.size()
-    if size is None or (not size.chunks and size.files and "chunks" not in workspace.keeper.done):
+    if size is None or (not size.chunks and size.files and "chunks" not in workspace.indexing.done):
         raise Unavailable(
             "Index not found: it is being built from now on",
             path=str(workspace.path),

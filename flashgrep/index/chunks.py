@@ -52,18 +52,20 @@ ToRead = tuple[int, bytes, bytes, bytes]
 
 
 class StoredChunk(NamedTuple):
-    """One chunk of a text, as found by ``ingest.chunk``."""
+    """One chunk of a text, as cut by ``indexer.chunking``: whole lines, unless a line is too long."""
 
     start: int
     end: int
-    """Byte offsets."""
+    """Byte offsets; trailing blanks are left out."""
     start_line: int
     end_line: int
     """From 1, both inclusive."""
     kind: str
+    """The definition's kind, ``section`` or ``block``."""
     name: str
+    """The qualified name of the main definition, or a path of headings; may be empty."""
     header: str
-    """What the chunk is part of, where it does not begin with it: the line of its class or function."""
+    """Signatures of the definitions it is a part of, outermost first, or the headings it is under; may be empty."""
     defines: Sequence[str] = ()
     """Names defined in it, the first dozen."""
 

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from flashgrep.damage import Damaged
 from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import decode
-from flashgrep.index.rows import FileRow, IndexSize, SegmentRow
+from flashgrep.index.rows import FileRow, IndexSize, LateStage, SegmentRow
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
 from flashgrep.index.vectors import row_type
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
@@ -145,10 +144,10 @@ class Reader:
             self._known.clear()
         self._known[expression] = known
 
-    def done(self, embedding: str) -> set[Literal["symbols", "chunks", "vectors"]]:
+    def done(self, embedding: str) -> set[LateStage]:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
         with self.transaction() as connection:
-            left: dict[Literal["symbols", "chunks", "vectors"], int] = {
+            left: dict[LateStage, int] = {
                 "symbols": symbols.unparsed_left(connection).texts,
                 "chunks": chunks.unchunked_left(connection).texts,
                 "vectors": chunks.unembedded_with(connection, embedding),

@@ -1,6 +1,10 @@
 """The rows that cross from the index to whoever uses it."""
 
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
+
+LateStage = Literal["symbols", "chunks", "vectors"]
+LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
+"""Stages of indexing after the grams, each built on the one before."""
 
 
 class FileRow(NamedTuple):

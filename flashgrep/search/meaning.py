@@ -15,6 +15,7 @@ from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.tiers import tier_of
 from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import impacts_of, scores_of, words_of
+from flashgrep.indexer.chunking import chunk_text, embedding_text
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.globs import PathFilter
@@ -23,7 +24,6 @@ from flashgrep.model import Document
 from flashgrep.search.fusion import Asked, Candidate, asked, mix, weigh, weight_of, words_of_question
 from flashgrep.search.meaning_index import Known, MeaningIndex
 from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, telling, whole_similarity
-from flashgrep.search.pieces import chunked_text, embedding_text
 from flashgrep.search.rules import RULES, Rules
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import parsed_file
@@ -355,4 +355,4 @@ class MeaningSearch:
 def chunked_now(path: bytes, data: bytes) -> ChunkedText:
     """Return the chunks of a file that is not stored as it is."""
     found = parsed_file(path, data)
-    return chunked_text(0, path, data, found.parsed if isinstance(found, FileSymbols) else None)
+    return chunk_text(0, path, data, found.parsed if isinstance(found, FileSymbols) else None)

@@ -12,11 +12,11 @@ from typing import Generic, Protocol, TypeVar
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
+from flashgrep.indexer.index_scheduler import Progress
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.lookup_worker import Ask, Load, packed
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
-from flashgrep.workspace.progress import Progress
 from flashgrep.workspace.tree import Tree
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})

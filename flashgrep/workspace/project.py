@@ -18,17 +18,16 @@ from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.journal import recover
 from flashgrep.edit.root import Root
 from flashgrep.errors import Busy
-from flashgrep.index import schema
+from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import Reader
-from flashgrep.index.rows import IndexSize
-from flashgrep.index.stages import are_current, drop_outdated
-from flashgrep.index.table import FileTable
-from flashgrep.index.vectors import vector_files
+from flashgrep.index.rows import LATE_STAGES, IndexSize
+from flashgrep.indexer.index_scheduler import WITH_ALL_GRAMS, IndexScheduler, Progress
+from flashgrep.indexer.job import IndexJob, stage_versions
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
-from flashgrep.own_folders import INDEX, PrivateFolders, check_store, store_folder
+from flashgrep.own_folders import INDEX, PrivateFolders, store_folder
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
 from flashgrep.search.lookup_worker import Load
@@ -42,12 +41,8 @@ from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.search import SpecVectors
 from flashgrep.workspace.exact import UnlistedSearch, ask_listed
-from flashgrep.workspace.indexing import Indexing
-from flashgrep.workspace.keeper import Keeper
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.lookups import Lookups
-from flashgrep.workspace.progress import LATE_STAGES, Progress, Stage
-from flashgrep.workspace.stages import stage_versions
 from flashgrep.workspace.tree import Tree
 from flashgrep.workspace.watching import Switch
 
@@ -61,9 +56,6 @@ END_SECONDS = 5.0
 
 MOST_ROUNDS = 50
 """A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
-
-INDEXED: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
-"""Stages in which every text has its grams."""
 
 ResultT = TypeVar("ResultT")
 
@@ -126,20 +118,19 @@ class Workspace:
         """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
         self.swept_because = ""
-        self._index = store_folder(options.cache_dir, root) / INDEX
+        self._stages = options.stages or stage_versions()
+        self.index = ProjectIndex(store_folder(options.cache_dir, root) / INDEX, self._stages)
         self._watcher = Switch(lambda: watch(root, native=options.native_watch))
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
         self.walker = Walker(root, WalkOptions(private=options.private), folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher)
-        place = Load(next(_NUMBERS), self._folder, str(self._index))
+        place = Load(next(_NUMBERS), self._folder, str(self.index.file))
         self.lookups = Lookups(self, place, self._scheduler, workers)
-        self._reader: Reader | None = None
         self._lock = anyio.Lock()
-        self._stages = options.stages or stage_versions()
-        how = Indexing(self._folder, str(self._index), options.max_file_size, options.workers, self._stages)
-        self.keeper = Keeper(how, self.tree, self.progress, self, options.embedding)
-        self._meaning = MeaningIndex(self._index.parent, options.embedding, options.environ)
+        job = IndexJob(self._folder, self.index.file, options.max_file_size, options.workers, self._stages)
+        self.indexing = IndexScheduler(job, self.index, self.tree, self.progress, options.embedding)
+        self._meaning = MeaningIndex(self.index.file.parent, options.embedding, options.environ)
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
@@ -151,7 +142,7 @@ class Workspace:
     @property
     def generation(self) -> int:
         """The index's generation: grows with each batch stored."""
-        return self.keeper.generation
+        return self.indexing.generation
 
     # Opening and closing
 
@@ -169,13 +160,11 @@ class Workspace:
         self._scope.cancel()
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
-        await self.keeper.close()
+        await self.indexing.close()
         self.lookups.close()
         self._watcher.close()
         self.editor.close()
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        self.index.close()
 
     def lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
@@ -185,54 +174,26 @@ class Workspace:
         """Settle writes a killed daemon left half done; open the index, or set a broken one aside."""
         recover(self.editor.root)
         try:
-            check_store(self._index.parent)
-            self._drop_outdated()
-            reader = Reader(self._index)
-            try:
-                table = FileTable.of(reader.files())
-                generation, done = reader.size().generation, reader.done(self.keeper.embedding)
-            except BaseException:
-                reader.close()
-                raise
-            self._reader, self.tree.table = reader, table  # both or neither: a table's numbers mean one index
-            self.keeper.generation, self.keeper.done = generation, done
-            self.keeper.mark_parsed()
-            self._unfinished = len(self.keeper.done) < len(LATE_STAGES)
-            self.progress.updated = self._index.stat().st_mtime
+            loaded = self.index.load(self.indexing.embedding)
         except Damaged as damage:
             self.set_aside(str(damage))
+            return
         except FileNotFoundError:  # none yet
-            pass
+            return
         except (OSError, sqlite3.Error) as error:
-            if not isinstance(error, sqlite3.Error) or self._index.exists():
+            if not isinstance(error, sqlite3.Error) or self.index.file.exists():
                 self.progress.detail = f"the index cannot be opened: {error}"
-
-    def _drop_outdated(self) -> None:
-        """Drop what other code made of texts: it must not answer, not even until it is remade.
-
-        Raises:
-            Damaged: the index is not what was written.
-
-        """
-        try:
-            with contextlib.closing(schema.connect(self._index)) as connection:
-                if are_current(connection, self._stages):
-                    return
-            # No indexer runs yet: the daemon may write.
-            with contextlib.closing(schema.connect(self._index, writer=True)) as connection:
-                drop_outdated(connection, self._stages)
-        except sqlite3.Error as error:
-            if schema.is_damage(error):
-                raise Damaged(str(error)) from error
-            raise
+            return
+        self.tree.table = loaded.table
+        self.indexing.generation, self.indexing.done = loaded.generation, loaded.done
+        self.indexing.note_parsed()
+        self._unfinished = len(loaded.done) < len(LATE_STAGES)
+        self.progress.updated = loaded.updated
 
     def set_aside(self, why: str) -> None:
         """Move the index away, for study."""
         self._meaning.forget()
-        with contextlib.suppress(OSError):
-            schema.set_aside(self._index)
-            for file in vector_files(self._index.parent):
-                file.unlink(missing_ok=True)
+        self.index.set_aside()
         self.progress.detail = f"index set aside: {why}"
 
     async def _run(self) -> None:
@@ -241,7 +202,7 @@ class Workspace:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._follow)
                     if self.options.indexes:
-                        tasks.start_soon(self.keeper.run)
+                        tasks.start_soon(self.indexing.run, self)
                     else:
                         self.progress.enter("failed", "nothing is indexed: no daemon runs")
         finally:
@@ -253,13 +214,13 @@ class Workspace:
         """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
         async with self._lock:
             fresh = await self._settle()
-            if not self.keeper.settled:
-                self.keeper.settled = True
-                if not self.tree.pending and not self._unfinished and self._reader is not None:
+            if not self.indexing.settled:
+                self.indexing.settled = True
+                if not self.tree.pending and not self._unfinished and self.index.is_open:
                     self.progress.enter("ready")
             if self.tree.pending or self._unfinished:
                 self._unfinished = False
-                self.keeper.poke()
+                self.indexing.poke()
         return fresh
 
     async def _settle(self) -> bool:
@@ -329,7 +290,7 @@ class Workspace:
             self.tree.mark_changed(paths)
         except Busy:  # they are written: the next question finds them by a sweep
             self.tree.listed_since = None
-        self.keeper.poke()
+        self.indexing.poke()
 
     # Questions
 
@@ -339,13 +300,13 @@ class Workspace:
         return Snapshot(
             self._folder,
             tree.table,
-            self._reader,
+            self.index.reader,
             dict(tree.pending),
             self.options.max_file_size,
             tree.excluded,
             self._ripgrep,
-            parsed="symbols" in self.keeper.done,
-            parsed_to=self.keeper.parsed_to,
+            parsed="symbols" in self.indexing.done,
+            parsed_to=self.indexing.parsed_to,
         )
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
@@ -370,7 +331,7 @@ class Workspace:
 
     async def words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words: of the best pieces of code once all are stored in pieces."""
-        if "chunks" not in self.keeper.done:
+        if "chunks" not in self.indexing.done:
             return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
         found = await self.by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
         return lines_of(found, text)
@@ -379,7 +340,7 @@ class Workspace:
         """Return the pieces of code that answer a question best."""
         answer = await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self._meaning, question).run())
         if answer.damaged:
-            self.keeper.make_vectors_anew()
+            self.indexing.make_vectors_anew()
         return answer
 
     def rest(self, seconds: float) -> bool:
@@ -402,23 +363,21 @@ class Workspace:
         cancelled before leaves it as it was, and no question meets a project without files.
         """
         async with self._lock:
-            reader = self._reader
+            reader = self.index.reader
             if reader is None or damaged not in {None, reader}:
                 return
             swept = await anyio.to_thread.run_sync(partial(self.tree.sweep, anew=True))
-            async with self.keeper.without_indexer():
-                self._reader = None
-                reader.close()
+            async with self.indexing.without_indexer():
                 self.set_aside(why)
                 self.tree.take_sweep(swept)
-                self.keeper.done.clear()
-        self.keeper.poke()
+                self.indexing.done.clear()
+        self.indexing.poke()
 
     async def size(self) -> IndexSize | None:
         """Return what the index holds; None without one. Counted again only when the index has changed."""
-        if self._reader is None:
+        if self.index.reader is None:
             return None
-        key = (self.keeper.generation, dict(self.progress.left), self.progress.stage)
+        key = (self.indexing.generation, dict(self.progress.left), self.progress.stage)
         if self._size is None or self._size[0] != key:
             self._size = (
                 key,
@@ -431,51 +390,38 @@ class Workspace:
     async def wait_indexed(self) -> None:
         """Wait until the index has every text (symbols may still be parsed), or indexing has failed."""
         await self.refresh()
-        while self.progress.stage != "failed" and (self.tree.pending or self.progress.stage not in INDEXED):
-            await self.keeper.pause()
+        while self.progress.stage != "failed" and (self.tree.pending or self.progress.stage not in WITH_ALL_GRAMS):
+            await self.indexing.pause()
 
     async def wait_parsed(self) -> None:
         """Wait until every text's symbols are stored as well."""
         await self.wait_indexed()
-        while self.progress.stage != "failed" and "symbols" not in self.keeper.done:
-            await self.keeper.pause()
+        while self.progress.stage != "failed" and "symbols" not in self.indexing.done:
+            await self.indexing.pause()
 
     async def wait_meant(self) -> None:
         """Wait until every chunk has its vector, or the embedder has been found not to answer."""
         await self.wait_parsed()
-        while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.keeper.done:
-            await self.keeper.pause()
+        while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.indexing.done:
+            await self.indexing.pause()
 
     @property
     def embedding(self) -> str:
         """The settings of the embedder, as JSON."""
-        return self.keeper.embedding
+        return self.indexing.embedding
 
     def embed_by(self, embedding: str) -> None:
         """Have vectors made by the embedder of other settings; the old ones serve until these are there."""
         if embedding != self.embedding:
             self._meaning.embed_by(embedding)
-            self.keeper.embed_by(embedding)
+            self.indexing.embed_by(embedding)
 
     async def rebuild(self) -> None:
         """Throw the index away and build it anew."""
-        if self._reader is not None:
+        if self.index.is_open:
             await self.start_anew("rebuild was asked for")
         self.progress.enter("listing")
-        self.keeper.poke()
-
-    async def open_reader(self) -> None:
-        """Open the index for reading, unless it is open."""
-        if self._reader is None:
-            self._reader = await anyio.to_thread.run_sync(Reader, self._index)
-
-    def replaced(self) -> bool:
-        """Return whether another file stands where the open index was."""
-        return self._reader is not None and self._reader.replaced()
-
-    def opened(self) -> bool:
-        """Return whether the index is open."""
-        return self._reader is not None
+        self.indexing.poke()
 
     def facts(self) -> dict[str, Any]:
         """Return the state of watching and indexing, for people."""
@@ -483,7 +429,7 @@ class Workspace:
             "watching": not self._watcher.failed,
             "watch_problem": self._watcher.failed,
             "pending": len(self.tree.pending),
-            "indexer_pid": self.keeper.pid,
+            "indexer_pid": self.indexing.pid,
             "root_gone": self.tree.gone,
         }
 

@@ -298,7 +298,9 @@ class Tree:
         found.update(self.pending)
         return found
 
-    def stored(self, sent: dict[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int) -> None:
+    def take_stored(
+        self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
+    ) -> None:
         """Take what the indexer stored as this generation; paths marked again since they were sent stay pending."""
         self.table = self.table.with_changes(rows, gone)
         self._count = None

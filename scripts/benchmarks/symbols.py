@@ -12,9 +12,9 @@ from benchmarks.private import Client, Private
 from benchmarks.rows import Row, least, p50
 from benchmarks.targets import Targets
 from benchmarks.timing import repeated
-from flashgrep.daemon.parsing import Parsers
-from flashgrep.daemon.prepare import prepare
 from flashgrep.index.writer import Reserved
+from flashgrep.indexer.process import Parsers
+from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder
 
 SAMPLE_BYTES = 40 << 20

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 36_795,
-    "modules": 220,
-    "private functions used once": 592,
-    "functions named by a participle": 167,
+    "lines": 36_636,
+    "modules": 216,
+    "private functions used once": 556,
+    "functions named by a participle": 154,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -108,7 +108,7 @@ async def indexed(workspace: Workspace) -> None:
     with anyio.fail_after(BOUND):
         await workspace.wait_indexed()
         while workspace.progress.stage == "failed":
-            await workspace.keeper.pause()
+            await workspace.indexing.pause()
             await workspace.wait_indexed()
 
 

@@ -106,7 +106,7 @@ def test_a_damaged_database_is_told_at_the_start_and_built_anew(damage: Damage) 
             await indexed(workspace)
             await agree(workspace, root)
             assert not workspace.tree.pending
-            assert workspace._reader is not None
+            assert workspace.index.reader is not None
         assert integrity(index_of(root)) == "ok"
 
     run(body)
@@ -119,7 +119,7 @@ def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage) 
         some_tree(root, rng)
         async with opened(root) as workspace:
             await indexed(workspace)
-            await workspace.keeper.close()
+            await workspace.indexing.close()
             damage(index_of(root), rng)
             await agree(workspace, root)
             for turn in range(3):
@@ -192,8 +192,8 @@ def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards() -
         async with opened(root) as workspace:
             await agree(workspace, root)
             await indexed(workspace)
-            assert workspace._reader is not None
-            await workspace.keeper.close()
+            assert workspace.index.reader is not None
+            await workspace.indexing.close()
 
     run(body)
 
@@ -238,7 +238,7 @@ def test_files_that_change_while_they_are_indexed_are_found_as_they_are() -> Non
             with changing(root, 5):
                 for _ in range(3):
                     await workspace.refresh()
-                    await workspace.keeper.pause()
+                    await workspace.indexing.pause()
             await agree(workspace, root)
             await indexed(workspace)
             await agree(workspace, root)

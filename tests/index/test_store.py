@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.daemon.prepare import prepare
 from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.health import health
@@ -21,6 +20,7 @@ from flashgrep.index.rows import FileRow, SegmentRow
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, segments, worth_merging
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer
+from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.chunk import Chunk, chunks_of
+from flashgrep.index.chunks import StoredChunk
+from flashgrep.indexer.chunking import cut_chunks
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.languages import language_of
 
@@ -16,12 +17,12 @@ LONG = SAMPLES / "chunks"
 FILES = [*sorted(SAMPLES.glob("sample.*")), *sorted(LONG.glob("sample.*"))]
 
 
-def cut(path: Path) -> list[Chunk]:
+def cut(path: Path) -> list[StoredChunk]:
     data = path.read_bytes()
     language = language_of(path.name.encode(), data).name
     parsed = parse_symbols(language, data)
     assert isinstance(parsed, ParsedFile)
-    return chunks_of(data, language, parsed)
+    return cut_chunks(data, language, parsed)
 
 
 def rendered(paths: list[Path]) -> str:

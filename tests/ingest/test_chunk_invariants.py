@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.chunk import HEAD, MAX_CHUNKS, Chunk, chunks_of, considered
-from flashgrep.ingest.chunk_names import HEADER_BYTES, Outline
-from flashgrep.ingest.chunk_split import FULL, HARD
+from flashgrep.index.chunks import StoredChunk
+from flashgrep.indexer.chunk_cuts import FULL, HARD
+from flashgrep.indexer.chunk_names import HEADER_BYTES, Outline
+from flashgrep.indexer.chunking import HEAD, MAX_CHUNKS, cut_chunks, measure_head
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import COLUMNS, KINDS
@@ -43,9 +44,9 @@ TABLES = st.one_of(
 )
 
 
-def check(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[Chunk]:
+def check(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[StoredChunk]:
     """Hold the chunks of a file against what a slow count says."""
-    chunks = chunks_of(data, language, parsed)
+    chunks = cut_chunks(data, language, parsed)
     at = 0
     for chunk in chunks:
         assert at <= chunk.start < chunk.end <= len(data)
@@ -58,8 +59,8 @@ def check(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[
         assert len(chunk.header.encode()) <= HEADER_BYTES or chunk.kind == "section"
         at = chunk.end
     if len(chunks) < MAX_CHUNKS:
-        assert not data[at : considered(data, language, parsed)].strip(bytes(range(0x21)))
-    assert considered(data, language, parsed) == len(data) or considered(data, language, parsed) in range(
+        assert not data[at : measure_head(data, language, parsed)].strip(bytes(range(0x21)))
+    assert measure_head(data, language, parsed) == len(data) or measure_head(data, language, parsed) in range(
         HEAD - 3, HEAD + 1
     )
     return chunks
@@ -76,7 +77,7 @@ def test_any_bytes_with_any_table_are_cut_into_all_of_the_text(
     data: bytes, language: str | None, parsed: ParsedFile | None
 ) -> None:
     chunks = check(data, language, parsed)
-    assert chunks == chunks_of(data, language, parsed)
+    assert chunks == cut_chunks(data, language, parsed)
 
 
 @given(st.text(max_size=6_000), st.sampled_from([None, "markdown", "json"]))
@@ -88,7 +89,7 @@ def test_a_text_in_utf_8_is_cut_between_characters(text: str, language: str | No
     data = text.encode()
     for chunk in check(data, language, None):
         data[chunk.start : chunk.end].decode()
-    data[: considered(data, language, None)].decode()
+    data[: measure_head(data, language, None)].decode()
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

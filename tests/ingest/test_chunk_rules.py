@@ -4,26 +4,20 @@ from itertools import pairwise
 
 import pytest
 
-from flashgrep.ingest.chunk import (
-    DATA_LANGUAGES,
-    HEAD,
-    MAX_CHUNKS,
-    Chunk,
-    chunks_of,
-    considered,
-)
-from flashgrep.ingest.chunk_names import HEADER_BYTES
-from flashgrep.ingest.chunk_split import FULL, HARD
+from flashgrep.index.chunks import StoredChunk
+from flashgrep.indexer.chunk_cuts import FULL, HARD
+from flashgrep.indexer.chunk_names import HEADER_BYTES
+from flashgrep.indexer.chunking import DATA_LANGUAGES, HEAD, MAX_CHUNKS, cut_chunks, measure_head
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 
 
-def cut(language: str, text: str) -> list[Chunk]:
+def cut(language: str, text: str) -> list[StoredChunk]:
     parsed = parse_symbols(language, text.encode())
     assert isinstance(parsed, ParsedFile)
-    return chunks_of(text.encode(), language, parsed)
+    return cut_chunks(text.encode(), language, parsed)
 
 
-def texts(text: str, chunks: list[Chunk]) -> list[str]:
+def texts(text: str, chunks: list[StoredChunk]) -> list[str]:
     return [text.encode()[chunk.start : chunk.end].decode() for chunk in chunks]
 
 
@@ -122,7 +116,7 @@ def test_markdown_is_cut_before_headings_and_named_by_their_path() -> None:
     for name in ("Install", "Use"):
         text += f"## {name}\n\n```sh\n# no heading\n```\n\n" + f"Some words about {name}.\n\n" * 50
         text += f"Details\n-------\n\n### Linux\n\n{'Words, more words. ' * 50}\n\n"
-    chunks = chunks_of(text.encode(), "markdown", None)
+    chunks = cut_chunks(text.encode(), "markdown", None)
     assert {chunk.name for chunk in chunks} == {"Guide > Install", "Guide > Details > Linux", "Guide > Use"}
     assert all(chunk.header == chunk.name for chunk in chunks)
     firsts = [part.splitlines()[0] for part in texts(text, chunks)]
@@ -134,14 +128,14 @@ def test_markdown_is_cut_before_headings_and_named_by_their_path() -> None:
 def test_a_text_without_definitions_is_cut_at_blank_lines() -> None:
     lines = "goes on and on.\n" * 20
     text = "".join(f"Paragraph {number}\n{lines}\n" for number in range(20))
-    chunks = chunks_of(text.encode(), None, None)
+    chunks = cut_chunks(text.encode(), None, None)
     assert all(part.startswith("Paragraph") for part in texts(text, chunks))
     assert {(chunk.kind, chunk.name, chunk.header) for chunk in chunks} == {("block", "", "")}
 
 
 def test_a_long_line_is_cut_into_windows_of_one_line() -> None:
     text = "short\n" + "a=1;" * 3_000 + "\nshort\n"
-    chunks = chunks_of(text.encode(), "javascript", None)
+    chunks = cut_chunks(text.encode(), "javascript", None)
     assert all(left.end == right.start for left, right in pairwise(chunks[:-1]) if left.start_line == 2)
     assert {chunk.start_line for chunk in chunks} == {1, 2}
     assert chunks[-1].end_line == 3
@@ -150,16 +144,16 @@ def test_a_long_line_is_cut_into_windows_of_one_line() -> None:
 @pytest.mark.parametrize("language", sorted(DATA_LANGUAGES))
 def test_of_large_data_only_the_head_is_taken(language: str) -> None:
     row = b'{"id": 1, "name": "one of many rows"}\n'
-    assert considered(row * 10_000, language, None) == HEAD
-    assert considered(row * 10, language, None) == len(row) * 10
-    assert chunks_of(row * 10_000, language, None)[-1].end <= HEAD
+    assert measure_head(row * 10_000, language, None) == HEAD
+    assert measure_head(row * 10, language, None) == len(row) * 10
+    assert cut_chunks(row * 10_000, language, None)[-1].end <= HEAD
 
 
 def test_of_minified_text_and_of_dumps_only_the_head_is_taken() -> None:
-    assert considered(b"var a=1;" * 10_000, "javascript", None) == HEAD
-    assert considered(b"0x00, 0xff, 0x17, 0x80,\n" * 20_000, "c", None) == HEAD
-    assert considered(b"Prose of the longer kind, without end.\n" * 20_000, None, None) == 39 * 20_000
-    assert considered(b"Prose of the longer kind, without end.\n" * 200_000, None, None) == HEAD
+    assert measure_head(b"var a=1;" * 10_000, "javascript", None) == HEAD
+    assert measure_head(b"0x00, 0xff, 0x17, 0x80,\n" * 20_000, "c", None) == HEAD
+    assert measure_head(b"Prose of the longer kind, without end.\n" * 20_000, None, None) == 39 * 20_000
+    assert measure_head(b"Prose of the longer kind, without end.\n" * 200_000, None, None) == HEAD
 
 
 @pytest.mark.parametrize(("functions", "whole"), [(0, False), (2, False), (40, True)])
@@ -167,13 +161,13 @@ def test_of_large_code_that_defines_next_to_nothing_only_the_head_is_taken(funct
     text = "#define REGISTER_OF_THE_CHIP 1\n" * 10_000 + "int work(void) { return done; }\n" * functions
     parsed = parse_symbols("c", text.encode())
     assert isinstance(parsed, ParsedFile)
-    assert considered(text.encode(), "c", parsed) == (len(text) if whole else HEAD)
+    assert measure_head(text.encode(), "c", parsed) == (len(text) if whole else HEAD)
 
 
 def test_a_file_has_a_bounded_number_of_chunks() -> None:
     data = (b"w" * 790 + b"\n\n") * 5_000
-    assert considered(data, None, None) == len(data)
-    assert len(chunks_of(data, None, None)) == MAX_CHUNKS
+    assert measure_head(data, None, None) == len(data)
+    assert len(cut_chunks(data, None, None)) == MAX_CHUNKS
 
 
 def test_a_table_of_another_version_of_the_text_only_makes_worse_cuts() -> None:
@@ -181,7 +175,7 @@ def test_a_table_of_another_version_of_the_text_only_makes_worse_cuts() -> None:
     parsed = parse_symbols("python", text.encode())
     assert isinstance(parsed, ParsedFile)
     short = text.encode()[:2_500]
-    assert b"".join(short[chunk.start : chunk.end] for chunk in chunks_of(short, "python", parsed)).count(
+    assert b"".join(short[chunk.start : chunk.end] for chunk in cut_chunks(short, "python", parsed)).count(
         b"compute"
     ) == short.count(b"compute")
 
@@ -202,7 +196,7 @@ def test_a_heading_stays_with_its_text_and_a_fence_is_not_cut() -> None:
     fence = "```\n" + "run this\n\n" * 40 + "```\n\n"
     words = "Many words. " * 90 + "\n\n"
     text = "".join(f"# Part {number}\n\n{words}{fence}{words}" for number in range(9))
-    parts = texts(text, chunks_of(text.encode(), "markdown", None))
+    parts = texts(text, cut_chunks(text.encode(), "markdown", None))
     assert all(part.count("```") % 2 == 0 for part in parts)
     assert all("words" in part for part in parts if part.startswith("# "))
 

@@ -285,9 +285,9 @@ def test_an_indexer_killed_while_it_makes_vectors_is_followed_by_one_that_goes_o
             async with opened(root) as workspace:
                 workspace.embed_by(model.settings(batch=1))
                 await reached(model.came)
-                kill(workspace.keeper.pid)
+                kill(workspace.indexing.pid)
                 model.go_on.set()
-                await until(lambda: "vectors" in workspace.keeper.done, workspace)
+                await until(lambda: "vectors" in workspace.indexing.done, workspace)
                 assert (await best(workspace, "xyzzy"))[0] == MAIL
                 assert await files_with(workspace, "smtplib") == {MAIL}
 

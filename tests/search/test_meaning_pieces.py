@@ -7,10 +7,10 @@ import pytest
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.index.tiers import SOURCE, TEST, tier_of
 from flashgrep.index.words import Fields
+from flashgrep.indexer.chunking import MOST_DEFINES, embedding_text
 from flashgrep.search.exported import is_exported
 from flashgrep.search.meaning import MeaningAnswer, Piece, chunked_now
 from flashgrep.search.meaning_lines import lines_of
-from flashgrep.search.pieces import MOST_DEFINES, embedding_text
 
 
 def piece(path: str, text: str, name: str = "thing", line: int = 1) -> Piece:

@@ -26,7 +26,7 @@ def test_words_find_code_before_during_and_after_indexing_and_say_by_what() -> N
             assert (answer.results[0].path, answer.ranked_by, answer.problem) == (PASSWORDS, "words and meaning", "")
             assert answer.chunks == len(FILES)
             assert answer.embedding_ms > 0
-            assert workspace.keeper.done == {"symbols", "chunks", "vectors"}
+            assert workspace.indexing.done == {"symbols", "chunks", "vectors"}
 
     run(body)
 

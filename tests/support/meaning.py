@@ -118,12 +118,12 @@ async def settled(workspace: Workspace) -> None:
     """Wait until the vectors are there, past failures that are tried again."""
     await workspace.wait_meant()
     while workspace.progress.stage == "failed":
-        await workspace.keeper.pause()
+        await workspace.indexing.pause()
         await workspace.wait_meant()
 
 
 async def until(happens: Callable[[], bool], workspace: Workspace) -> None:
-    """Wait for something that the keeper brings about."""
+    """Wait for something that the index scheduler brings about."""
     while not happens():
         with anyio.move_on_after(0.05):
-            await workspace.keeper.pause()
+            await workspace.indexing.pause()

@@ -223,7 +223,7 @@ def test_a_folder_that_cannot_be_written_is_indexed_too() -> None:
         async with opened(root) as workspace:
             await workspace.wait_indexed()
             assert await files_with(workspace, "needle") == {b"a.txt"}
-            assert (workspace.opened(), (root / ".flashgrep").read_text()) == (True, "in the way")
+            assert (workspace.index.is_open, (root / ".flashgrep").read_text()) == (True, "in the way")
 
     run(body)
 

@@ -86,7 +86,7 @@ def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_hit() -
         async with opened(root) as workspace:
             for number in (2, 6, MOST_WAITS):
                 await indexed(workspace)
-                await workspace.keeper.close()
+                await workspace.indexing.close()
                 with closing(sqlite3.connect(index_of(root))) as connection, connection:
                     connection.execute("UPDATE posting_block SET data = zeroblob(20)")
                 reached = await cancelled_at(number, workspace.search(NEEDLE))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.indexer.job import stage_versions
 from flashgrep.workspace import Workspace
-from flashgrep.workspace.stages import stage_versions
 from tests.support.workspace import files_with, index_of, opened, put, run
 
 BEFORE = {"symbols": "1", "chunks": "1", "vectors": "1"}
@@ -68,7 +68,7 @@ def test_a_stage_of_another_version_is_redone_with_what_is_built_on_it(stage: st
         now = {**BEFORE, stage: "2"} if stage else BEFORE
         async with opened(root, stages=now) as workspace:
             done = {"symbols", "chunks", "vectors"} if kept is None else kept
-            assert workspace.keeper.done == done
+            assert workspace.indexing.done == done
             await workspace.wait_meant()
         assert counts(root) == whole
 

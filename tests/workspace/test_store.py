@@ -81,12 +81,12 @@ def test_the_cache_folder_deleted_the_index_is_made_anew_at_the_next_change() ->
             await workspace.wait_meant()
             shutil.rmtree(user_folder(root) / "cache")
             assert await files_with(workspace, "needle") == {b"a.txt"}
-            workspace.keeper.poke()
+            workspace.indexing.poke()
             put(root, {"b.txt": b"needle\n"})
             await workspace.wait_meant()
             assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
             assert index_of(root).exists()
-            assert not workspace.replaced()
+            assert not workspace.index.is_replaced()
         async with opened(root) as workspace:
             assert workspace.generation > 0
             assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
@@ -102,14 +102,14 @@ def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_tried_a
         cache.write_text("in the way")
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            assert (workspace.progress.stage, workspace.opened()) == ("failed", False)
+            assert (workspace.progress.stage, workspace.index.is_open) == ("failed", False)
             assert str(cache) in workspace.progress.detail
             assert await files_with(workspace, "needle") == {b"a.txt"}
             cache.unlink()
             while workspace.progress.stage == "failed":
-                await workspace.keeper.pause()
+                await workspace.indexing.pause()
             await workspace.wait_indexed()
-            assert workspace.opened()
+            assert workspace.index.is_open
             assert await files_with(workspace, "needle") == {b"a.txt"}
 
     run(body)
@@ -123,12 +123,12 @@ def test_an_index_in_a_folder_others_may_write_to_is_not_opened() -> None:
         for folder in (index_of(root).parent, index_of(root).parents[1], index_of(root).parents[2]):
             folder.chmod(0o777)
             async with opened(root) as workspace:
-                assert not workspace.opened()
+                assert not workspace.index.is_open
                 assert "may be written by others" in workspace.progress.detail
                 assert await files_with(workspace, "needle") == {b"a.txt"}
             folder.chmod(0o700)
         async with opened(root) as workspace:
-            assert workspace.opened()
+            assert workspace.index.is_open
 
     run(body)
 

@@ -25,7 +25,7 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
     if workspace is None:
         catalogue.open_later(str(root))
         return {"plan": None}
-    if workspace.tree.listed_since is None or not workspace.opened() or not await workspace.refresh():
+    if workspace.tree.listed_since is None or not workspace.index.is_open or not await workspace.refresh():
         return {"plan": None}
     planned = await workspace.in_thread(lambda snapshot: plan(call, snapshot, workspace.walker))
     return {"plan": planned and [word.decode("latin-1") for word in planned]}

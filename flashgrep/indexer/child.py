@@ -1,9 +1,7 @@
-"""The daemon's end of an indexer: starts it when there is work, hands it files, ends it when it has been idle."""
+"""The daemon's end of an indexer: starts one, hands it commands, reads its events, ends it."""
 
-import sys
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from subprocess import PIPE
 from typing import Any, NamedTuple
 
@@ -13,38 +11,16 @@ import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from flashgrep.index.rows import FileRow, Left
+from flashgrep.index.rows import FileRow, LateStage, Left
 from flashgrep.index.table import Mark
-from flashgrep.ingest.openat import RootFolder
+from flashgrep.indexer.job import IndexJob
 from flashgrep.own_folders import make_store
-from flashgrep.workspace.progress import LateStage
 
 EVENT_BYTES = 256 << 20
 """The longest event: a batch of some thousand rows; a million files make about 100 MB."""
 
-
 END_SECONDS = 0.5
 """An indexer that has nothing to do ends at once when its stdin does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Indexing:
-    """How indexers are started."""
-
-    root: RootFolder
-    index: str
-    max_size: int
-    workers: int
-    stages: Mapping[str, str] = field(default_factory=dict)
-    """Versions of the code that makes each late stage's rows."""
-
-    def command(self) -> list[str | bytes]:
-        """Return the child's command line."""
-        module = "flashgrep.daemon.indexer"
-        device, inode = self.root.identity()
-        numbers = [str(self.max_size), str(self.workers)]
-        stages = orjson.dumps(dict(self.stages))
-        return [sys.executable, "-m", module, self.root.path, str(device), str(inode), self.index, *numbers, stages]
 
 
 class IndexerFailed(Exception):
@@ -57,7 +33,7 @@ class IndexerFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredPart:
     """Part of a batch as stored."""
 
     generation: int
@@ -67,7 +43,7 @@ class Stored:
     last: bool
 
 
-class Reached(NamedTuple):
+class StageReport(NamedTuple):
     """How far a late stage is; ``problem``: why the embedder does not answer."""
 
     left: Left
@@ -83,15 +59,15 @@ class IndexerChild:
         self._events = BufferedByteReceiveStream(process.stdout)
 
     @classmethod
-    async def start(cls, how: Indexing) -> "IndexerChild":
+    async def start(cls, job: IndexJob) -> "IndexerChild":
         """Make the folder of the index, if need be, and start an indexer.
 
         Raises:
             OSError: there can be no folder, or no process.
 
         """
-        await anyio.to_thread.run_sync(make_store, Path(how.index).parent, how.root.path)
-        return cls(await anyio.open_process(how.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
+        await anyio.to_thread.run_sync(make_store, job.index.parent, job.root.path)
+        return cls(await anyio.open_process(job.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
 
     @property
     def pid(self) -> int:
@@ -109,27 +85,27 @@ class IndexerChild:
         with anyio.CancelScope(shield=True):
             await self._process.aclose()
 
-    async def update(self, batch: int, marks: dict[bytes, Mark]) -> AsyncIterator[Stored]:
+    async def update(self, batch: int, marks: Mapping[bytes, Mark]) -> AsyncIterator[StoredPart]:
         """Have these paths read again; yields as parts are stored."""
         files = [[path.decode("latin-1"), mark.size] for path, mark in marks.items() if mark.ours]
         forget = [path.decode("latin-1") for path, mark in marks.items() if not mark.ours]
         await self._send({"op": "update", "batch": batch, "files": files, "forget": forget})
         last = False
         while not last:
-            event = await self._event()
+            event = await self._receive()
             rows = [FileRow(path.encode("latin-1"), *rest) for path, *rest in event["rows"]]
             gone = [path.encode("latin-1") for path in event["gone"]]
             last = event["last"]
-            yield Stored(event["generation"], rows, gone, event["bytes"], last)
+            yield StoredPart(event["generation"], rows, gone, event["bytes"], last)
 
-    async def finish(self, stage: LateStage, embedding: str) -> AsyncIterator[Reached]:
+    async def finish(self, stage: LateStage, embedding: str) -> AsyncIterator[StageReport]:
         """Have a stage reach every text (vectors by the embedder of these settings); yields as it goes on."""
         await self._send({"op": stage, "embedding": embedding})
         last = False
         while not last:
-            event = await self._event()
+            event = await self._receive()
             last = event["last"]
-            yield Reached(Left(event["texts"], event["bytes"]), event["problem"])
+            yield StageReport(Left(event["texts"], event["bytes"]), event["problem"])
 
     async def stop(self) -> None:
         """Have a stage end where it is, its batches in work apart."""
@@ -138,16 +114,16 @@ class IndexerChild:
     async def merge(self) -> None:
         """Have segments merged, where they are many."""
         await self._send({"op": "merge"})
-        await self._event()
+        await self._receive()
 
     async def _send(self, command: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE above
         try:
             await self._process.stdin.send(orjson.dumps(command) + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._event()
+            await self._receive()
 
-    async def _event(self) -> dict[str, Any]:
+    async def _receive(self) -> dict[str, Any]:
         try:
             line = await self._events.receive_until(b"\n", EVENT_BYTES)
         except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import orjson
 
-from flashgrep.daemon.indexer import PARSE_BATCH, Indexer, Job
-from flashgrep.daemon.parsing import Parsers
-from flashgrep.daemon.prepare import prepare
 from flashgrep.index import schema
 from flashgrep.index.chunk_words import find_words
 from flashgrep.index.writer import Reserved
+from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.process import PARSE_BATCH, Indexer, Parsers
+from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder
 
 
@@ -61,7 +61,7 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
     for at in range(2 * PARSE_BATCH):
         (root / f"{at:03}.py").write_text(f"def number_{at}():\n    pass\n")
     files = [[f"{at:03}.py", 30] for at in range(2 * PARSE_BATCH)]
-    job = Job(RootFolder(bytes(root)), tmp_path / "index.db", 1 << 20, 1)
+    job = IndexJob(RootFolder(bytes(root)), tmp_path / "index.db", 1 << 20, 1)
     indexer = Indexer(job, out, lambda: next(waits))
 
     def run(stage: str) -> list[int]:

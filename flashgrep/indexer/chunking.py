@@ -1,0 +1,117 @@
+"""Cuts texts into chunks for search by meaning, along the definitions and headings already known of them.
+
+The idea of cutting by syntax with siblings merged is that of cAST (Zhang and others, 2025); here the cuts come from
+columns of offsets instead of a tree, so nothing is parsed. The indexer and search both cut with this module: what waits
+for the index is cut as if it were stored.
+"""
+
+from bisect import bisect_left
+from typing import Final
+
+import numpy as np
+
+from flashgrep.index.chunks import ChunkedText, StoredChunk
+from flashgrep.index.words import Fields
+from flashgrep.indexer.chunk_cuts import CHARACTER_MASK, CHARACTER_REST, choose_cuts, find_units, rank_cuts
+from flashgrep.indexer.chunk_names import NAMED_KINDS, Outline, find_sections
+from flashgrep.ingest.parse.model import KIND, NAME, NAME_END, ParsedFile
+from flashgrep.languages import language_of
+
+MAX_CHUNKS: Final = 4_000
+"""Most chunks of a file: about 4 MB of text."""
+HEAD: Final = 16_384
+"""Bytes taken of a data file or of minified text: its first records show its fields and what it is about."""
+DATA_LANGUAGES: Final = frozenset({"json", "jsonl", "csv", "lock", "svg", "xml", "po", "log", "diff", "jupyter"})
+"""Languages of data: rows alike by the thousand, of which a vector says nothing that words do not."""
+_DENSE_LINE: Final = 1_000
+"""Mean bytes a line past which a text is minified."""
+_LARGEST: Final = 4_000_000
+"""A larger text is data whatever it looks like; symbols are not read of it either."""
+_TABLE: Final = 1 << 18
+"""A larger text is data too when few of its bytes are letters, or when it is code that hardly defines anything."""
+_SPREAD: Final = 1 << 16
+"""Bytes a function or a type of such code has on average: registers of a chip, tables of characters, fonts."""
+_LETTERS: Final = 0.5
+"""Part of a text's bytes that are letters in prose and code; hexadecimal tables have less."""
+_BLANKS: Final = bytes(range(0x21))
+_ALPHABET: Final = bytes(range(ord("A"), ord("Z") + 1)) + bytes(range(ord("a"), ord("z") + 1)) + bytes(range(128, 256))
+MOST_DEFINES: Final = 12
+"""Names kept for a chunk; one that defines more is a table, and found by its words."""
+
+
+def chunk_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
+    """Return a text's chunks with the words of each; ``parsed``: its symbols where its language has any."""
+    language = parsed.language if parsed else language_of(path).name or None
+    spans = sorted(parsed.definitions[:, [NAME, NAME_END]].tolist()) if parsed else []
+    starts = [start for start, _ in spans]
+    names = [data[start:end].decode("utf-8", "replace") for start, end in spans]
+    stored: list[StoredChunk] = []
+    fields: list[Fields] = []
+    for chunk in cut_chunks(data, language, parsed):
+        within = names[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
+        defines = list(dict.fromkeys(within))
+        stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
+        fields.append(Fields(path, " ".join([chunk.name, *defines]).encode(), data[chunk.start : chunk.end]))
+    return ChunkedText(blob, stored, fields)
+
+
+def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:
+    """Return what an embedder is given: the chunk's text below its file, its name and the header of what it is part of.
+
+    The embedded model was trained on code with these around it. Of several files with one text the first names it.
+    """
+    text = data[chunk.start : chunk.end].decode("utf-8", "replace")
+    around = (path.decode("utf-8", "replace"), chunk.name, chunk.header)
+    return "\n".join([*filter(None, around), text])
+
+
+def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[StoredChunk]:
+    """Return a file's chunks in order, without the names they define.
+
+    They hold every byte of ``data[:measure_head(…)]`` above 0x20, once.
+    """
+    size = measure_head(data, language, parsed)
+    if not data[:size].translate(None, _BLANKS):
+        return []
+    units = find_units(data, size)
+    outline = Outline(data, parsed, size)
+    skips = parsed.skips if parsed is not None else np.zeros((0, 2), np.int64)
+    ranks = rank_cuts(units, language, outline.spans, skips)
+    sections = find_sections(data, units, ranks) if language == "markdown" else None
+    cuts = choose_cuts(units, ranks if sections is None else sections.ranks)
+
+    first, end = np.array(cuts[:MAX_CHUNKS], np.int64).T
+    begins, ends = units.starts[first].tolist(), units.last[end - 1].tolist()
+    lines = zip(units.lines[first].tolist(), units.lines[end - 1].tolist(), strict=True)
+    chunks: list[StoredChunk] = []
+    for start, after, (start_line, end_line) in zip(begins, ends, lines, strict=True):
+        if after <= start:
+            continue
+        kind, name, header = "", "", ""
+        if sections is None:
+            (kind, name), header = outline.name(start, after), outline.header(start, after)
+        elif title := sections.name(start, after):
+            kind, name, header = "section", title, title
+        chunks.append(StoredChunk(start, after, start_line, end_line, kind or "block", name, header))
+    return chunks
+
+
+def measure_head(data: bytes, language: str | None, parsed: ParsedFile | None) -> int:
+    """Return how many of the first bytes are chunked: all but for data, minified text, large dumps and tables."""
+    if len(data) <= HEAD:
+        return len(data)
+    is_dense = len(data) > min(_LARGEST, _DENSE_LINE * (1 + data.count(b"\n")))
+    if is_dense or language in DATA_LANGUAGES or (len(data) > _TABLE and _is_table(data, parsed)):
+        # up to where a character of UTF-8 begins
+        return next((at for at in range(HEAD, HEAD - 4, -1) if data[at] & CHARACTER_MASK != CHARACTER_REST), HEAD)
+    return len(data)
+
+
+def _is_table(data: bytes, parsed: ParsedFile | None) -> bool:
+    """Return whether less than half of what is written are letters, or code hardly defines what does something."""
+    written = data[:_TABLE].translate(None, _BLANKS)
+    if len(written.translate(None, _ALPHABET)) > (1 - _LETTERS) * len(written):
+        return True
+    if parsed is None or parsed.grammar != "tree-sitter" or parsed.language == "markdown":
+        return False
+    return int(np.isin(parsed.definitions[:, KIND], NAMED_KINDS).sum()) * _SPREAD < len(data)

@@ -1,0 +1,191 @@
+"""The indexer's last stages: the chunks of texts with their words, and vectors of the chunks."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.embed import Embedder
+from flashgrep.embed.providers import embedder_of
+from flashgrep.index import chunks as table
+from flashgrep.index import vectors
+from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
+from flashgrep.index.rows import Left
+from flashgrep.index.writer import Writer
+from flashgrep.indexer.chunking import chunk_text, embedding_text
+from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.workers import WorkerPool, read_text
+from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.ingest.parse.model import unpack
+from flashgrep.machine import release_memory
+
+BATCH = 64
+BATCH_BYTES = 1 << 20
+"""Text in one batch: its words and vectors take about as much again, several times over while they are made."""
+
+FEW = 4 * BATCH
+"""Texts that are not worth starting processes for: half a second's work."""
+
+FLUSH_PAIRS = 2 << 20
+"""Postings of words stored at once, as one segment: those of about 30 MB of text, made in five seconds."""
+
+FLUSH_ROWS = 8192
+"""Vectors stored at once: 2 MB."""
+
+Batches = Callable[[Callable[[int], list[ToRead]]], Iterator[list[ToRead]]]
+"""Yields batches of texts, each chosen by the last number of the one before, until there are none or it is to stop."""
+
+
+class MeaningStages:
+    """Stores chunks and vectors."""
+
+    def __init__(self, job: IndexJob, writer: Writer, pool: WorkerPool, batches: Batches) -> None:
+        self._job = job
+        self._writer = writer
+        self._pool = pool
+        self._batches = batches
+
+    def store_chunks(self) -> Iterator[Left]:
+        """Store chunks of parsed texts, yielding after each batch how much is left."""
+        connection = self._writer.connection
+        left = table.unchunked_left(connection)
+        yield left
+        spread = self._pool.is_running or left.texts > FEW
+        texts = self._batches(lambda after: table.unchunked(connection, BATCH, BATCH_BYTES, after))
+        calls = ((self._job.root, part, self._job.max_size) for part in texts)
+        waiting: list[PackedChunks] = []
+
+        def flush() -> None:
+            if waiting:
+                with self._writer.transaction() as connection:
+                    table.put(connection, waiting)
+                waiting.clear()
+
+        for done in self._pool.map(cut_texts, calls, spread=spread):
+            waiting.append(done.packed)
+            if sum(len(part.pairs) for part in waiting) > FLUSH_PAIRS:
+                flush()
+            left = Left(left.texts - len(done.packed.texts), left.bytes - done.bytes)
+            yield left
+        flush()
+        self._writer.merge()
+        yield table.unchunked_left(connection)
+
+    def store_vectors(self, settings: str) -> Iterator[Left]:
+        """Store vectors of chunked texts, yielding after each batch how much is left.
+
+        Raises:
+            ProviderUnavailable: the embedder of the settings (``Embedding`` as JSON) does not answer.
+
+        """
+        embedder = _open_embedder(settings)
+        vector_set = self._open_vector_set(embedder)
+        connection = self._writer.connection
+        left = table.unembedded_left(connection, vector_set.id)
+        yield left
+        spread = self._pool.is_running or left.texts > FEW
+        texts = self._batches(lambda after: table.unembedded(connection, vector_set.id, BATCH, BATCH_BYTES, after))
+        calls = ((self._job.root, part, self._job.max_size, settings) for part in texts)
+        waiting: list[EmbeddedTexts] = []
+        try:
+            for done in self._pool.map(embed_texts, calls, spread=spread):
+                waiting.append(done)
+                if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
+                    vector_set, waiting = self._append(vector_set, waiting), []
+                left = Left(left.texts - len(done.blobs), left.bytes - done.bytes)
+                yield left
+            vector_set = self._append(vector_set, waiting)
+        except vectors.VectorsDamaged:
+            vector_set = self._open_vector_set(embedder)
+        left = table.unembedded_left(connection, vector_set.id)
+        if not left.texts:
+            # The other sets served while this one was made; the files go once no row speaks of them.
+            with self._writer.transaction() as connection:
+                table.note_settings(connection, settings)
+                for other in table.vector_sets(connection):
+                    if other.id != vector_set.id:
+                        table.drop_vector_set(connection, other.id)
+            for file in vectors.vector_files(self._job.index.parent):
+                if file.name != vector_set.file:
+                    file.unlink(missing_ok=True)
+            self._pool.stop()
+        yield left
+
+    def _open_vector_set(self, embedder: Embedder) -> VectorSet:
+        """Return the embedder's set; a new one, with a file of its own, where its vectors are not what was written."""
+        for known in table.vector_sets(self._writer.connection):
+            is_same = (known.name, known.dims) == (embedder.name, embedder.dims)
+            if is_same and vectors.holds(self._job.index.with_name(known.file), known.dims, known.rows):
+                return known
+        with self._writer.transaction() as connection:
+            for known in table.vector_sets(connection):
+                if known.name == embedder.name:
+                    table.drop_vector_set(connection, known.id)
+            return table.add_vector_set(connection, embedder.name, embedder.dims, vectors.new_name())
+
+    def _append(self, vector_set: VectorSet, batches: Sequence["EmbeddedTexts"]) -> VectorSet:
+        """Append the vectors of batches to the set's file, then note them; return the set as it is then."""
+        rows = [part.rows for part in batches if len(part.rows)]
+        if not rows:
+            return vector_set
+        vectors.append(self._job.index.with_name(vector_set.file), vector_set.rows, np.concatenate(rows))
+        with self._writer.transaction() as connection:
+            table.put_embedded(connection, vector_set, [blob for part in batches for blob in part.blobs])
+        return vector_set._replace(rows=vector_set.rows + sum(map(len, rows)))
+
+
+# What worker processes do
+
+
+class CutTexts(NamedTuple):
+    """Chunks of a batch, and how many bytes its texts have."""
+
+    packed: PackedChunks
+    bytes: int
+
+
+def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> CutTexts:
+    """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
+    release_memory()
+    done: list[ChunkedText] = []
+    files, size = RootFiles(root), 0
+    for blob, text_hash, path, packed in texts:
+        data = read_text(files, path, text_hash, max_size)
+        if data is not None:
+            size += len(data)
+            parsed = unpack(packed) if packed and packed[:1] != b"!" else None
+            done.append(chunk_text(blob, path, data, parsed))
+    return CutTexts(table.pack(done), size)
+
+
+class EmbeddedTexts(NamedTuple):
+    """Vectors of a batch: texts as (number, chunks) in the order of their rows."""
+
+    blobs: list[tuple[int, int]]
+    rows: npt.NDArray[np.void]
+    bytes: int
+
+
+def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> EmbeddedTexts:
+    """Read texts, given with their packed chunks, and return vectors of these; one that has changed is left out."""
+    release_memory()
+    blobs: list[tuple[int, int]] = []
+    inputs: list[str] = []
+    files, size = RootFiles(root), 0
+    for blob, text_hash, path, packed in texts:
+        data = read_text(files, path, text_hash, max_size)
+        if data is not None:
+            size += len(data)
+            found = table.unpack(packed)
+            blobs.append((blob, len(found)))
+            inputs.extend(embedding_text(path, data, chunk) for chunk in found)
+    return EmbeddedTexts(blobs, vectors.quantised(_open_embedder(settings).embed_code(inputs)), size)
+
+
+@cache
+def _open_embedder(settings: str) -> Embedder:
+    # The environment is the daemon's, which hands it down: it holds the keys of embedding providers.
+    return embedder_of(settings, os.environ)

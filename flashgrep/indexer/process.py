@@ -1,0 +1,258 @@
+r"""The indexer: the child process that alone writes a project's index.
+
+It reads commands from stdin and writes events to stdout, one JSON object a line; a path stands as its bytes decoded as
+latin-1. It ends when stdin does, and gives way to everything else on the machine (nice 10).
+
+    {"op": "update", "batch": 7, "files": [[path, size], …],   read these again; those not there are forgotten
+     "forget": [path, …]}                                      forget these: they are not ours any more
+    {"op": "symbols" | "chunks" | "vectors",                   store them of all texts that have none yet, vectors by
+     "embedding": "{…}"}                                       the embedder of these settings
+    {"op": "stop"}                                             end such a stage where it is
+    {"op": "merge"}                                            merge segments where they are many; drop dead texts
+    → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
+       "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
+    → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
+       "problem": "", "last": true}                            problem: why the embedder does not answer
+    → {"event": "merged"}
+    → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
+"""
+
+import errno
+import faulthandler
+import os
+import select
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, TypeVar
+
+import orjson
+
+from flashgrep.damage import Damaged
+from flashgrep.errors import Busy, ProviderUnavailable
+from flashgrep.index import schema, symbols
+from flashgrep.index.rows import Left
+from flashgrep.index.stages import drop_outdated
+from flashgrep.index.symbols import StoredSymbols
+from flashgrep.index.writer import Writer
+from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.workers import WorkerPool, hold_back, prepare, read_text
+from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
+from flashgrep.languages import language_of
+
+BATCH_BYTES = 16 << 20
+"""Text in one batch, half a second's work: a worker needs four times as much memory for it; each makes a segment."""
+
+BATCH_FILES = 8192
+PARSE_BATCH = 32
+PARSE_BYTES = 1 << 20
+"""Text parsed at a time: half a second's work."""
+
+SMALL_BYTES = 4 << 20
+"""Less than this is done in this process: starting workers takes 0.3 s."""
+
+_NICE = 10
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+TextT = TypeVar("TextT", bound=tuple[Any, ...])
+
+if TYPE_CHECKING:
+    from flashgrep.indexer.meaning_stages import MeaningStages
+
+
+class Indexer:
+    """Carries out commands on one index."""
+
+    def __init__(self, job: IndexJob, out: BinaryIO, is_interrupted: Callable[[], bool] = lambda: False) -> None:
+        """``is_interrupted``: whether another command waits."""
+        self._job = job
+        self._out = out
+        self._is_interrupted = is_interrupted
+        self._writer = Writer(job.index)
+        drop_outdated(self._writer.connection, job.versions)
+        self._pool = WorkerPool(job.workers)
+
+    def close(self) -> None:
+        """Stop the workers and close the index."""
+        self._pool.stop()
+        self._writer.close()
+
+    def run(self, command: dict[str, Any]) -> None:
+        """Carry out one command, telling what happens as events."""
+        if command["op"] == "update":
+            files = [(path.encode("latin-1"), size) for path, size in command["files"]]
+            self._update(command["batch"], files, [path.encode("latin-1") for path in command["forget"]])
+        elif command["op"] == "merge":
+            self._pool.stop()
+            self._writer.merge()
+            self._tell("merged")
+        elif command["op"] != "stop":
+            self._finish(command["op"], command["embedding"])
+
+    def _tell(self, event: str, **facts: object) -> None:
+        self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
+        self._out.flush()
+
+    def _update(self, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
+        """Store the files as they are now, and their grams."""
+        # Parts bounded in bytes and number; one at least, perhaps empty, since the last one's event ends the command.
+        parts: list[list[bytes]] = [[]]
+        weight = 0
+        for path, size in files:
+            if parts[-1] and (weight + size > BATCH_BYTES or len(parts[-1]) >= BATCH_FILES):
+                parts.append([])
+                weight = 0
+            parts[-1].append(path)
+            weight += size
+
+        job, writer = self._job, self._writer
+        calls = ((job.root, part, writer.reserve(len(part)), job.index, job.max_size) for part in parts)
+        spread = sum(size for _, size in files) > SMALL_BYTES
+        for at, done in enumerate(self._pool.map(prepare, calls, spread=spread), 1):
+            gone = done.gone + forget if at == 1 else done.gone
+            generation, rows = writer.put(done.reserved, done.texts, done.blocks, done.files, gone)
+            self._tell(
+                "stored",
+                batch=batch,
+                generation=generation,
+                rows=[[row.path.decode("latin-1"), *row[1:]] for row in rows],
+                gone=[path.decode("latin-1") for path in gone],
+                bytes=done.bytes_read,
+                last=at == len(parts),
+            )
+
+    def _finish(self, stage: str, embedding: str) -> None:
+        """Have a late stage reach every text, or as many as it can before another command comes."""
+        left, problem = Left(-1, 0), ""
+        try:
+            if stage == "symbols":
+                progress = self._store_symbols()
+            else:
+                # Loading these takes as long as all else here, and an edit's first stages go before.
+                stages: type[MeaningStages] = import_module("flashgrep.indexer.meaning_stages").MeaningStages
+                meaning = stages(self._job, self._writer, self._pool, self._choose_batches)
+                progress = meaning.store_chunks() if stage == "chunks" else meaning.store_vectors(embedding)
+            for left in progress:
+                self._tell("left", texts=left.texts, bytes=left.bytes, problem="", last=False)
+        except ProviderUnavailable as error:
+            left, problem = Left(-1, 0), str(error)
+        self._tell("left", texts=left.texts, bytes=left.bytes, problem=problem, last=True)
+
+    def _store_symbols(self) -> Iterator[Left]:
+        """Store symbols of texts that have none yet, yielding after each batch how much is left."""
+        connection = self._writer.connection
+        left = symbols.unparsed_left(connection)
+        yield left
+        if not left.texts:
+            return
+        self._pool.stop()
+        with Parsers(self._job.root, self._job.max_size, self._job.workers) as parsers:
+            texts = self._choose_batches(lambda after: symbols.unparsed(connection, PARSE_BATCH, PARSE_BYTES, after))
+            for done in parsers.run(texts):
+                self._writer.put_symbols(done.rows, done.declined)
+                left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
+                yield left
+        yield symbols.unparsed_left(connection)
+
+    def _choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
+        """Yield batches of texts, each chosen by the last number of the one before, until another command waits."""
+        after = 0
+        while not self._is_interrupted() and (texts := choose(after)):
+            after = texts[-1][0]
+            yield texts
+
+
+class Symbols(NamedTuple):
+    """What one batch of texts gave: rows to store, and (number, reason) of those without symbols."""
+
+    rows: list[StoredSymbols]
+    declined: list[tuple[int, str]]
+    bytes: int
+
+
+Texts = Sequence[tuple[int, bytes, bytes]]
+"""Texts by number, content hash and one path."""
+
+
+class Parsers:
+    """Some parsing processes, each lent to one batch at a time."""
+
+    def __init__(self, root: RootFolder, max_size: int, count: int) -> None:
+        self._root = root
+        self._max_size = max_size
+        self._count = count
+        self._parsers = [IsolatedParser() for _ in range(count)]
+        self._threads = ThreadPoolExecutor(count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        self._threads.shutdown()
+        for parser in self._parsers:
+            parser.close()
+
+    def run(self, batches: Iterable[Texts]) -> Iterator[Symbols]:
+        """Parse batches side by side and yield their symbols in order; a text that changed meanwhile is left unparsed.
+
+        At most one batch waits to be taken beyond those being worked on: generated headers define 30,000 names each.
+        """
+        begun = (self._threads.submit(self._parse, batch) for batch in batches)
+        for future in hold_back(begun, self._count):
+            yield future.result()
+
+    def _parse(self, batch: Texts) -> Symbols:
+        rows: list[StoredSymbols] = []
+        declined: list[tuple[int, str]] = []
+        sources: list[tuple[int, str, bytes]] = []
+        files = RootFiles(self._root)
+        for blob, text_hash, path in batch:
+            data = read_text(files, path, text_hash, self._max_size)
+            if data is None:
+                continue  # a row without symbols would still be there when the text comes back
+            language = language_of(path, data)
+            if language.symbols:
+                sources.append((blob, language.name, data))
+            else:
+                declined.append((blob, ""))
+        parser = self._parsers.pop()  # there is one for each thread
+        try:
+            answers = parser.parse([(language, data) for _, language, data in sources])
+            for (blob, _, _), answer in zip(sources, answers, strict=True):
+                if isinstance(answer, Parsed):
+                    rows.append(StoredSymbols(blob, answer.packed, answer.names))
+                else:
+                    declined.append((blob, answer.reason))
+        finally:
+            self._parsers.append(parser)
+        return Symbols(rows, declined, sum(len(data) for _, _, data in sources))
+
+
+def main() -> None:
+    """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
+    faulthandler.enable()
+    os.nice(_NICE)
+    out = sys.stdout.buffer
+    try:
+        indexer = Indexer(IndexJob.parse(sys.argv[1:]), out, lambda: bool(select.select([sys.stdin], [], [], 0)[0]))
+        try:
+            for line in sys.stdin.buffer:
+                indexer.run(orjson.loads(line))
+        finally:
+            indexer.close()
+    except (Damaged, sqlite3.Error, OSError, Busy) as error:
+        reason = "error"
+        if isinstance(error, Damaged) or (isinstance(error, sqlite3.Error) and schema.is_damage(error)):
+            reason = "damaged"
+        elif "full" in str(error) or getattr(error, "errno", 0) in _NO_ROOM:
+            reason = "full"
+        out.write(orjson.dumps({"event": "failed", "reason": reason, "detail": str(error)}) + b"\n")
+        out.flush()
+        sys.exit(1)

@@ -1,0 +1,184 @@
+"""The indexer's worker processes: they read files and make postings of them, in order, with memory bounded.
+
+Work of a process that dies (of memory, most likely) is done by the indexer itself.
+"""
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from flashgrep.damage import Damaged
+from flashgrep.index import schema
+from flashgrep.index.grams import Grams, grams_of
+from flashgrep.index.postings import Block, encode, pairs_of
+from flashgrep.index.rows import FileRow
+from flashgrep.index.writer import Reserved, Text
+from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.machine import release_memory
+from flashgrep.model import Skipped
+
+RACY_NS = 100_000_000
+"""A file written so shortly before it was read may be written again within one tick of the file system's clock, and
+look the same; its change time is stored as 0, so that the next start reads it again (git calls it racily clean)."""
+
+ResultT = TypeVar("ResultT")
+ItemT = TypeVar("ItemT")
+
+
+class WorkerPool:
+    """Processes that are started when there is much to do, and stopped when a stage has no use for them."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: ProcessPoolExecutor | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether processes are there: then little work is worth handing over too."""
+        return self._pool is not None
+
+    def stop(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def map(self, work: Callable[..., ResultT], calls: Iterable[tuple[Any, ...]], *, spread: bool) -> Iterator[ResultT]:
+        """Yield what each call gives, in order; at most one call waits beyond those being worked on.
+
+        ``spread``: by the processes; else here, which spares starting them (0.3 s).
+        """
+        begun = ((call, self._submit(work, call) if spread else None) for call in calls)
+        for call, future in hold_back(begun, self._count):
+            try:
+                result = work(*call) if future is None else future.result()
+            except BrokenProcessPool:
+                self.stop()
+                result = work(*call)
+            yield result
+
+    def _submit(self, work: Callable[..., ResultT], call: tuple[Any, ...]) -> Future[ResultT] | None:
+        if self._pool is None:
+            spawn = get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._count, mp_context=spawn, initializer=_end_with_parent)
+        try:
+            return self._pool.submit(work, *call)
+        except BrokenProcessPool:
+            return None
+
+
+def hold_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
+    """Yield items in order, each once ``count`` more have been taken or there are no more."""
+    held: deque[ItemT] = deque()
+    for item in items:
+        held.append(item)
+        if len(held) > count:
+            yield held.popleft()
+    while held:
+        yield held.popleft()
+
+
+def _end_with_parent() -> None:
+    """Have this worker end when the indexer is killed: it would wait for work for ever."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# What the processes do
+
+
+class Prepared(NamedTuple):
+    """A batch, ready to be stored."""
+
+    reserved: Reserved
+    texts: list[Text]
+    blocks: list[Block]
+    files: list[tuple[FileRow, bytes]]
+    """Each with the content hash of its text; empty: declined."""
+    gone: list[bytes]
+    bytes_read: int
+
+
+class _Content(NamedTuple):
+    row: FileRow
+    hash: bytes
+    data: bytes
+
+
+def prepare(
+    root: RootFolder, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int
+) -> Prepared:
+    """Read files and make their postings; ``known`` is the index whose texts need none."""
+    release_memory()  # what the batch before took
+    connection = None
+    if known is not None:
+        with contextlib.suppress(
+            sqlite3.Error, Damaged
+        ):  # then postings are made of all: the writer meets what is wrong
+            connection = schema.connect(known)
+
+    def is_known(text_hash: bytes) -> bool:
+        if connection is None:
+            return False
+        return connection.execute("SELECT 1 FROM blob WHERE hash = ?", [text_hash]).fetchone() is not None
+
+    gone: list[bytes] = []
+    files: list[tuple[FileRow, bytes]] = []
+    texts: dict[bytes, Text] = {}
+    grams: list[Grams] = []
+    below = RootFiles(root)
+    for path in paths:
+        found = _read_content(below, path, max_size)
+        if found is None:
+            gone.append(path)
+            continue
+        files.append((found.row, found.hash))
+        if found.hash and found.hash not in texts and not is_known(found.hash):
+            lines = found.data.count(b"\n") + (not found.data.endswith(b"\n"))
+            texts[found.hash] = Text(reserved.first + len(grams), found.hash, len(found.data), lines)
+            grams.append(grams_of(found.data))
+    if connection is not None:
+        connection.close()
+    blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
+    read = sum(row.size for row, _ in files)
+    return Prepared(reserved, list(texts.values()), blocks, files, gone, read)
+
+
+def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | None:
+    """Read one file; None: it is gone."""
+    started = time.time_ns()
+    try:
+        stat, document = read_file(files, path, max_size)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    racy = max(stat.mtime_ns, stat.ctime_ns) > started - RACY_NS
+    skip = document.reason if isinstance(document, Skipped) else ""
+    row = FileRow(path, 0, skip, stat.size, stat.mtime_ns, 0 if racy else stat.ctime_ns, stat.inode)
+    if isinstance(document, Skipped):
+        return _Content(row, b"", b"")
+    return _Content(row, hashlib.blake2b(document.data, digest_size=16).digest(), document.data)
+
+
+def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
+    """Return a file's text if it still is the one with this content hash."""
+    found = _read_content(files, path, max_size)
+    return None if found is None or found.hash != text_hash else found.data
