@@ -13,14 +13,10 @@ from importlib import import_module
 from socket import socket
 
 from flashgrep.connect import Answer, as_latin1, connect, connect_folder, connect_or_alone, send_request, try_connect
-from flashgrep.launcher import HOT
+from flashgrep.launcher import LOCAL, read_commands
 from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.paths import Paths, find_ripgrep, state_folder
 
-WRITING = frozenset({"write-code", "batch-write-code"} | {"fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"})
-"""Commands not asked twice when the daemon ends in between: the first asking may have been heard."""
-NEEDS_DAEMON = WRITING | {"index-codebase", "watch-codebase"}
-"""The other hot commands are answered without a daemon if none can be started."""
 RG = "rg"
 """The command that becomes ripgrep."""
 RG_SECONDS = 0.25
@@ -52,9 +48,10 @@ def run() -> int:
 
 def _run(arguments: list[str]) -> int:
     command = arguments[0] if arguments else ""
-    if command in HOT and not _asks_for_help(arguments):
+    safety, _ = read_commands().get(command, (LOCAL, ""))
+    if safety != LOCAL and not _asks_for_help(arguments):
         _die_of_interrupts()
-        return _hot(arguments)
+        return _hot(arguments, safety)
     if command == RG:
         _die_of_interrupts()
         return _rg(arguments[1:])
@@ -133,10 +130,10 @@ def _has_input() -> bool:
     return stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _hot(arguments: list[str]) -> int:
+def _hot(arguments: list[str], safety: str) -> int:
     request = _request(arguments)
     paths = Paths(state_folder(os.environ))
-    if arguments[0] in NEEDS_DAEMON:
+    if safety != "reads":  # not without a daemon, and not twice: a daemon that ends in between may have carried it out
         with connect(paths, os.environ) as connection:
             try:
                 return _show(send_request(connection, "$/cli", request))

@@ -21,7 +21,6 @@ NO_SUCH_METHOD = "-32601"
 DAEMON_MODULE = "flashgrep.cli.run_daemon"
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A program of its own, run by its path."""
-ALONE_MODULE = "flashgrep.cli.run_alone"
 NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"
 NUMPY_ENABLE = "NPY_ENABLE_CPU_FEATURES"
 CPUINFO_BYTES = 8192
@@ -77,7 +76,7 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
     ours, theirs = socket.socketpair()
     with theirs:
         os.set_inheritable(theirs.fileno(), True)
-        command = [sys.executable, "-P", "-m", ALONE_MODULE, str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", DAEMON_MODULE, "--alone-fd", str(theirs.fileno())]
         # What it prints must not come between the lines of a protocol.
         os.posix_spawn(sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
     ours.settimeout(READY_SECONDS)
@@ -111,6 +110,11 @@ def send_request(connection: socket.socket, method: str, params: dict[str, objec
 def as_latin1(text: str) -> str:
     """Return a path or an argument as JSON can carry it: its bytes, each as one character."""
     return os.fsencode(text).decode("latin-1")
+
+
+def from_latin1(text: str, errors: str = "strict") -> str:
+    """Return the path or argument that ``as_latin1`` was given."""
+    return os.fsdecode(text.encode("latin-1", errors))
 
 
 def connect_folder(

@@ -20,21 +20,9 @@ import sys
 
 PROTOCOLS = frozenset({"mcp", "rpc"})
 """Commands that speak a protocol over standard input: a pipe there is their usual case."""
-HOT = frozenset(
-    {"query", "files", "glob", "symbol", "outline", "slice", "read", "stats", "bootstrap-skill"}
-    | {"search-code", "search-code-semantic", "search-code-fulltext", "search-code-by-payload", "semantic-search"}
-    | {"code-research", "index-codebase", "watch-codebase", "fs-read", "fs-list", "fs-stat"}
-    | {"list-specs", "get-spec-requirements", "get-scenario", "search-specs", "validate-specs"}
-    | {"write-code", "batch-write-code", "fs-create", "fs-write", "fs-copy", "fs-move", "fs-remove"}
-)
-"""Commands that the daemon parses and renders: one for each method."""
-LOCAL = frozenset(
-    {"index", "projects", "config", "daemon", "doctor", "install", "serve", "uninstall"}
-    | {"version", "--help", "--version"}
-)
-"""Commands that the client's process runs itself."""
-COMMANDS = HOT | LOCAL | PROTOCOLS | {"rg"}
-
+OPTIONS = frozenset({"--help", "--version"})
+LOCAL = "local"
+"""What the table says of commands that the client's process runs itself."""
 ALIASED = frozenset({"--color=auto", "--colour=auto"})
 """What the shells of most Linux distributions put between ``fgrep`` and its arguments; it is our default too."""
 GREP_SHORT = frozenset("EFGPiyvwxchLlnbHoqsZzTUaIrRu0123456789")
@@ -54,6 +42,16 @@ GREP_LONG_WITH_VALUE = frozenset(
 STANDARD_INPUT = frozenset({"-", "/dev/stdin"})
 LONGEST_TYPO = 40
 ERROR = 2
+
+
+def read_commands() -> dict[str, tuple[str, str]]:
+    """Return every command, in the order of the help: what its method may do (or LOCAL), and its sentence.
+
+    The table is generated from the declarations, since the methods and all they stand on take 0.3 s to import.
+    """
+    with open(os.path.join(os.path.dirname(__file__), "commands.tsv"), "rb") as table:
+        rows = (line.split("\t") for line in table.read().decode().splitlines())
+        return {name: (safety, summary) for name, safety, summary in rows}
 
 
 def main() -> int:
@@ -79,10 +77,12 @@ def is_for_grep(arguments: list[str]) -> bool:
     if name not in {"fgrep", "fgrep.exe"} or not arguments:
         return False
     words = arguments[1:] if arguments[0] in ALIASED else arguments
-    if not words or words[0] not in COMMANDS:
+    if not words:
         return True
-    if words[0] in PROTOCOLS or words[0].startswith("-"):
+    if words[0] in PROTOCOLS or words[0] in OPTIONS:
         return False
+    if words[0] not in read_commands():
+        return True
     return is_pipe_or_file(0) and is_filter(words)
 
 
@@ -131,8 +131,7 @@ def command_meant(arguments: list[str]) -> str:
     word = arguments[0]
     if not word or word.startswith("-") or len(word) > LONGEST_TYPO or any(map(os.path.exists, arguments[1:])):
         return ""
-    commands = sorted(COMMANDS - {"--help", "--version"})
-    close = __import__("difflib").get_close_matches(word.replace("_", "-"), commands, 1, 0.7)
+    close = __import__("difflib").get_close_matches(word.replace("_", "-"), sorted(read_commands()), 1, 0.7)
     return close[0] if close else ""
 
 

@@ -263,6 +263,7 @@ class Registry:
     def __init__(self, handlers: Iterable[Handler]) -> None:
         self._handlers = tuple(handlers)
         self._by_name: dict[str, Handler] = {}
+        self._by_command = {declared.command: declared for declared in self._handlers}
         for declared in self._handlers:
             for name in (declared.name, *declared.aliases):
                 if name in self._by_name:
@@ -286,3 +287,7 @@ class Registry:
         except KeyError:
             name = clip(name, MOST_NAME)
             raise MethodNotFound(f"method not found: {name}", method=name) from None
+
+    def find_command(self, command: str) -> Handler | None:
+        """Return the method that has this name on the command line, or None."""
+        return self._by_command.get(command)

@@ -1,25 +1,47 @@
-"""The commands that run in their own process. Each imports what it needs when it is called, and nothing before."""
+"""The commands that run in their own process: help, version and status at once, any other by ``commands``.
 
+Nothing heavy is imported here: these three are asked all the time, and typer alone takes longer than their answers.
+"""
+
+import os
 import platform
 import sys
+import textwrap
 from importlib import import_module
 
 from flashgrep import __version__
+from flashgrep.launcher import read_commands
 
-VERSION = (["--version"], ["version"])
-STATUS = ["daemon", "status"]
-STATUS_MODULE = "flashgrep.cli.status"
+ERROR = 2
 COMMANDS_MODULE = "flashgrep.cli.commands"
+DAEMON_CLIENT_MODULE = "flashgrep.cli.daemon_client"
+USAGE = "Usage: fgrep [OPTIONS] COMMAND [ARGS]...\n"
+HELP = """\
+Ask one local daemon about code: exact, fresh, honest and fast.
+
+Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep slice src/main.py 10 40, fgrep index ~/linux.
+
+The daemon starts by itself. Called as fgrep, it is grep -F where the first argument is none of the commands below, \
+and where one word and flags of grep read a pipe or a file: … | fgrep index filters. flashgrep is never grep: write it \
+in scripts. Exit status: 0 found, 1 nothing found, 2 error."""
+OPTIONS = {"--version": "Print the version.", "--help": "Show this message and exit."}
+MOST_COLUMNS = 80
+"""Longer lines are hard to read."""
 
 
 def main(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
-    if arguments in VERSION:  # these two are asked all the time, and typer takes longer than their answer
-        print_version()
-        return 0
-    if arguments[:2] == STATUS and set(arguments[2:]) <= {"--json"}:
-        return int(import_module(STATUS_MODULE).show_status(as_json=len(arguments) > len(STATUS)))
-    return int(import_module(COMMANDS_MODULE).main(arguments))
+    match arguments:
+        case ["version"] | ["--version", *_]:
+            print_version()
+        case [] | ["--help", *_]:
+            sys.stdout.write(format_help())
+            return 0 if arguments else ERROR
+        case ["daemon", "status", *flags] if set(flags) <= {"--json"}:
+            return int(import_module(DAEMON_CLIENT_MODULE).show_status(as_json=bool(flags)))
+        case _:
+            return int(import_module(COMMANDS_MODULE).main(arguments))
+    return 0
 
 
 def print_version() -> None:
@@ -27,3 +49,26 @@ def print_version() -> None:
     system = f"{platform.system()} {platform.machine()}"
     version = f"flashgrep {__version__} ({system}, {platform.python_implementation()} {platform.python_version()})"
     sys.stdout.write(f"{version}\n")
+
+
+def format_help() -> str:
+    """Return the help of the whole command line, laid out as typer does it for one command."""
+    try:
+        width = min(os.get_terminal_size(1).columns or MOST_COLUMNS, MOST_COLUMNS) - 2
+    except OSError:  # no terminal
+        width = MOST_COLUMNS - 2
+    paragraphs = [
+        textwrap.fill(part, width, initial_indent="  ", subsequent_indent="  ") for part in HELP.split("\n\n")
+    ]
+    summaries = {name: summary for name, (_, summary) in read_commands().items()}
+    parts = [USAGE, *(f"{paragraph}\n" for paragraph in paragraphs)]
+    for title, rows in (("Options", OPTIONS), ("Commands", summaries)):
+        column = max(map(len, rows)) + 4
+        lines = [
+            textwrap.fill(
+                text, max(width, column + 10), initial_indent=f"  {name}".ljust(column), subsequent_indent=" " * column
+            )
+            for name, text in rows.items()
+        ]
+        parts.append("\n".join([f"{title}:", *lines, ""]))
+    return "\n".join(parts)

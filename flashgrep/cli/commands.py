@@ -1,31 +1,26 @@
-"""The whole command line: all commands by name and sentence, each imported when it is called."""
+"""Commands by typer: how one is made, and which module has each that is no method, imported when it is called."""
 
+import difflib
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperOption
 from typer.main import get_command, get_group
 
-from flashgrep.cli.app import print_version
-from flashgrep.cli.strict import StrictCommand
+from flashgrep.cli.app import USAGE
+from flashgrep.launcher import read_commands
 
-HELP = """Ask one local daemon about code: exact, fresh, honest and fast.
-
-Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep slice src/main.py 10 40, fgrep index ~/linux.
-
-The daemon starts by itself. Called as fgrep, it is grep -F where the first argument is none of the commands below,
-and where one word and flags of grep read a pipe or a file: … | fgrep index filters. flashgrep is never grep: write it
-in scripts. Exit status: 0 found, 1 nothing found, 2 error.
-"""
+USAGE_ERROR = 2
+INTERRUPTED = 130
 LOCAL_COMMANDS = {
     "index": "index_command:index",
     "doctor": "doctor:doctor",
-    "install": "host_command:install",
-    "serve": "serve_command:serve",
+    "install": "hosts:install",
+    "serve": "daemon_commands:serve",
     "uninstall": "uninstall:uninstall",
     "version": "app:print_version",
     "rpc": "commands:rpc",
@@ -36,61 +31,73 @@ LOCAL_COMMANDS = {
     "config": "config_command:app",
 }
 """Where the function or the group is of every command that is no method."""
-SUMMARIES = "summaries.tsv"
-"""Every command with its sentence, generated: the methods and all they stand on cost 0.3 s to import."""
 
 
-class LazyGroup(TyperGroup):
-    """The commands are stand-ins, for the help and for what was meant; the one that is called is loaded."""
+class StrictCommand(TyperCommand):
+    """A command whose options with one value can be given once: ``-p a -p b`` is no question about b alone.
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Return the name, the command and the arguments that are left."""
-        name, listed, rest = super().resolve_command(ctx, args)
-        return name, load_command(name) if name and listed else listed, rest
+    Parsers of command lines let the last one win in silence.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            typer.BadParameter: an option that takes one value is given more than once.
+
+        """
+        if args:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option, times in Counter(given).items():
+                if times > 1 and isinstance(option, TyperOption) and not (option.multiple or option.is_flag):
+                    raise typer.BadParameter(f"given {times} times, takes one value", ctx=ctx, param=option)
+        return super().parse_args(ctx, args)
 
 
 def main(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
-    app = typer.Typer(
-        name="fgrep", cls=LazyGroup, help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None
-    )
-    app.callback()(_options)
-    for name, summary in summaries():
-        app.command(name, short_help=summary)(_stand_in)
+    name, *rest = arguments
+    if name not in read_commands():
+        near = difflib.get_close_matches(name, read_commands(), n=1)
+        unknown = f"No such option: {name}" if name.startswith("-") else f"No such command {name!r}."
+        sys.stderr.write(f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n")
+        return USAGE_ERROR
     try:
-        status = app(args=arguments or ["--help"], prog_name="fgrep", standalone_mode=False)
+        status = load_command(name).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
-        context, said = getattr(error, "ctx", None), error.format_message()
-        helped = said.startswith("Usage:")  # a group without a command: the message is its whole help
-        sys.stderr.write(f"{context.get_usage()}\n" if context and not helped else "")
-        sys.stderr.write(f"{said}\n" if helped else f"fgrep: {said}\n")
-        return 2
+        sys.stderr.write(describe_error(error))
+        return USAGE_ERROR
     except typer.Abort:
-        return 130
-    if not arguments:
-        return 2
+        return INTERRUPTED
     return status if isinstance(status, int) else 0
 
 
+def describe_error(error: typer.TyperException) -> str:
+    """Return what is wrong with a command line, below the usage of its command."""
+    context, message = getattr(error, "ctx", None), error.format_message()
+    if message.startswith("Usage:"):  # a group without a command: the message is its whole help
+        return f"{message}\n"
+    return f"{context.get_usage()}\nfgrep: {message}\n" if context else f"fgrep: {message}\n"
+
+
 def load_command(name: str) -> Any:
-    """Return the command, a typer command or group, of this name; what it stands on is imported."""
+    """Return the typer command or group of this name; what it stands on is imported."""
     if name not in LOCAL_COMMANDS:
-        methods = import_module("flashgrep.cli.methods").method_app(import_module("flashgrep.handlers").REGISTRY)
-        return methods.commands[name]
+        registry = import_module("flashgrep.handlers").REGISTRY
+        return import_module("flashgrep.cli.methods").make_method_command(registry.find_command(name))
     module, _, attribute = LOCAL_COMMANDS[name].partition(":")
     found = getattr(import_module(f"flashgrep.cli.{module}"), attribute)
-    if isinstance(found, typer.Typer):
-        return get_group(found)
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=StrictCommand)(found)
-    return get_command(single)
+    return get_group(found) if isinstance(found, typer.Typer) else make_command(name, found)
 
 
-def summaries() -> Iterator[tuple[str, str]]:
-    """Yield every command and the first sentence of its help, in the order of the help."""
-    for line in Path(__file__).with_name(SUMMARIES).read_text("utf-8").splitlines():
-        name, _, summary = line.partition("\t")
-        yield name, summary
+def make_command(name: str, run: Callable[..., Any], help_text: str | None = None) -> Any:
+    """Return a function as a typer command; its docstring is the help, unless another is given."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, cls=StrictCommand, help=help_text)(run)
+    return get_command(app)
+
+
+# The entry point takes these three itself; they are here for their help.
 
 
 def rpc(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
@@ -111,22 +118,4 @@ def rg() -> NoReturn:
 
 
 def _refuse(words: str) -> NoReturn:
-    """Refuse what the entry point takes itself: these commands are here for their help."""
     raise typer.BadParameter(f"run it by its entry point: fgrep {words}")
-
-
-def _stand_in() -> None:
-    """Stand for a command in the list."""
-
-
-def _print_version_and_end(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
-    if asked:
-        print_version()
-        raise typer.Exit
-
-
-VersionOption = typer.Option("--version", callback=_print_version_and_end, is_eager=True, help="Print the version.")
-
-
-def _options(*, version: Annotated[bool, VersionOption] = False) -> None:
-    """Take the options that stand before a command; the one there is acts by its callback."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from flashgrep import config
-from flashgrep.cli.ask import fail
+from flashgrep.cli.daemon_client import fail
 from flashgrep.errors import BadSetting
 from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
 from flashgrep.project_settings import with_project
@@ -27,7 +27,8 @@ def show(
         loaded = config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
     except BadSetting as error:
         fail(error.message)
-    root = _project(path.resolve())
+    folders = (path.resolve(), *path.resolve().parents)
+    root = next((each for each in folders if os.path.lexists(each / PROJECT_FOLDER / PROJECT_CONFIG)), None)
     if root is not None:
         loaded = with_project(loaded, root)
     for warning in loaded.warnings:
@@ -44,9 +45,3 @@ def show(
 def path() -> None:
     """Print the path of your config.toml, whether it is there or not."""
     typer.echo(config_file(os.environ))
-
-
-def _project(folder: Path) -> Path | None:
-    return next(
-        (one for one in (folder, *folder.parents) if os.path.lexists(one / PROJECT_FOLDER / PROJECT_CONFIG)), None
-    )

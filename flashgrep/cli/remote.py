@@ -1,17 +1,15 @@
-"""The daemon's side of a hot command: parse its arguments, call the method, render the answer."""
+"""The daemon's side of a method's command: parse its arguments, call the method, render the answer."""
 
 import os
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperGroup
-
-from flashgrep.cli.methods import Invocation, Said, method_app, parse_line
-from flashgrep.cli.render import Shown, Style, render
+from flashgrep.cli.methods import Invocation, parse_line
+from flashgrep.cli.render import Output, Style, render
 from flashgrep.cli.rg.command import answer as answer_rg
 from flashgrep.cli.rg.plan import Call
+from flashgrep.connect import from_latin1
 from flashgrep.daemon.projects import bind
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
@@ -31,9 +29,9 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     if isinstance(given, list) and len(given) > (MOST_RG_ARGUMENTS if given[0] == "rg" else MOST_ARGUMENTS):
         raise TooLarge(f"too many arguments: {len(given)}", limit_items=MOST_ARGUMENTS, observed_items=len(given))
     try:
-        argv = [_native(argument) for argument in params["argv"]]
-        cwd, width = _native(params["cwd"]), int(params.get("width", 80))
-        wants = {"color": bool(params.get("color")), "headings": bool(params.get("tty"))}
+        argv = [from_latin1(argument) for argument in params["argv"]]
+        cwd, width = from_latin1(params["cwd"]), int(params.get("width", 80))
+        style = Style(color=bool(params.get("color")), headings=bool(params.get("tty")), cwd=cwd)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
     if argv[:1] == ["rg"]:
@@ -41,64 +39,51 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         call = Call(
             argv=argv[1:],
             cwd=os.fsencode(cwd),
-            config=_native(config) if config else None,
+            config=from_latin1(config) if config else None,
             readable_input=bool(params.get("readable_input")),
         )
         return await answer_rg(context, call)
-    parsed = parse_line(_group(), argv, width)
-    if isinstance(parsed, Said):
-        return _answer(Shown(parsed.stdout.encode(), parsed.stderr.encode(errors="replace"), parsed.status))
+    output = parse_line(REGISTRY, argv, width)
+    if isinstance(output, Invocation):
+        try:
+            output = await _call_method(context, output, style)
+        except FlashgrepError as error:
+            suggestion = error.data.get("suggestion")
+            message = f"fgrep: {error.message}\n" + (f"fgrep: {suggestion}\n" if suggestion else "")
+            output = Output(b"", message.encode(errors="replace"), error.exit_status)
+    return {
+        "stdout": output.stdout.decode("latin-1"),
+        "stderr": output.stderr.decode("latin-1"),
+        "status": output.status,
+    }
+
+
+async def _call_method(context: RequestContext, invocation: Invocation, style: Style) -> Output:
+    """Call the method for the project that the command is about, and say once what is wrong with its settings."""
     try:
-        shown = await _call(context, parsed, cwd, wants)
-    except FlashgrepError as error:
-        shown = Shown(b"", f"fgrep: {_told(error)}\n".encode(errors="replace"), error.exit_status)
-    return _answer(shown)
-
-
-@cache
-def _group() -> TyperGroup:
-    return method_app(REGISTRY)
-
-
-async def _call(context: RequestContext, parsed: Invocation, cwd: str, wants: dict[str, bool]) -> Shown:
-    try:
-        root = await bind(context.call, Path(cwd), parsed.project)
+        root = await bind(context.call, Path(style.cwd), invocation.project)
     except NotFound:
-        if parsed.method != "stats" or parsed.project:
+        if invocation.method != "stats" or invocation.project:
             raise
-        told = await context.call_method("stats", parsed.params)  # of the daemon: there is no project here
-        return render(told, Style(**wants, root="", cwd=cwd), as_json=parsed.as_json)
-    given = {name: _inside(root, cwd, item) if name in PATH_FIELDS else item for name, item in parsed.params.items()}
-    result = await context.call_method(parsed.method, given)
-    shown = render(result, Style(**wants, root=str(root), cwd=cwd), as_json=parsed.as_json)
+        stats = await context.call_method("stats", invocation.params)  # of the daemon: there is no project here
+        return render(stats, style, as_json=invocation.as_json)
+    params = {
+        name: find_inside(root, style.cwd, item) if name in PATH_FIELDS else item
+        for name, item in invocation.params.items()
+    }
+    result = await context.call_method(invocation.method, params)
+    output = render(result, replace(style, root=str(root)), as_json=invocation.as_json)
     workspace = await context.call.host.open(str(root))
     if workspace.warned:
-        return shown
+        return output
     workspace.warned = True
     warnings = "".join(f"fgrep: {warning}\n" for warning in workspace.options.settings_warnings)
-    return replace(shown, stderr=warnings.encode(errors="replace") + shown.stderr)
+    return replace(output, stderr=warnings.encode(errors="replace") + output.stderr)
 
 
-def _inside(root: Path, cwd: str, path: Any) -> Any:
+def find_inside(root: Path, cwd: str, path: Any) -> Any:
     """Return a path as seen from the project's root, if it lies there; else as it was given."""
     if not isinstance(path, str):
         return path
     full = Path(os.path.normpath(Path(cwd, path)))
     return full.relative_to(root).as_posix() if full.is_relative_to(root) else path
-
-
-def _told(error: FlashgrepError) -> str:
-    suggestion = error.data.get("suggestion")
-    return f"{error.message}\nfgrep: {suggestion}" if suggestion else error.message
-
-
-def _native(text: str) -> str:
-    return os.fsdecode(text.encode("latin-1"))
-
-
-def _answer(shown: Shown) -> dict[str, Any]:
-    return {
-        "stdout": shown.stdout.decode("latin-1"),
-        "stderr": shown.stderr.decode("latin-1"),
-        "status": shown.status,
-    }

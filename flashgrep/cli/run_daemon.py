@@ -1,9 +1,17 @@
-"""The daemon process: ``python -m flashgrep.cli.run_daemon [--ready-fd N]``; typer is imported when needed."""
+"""The daemon process: ``python -m flashgrep.cli.run_daemon --ready-fd N``; on N it says that it serves, or why not.
+
+With ``--alone-fd N`` it serves the client that is connected to N, and listens nowhere. The command line, which stands
+above the daemon, is handed in, and imported at its first use.
+"""
 
 import faulthandler
 import os
 import resource
+import shutil
+import signal
+import socket
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,11 +24,20 @@ import anyio
 import anyio.to_thread
 
 from flashgrep import config
+from flashgrep.catalogue import PROJECTS_FILE
 from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import BadSetting, FlashgrepError
-from flashgrep.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE, Paths, cache_folder, config_file, state_folder
+from flashgrep.paths import (
+    GRAMMARS_FOLDER,
+    GRAMMARS_VARIABLE,
+    Paths,
+    cache_folder,
+    config_file,
+    make_private,
+    state_folder,
+)
 from flashgrep.project_settings import with_project
 from flashgrep.rpc.context import RequestContext
 
@@ -29,24 +46,27 @@ MOST_FILES = 65_536
 SWITCH_SECONDS = 0.001
 """How long the event loop waits for a look-up that computes; 5 ms by default, several times in each answer."""
 MOST_CRASHES = 1024 * 1024
-READY_FLAG = "--ready-fd"
+READY_FLAG, ALONE_FLAG = "--ready-fd", "--alone-fd"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run until told to stop; say on the given descriptor when ready, or what went wrong."""
-    given = sys.argv[1:] if arguments is None else arguments
-    tell = partial(_tell, int(given[given.index(READY_FLAG) + 1])) if READY_FLAG in given else _tell_nobody
+def main() -> int:
+    """Serve until told to stop, or with ALONE_FLAG until that client hangs up; return the exit status."""
+    option, descriptor = sys.argv[1:]
     try:
-        run(os.environ, {}, tell)
+        if option == ALONE_FLAG:
+            run_alone(socket.socket(fileno=int(descriptor)))
+        else:
+            run(os.environ, {}, partial(_report, int(descriptor)))
     except (FlashgrepError, OSError) as error:
-        tell(str(error))
+        if option == READY_FLAG:
+            _report(int(descriptor), str(error))
         sys.stderr.write(f"fgrep: {error}\n")
         return 2
     return 0
 
 
-def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[str], None]) -> None:
-    """Hold the lock and serve.
+def run(environ: Mapping[str, str], flags: Mapping[str, Any], report: Callable[[str], None]) -> None:
+    """Hold the lock and serve; ``report`` is called with "ready" once every wire listens.
 
     Raises:
         FlashgrepError: a setting is wrong, or another daemon runs.
@@ -57,11 +77,17 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], tell: Callable[[st
     hold_lock(paths)
 
     daemon = assemble(paths, environ, flags)
-    _raise_descriptor_limit()
-    _bound_crash_log(Path(paths.crash_log))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    with suppress(OSError):
+        # The file that takes our stderr is written by what ends a process, a page at a time.
+        if Path(paths.crash_log).stat().st_size > MOST_CRASHES:
+            os.truncate(paths.crash_log, 0)
     sys.setswitchinterval(SWITCH_SECONDS)
-    faulthandler.enable()  # what a library written in C did last, in the file that takes our stderr
-    anyio.run(daemon.run, lambda: tell("ready"))
+    faulthandler.enable()  # what a library written in C did last goes there too
+    anyio.run(daemon.run, lambda: report("ready"))
 
 
 def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Daemon:
@@ -94,27 +120,26 @@ async def run_cli(context: RequestContext, params: Any) -> dict[str, Any]:
     return await answer(context, params)
 
 
-def _tell(descriptor: int, what: str) -> None:
-    os.write(descriptor, what.replace("\n", " ").encode(errors="replace") + b"\n")
+def run_alone(connection: socket.socket) -> None:
+    """Serve one client until it hangs up: by scanning, with no state but a temporary folder that goes with the client.
+
+    Raises:
+        FlashgrepError: a setting is wrong.
+        OSError: there is no folder for temporary files.
+
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the client, whose end is ours
+    with tempfile.TemporaryDirectory(prefix="flashgrep-") as folder:
+        with suppress(OSError):  # which projects there are, if that can be told and trusted
+            make_private(state_folder(os.environ))
+            shutil.copy(Path(state_folder(os.environ), PROJECTS_FILE), folder)
+        daemon = assemble(Paths(folder), os.environ, {"read_only": True})
+        anyio.run(daemon.serve_alone, connection)
+
+
+def _report(descriptor: int, message: str) -> None:
+    os.write(descriptor, message.replace("\n", " ").encode(errors="replace") + b"\n")
     os.close(descriptor)
-
-
-def _tell_nobody(_what: str) -> None:
-    """Nobody asked."""
-
-
-def _bound_crash_log(path: Path) -> None:
-    """Empty the file that takes our stderr once it is large: it is written by what ends a process, a page at a time."""
-    with suppress(OSError):
-        if path.stat().st_size > MOST_CRASHES:
-            os.truncate(path, 0)
-
-
-def _raise_descriptor_limit() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ from typing import Annotated
 
 import typer
 
-from flashgrep.cli.ask import fail, find_user_paths
+from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
-from flashgrep.cli.uninstall_hosts import installed, take_out
+from flashgrep.cli.hosts import find_entries, remove_entry
+from flashgrep.connect import from_latin1
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
 from flashgrep.own_folders import PROJECTS, list_former_files
@@ -36,20 +37,17 @@ def uninstall(
     What `fgrep install` added to the settings of agents and editors is taken out again.
     The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
-    found = list(leftovers())
-    folders = sorted({Path.cwd(), *_roots(Path(find_user_paths().state))})
-    hosts = list(installed(folders, Path.home()))
-    pid = lifecycle.holder(find_user_paths())
-    for line in [f"stop the daemon (process {pid})"] if pid else []:
-        typer.echo(line)
-    for entry in hosts:
-        typer.echo(f"take flashgrep out of {entry.path}")
-    for path in found:
-        typer.echo(f"remove {path}")
-    if dry_run or not (found or hosts or pid):
-        typer.echo(
-            "nothing to remove" if not (found or hosts or pid) else "nothing was removed: this was a dry run", err=True
-        )
+    folders = sorted({Path.cwd(), *_read_roots()})
+    hosts, files = list(find_entries(folders, Path.home())), list(find_leftovers())
+    pid = lifecycle.find_holder(find_user_paths())
+    steps = [f"stop the daemon (process {pid})"] if pid else []
+    steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [f"remove {path}" for path in files]
+    if not steps:
+        typer.echo("nothing to remove", err=True)
+        return
+    typer.echo("\n".join(steps))
+    if dry_run:
+        typer.echo("nothing was removed: this was a dry run", err=True)
         return
     if not yes and not sys.stdin.isatty():
         fail("nothing was removed: standard input is no terminal to ask on; say --yes")
@@ -58,20 +56,20 @@ def uninstall(
     stop_daemon()
     for entry in hosts:
         with suppress(InvalidParams, OSError):  # what is left is told below
-            take_out(entry)
-    for path in found:
-        _remove(path)
-    left = [*(entry.path for entry in installed(folders, Path.home())), *leftovers()]
+            remove_entry(entry)
+    for path in files:
+        remove(path)
+    left = [*(entry.path for entry in find_entries(folders, Path.home())), *find_leftovers()]
     if left:
         fail("could not be removed: " + ", ".join(map(str, left)))
     sys.stderr.write("clean: no process, no index, no state, no settings is left\n")
 
 
-def leftovers() -> Iterator[Path]:
+def find_leftovers() -> Iterator[Path]:
     """Yield every file and folder of ours that exists: projects' folders first, for the state names them."""
-    state, cache = Path(find_user_paths().state), Path(find_user_paths().cache)
-    yield from (root / PROJECT_FOLDER for root in _roots(state) if _ours(root))
-    settings = Path(config_file(os.environ))
+    paths = find_user_paths()
+    state, cache, settings = Path(paths.state), Path(paths.cache), Path(config_file(os.environ))
+    yield from (root / PROJECT_FOLDER for root in _read_roots() if _find_ours(root))
     if settings.exists():
         yield settings
     if cache.is_dir() and cache.parent != state:
@@ -83,7 +81,7 @@ def leftovers() -> Iterator[Path]:
 def clear_project(root: Path) -> None:
     """Remove what is ours in a project's folder, by its name, and the folder if nothing else is in it."""
     folder = root / PROJECT_FOLDER
-    for path in _ours(root):
+    for path in _find_ours(root):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -94,7 +92,7 @@ def clear_project(root: Path) -> None:
             folder.rmdir()
 
 
-def _ours(root: Path) -> list[Path]:
+def _find_ours(root: Path) -> list[Path]:
     """Return what is ours in a project's folder; nothing is ours where a link has the folder's name."""
     folder = root / PROJECT_FOLDER
     if folder.is_symlink():
@@ -109,15 +107,16 @@ def _ours(root: Path) -> list[Path]:
     return found
 
 
-def _roots(state: Path) -> list[Path]:
+def _read_roots() -> list[Path]:
+    """Return the roots of all projects there are."""
     try:
-        found = json.loads((state / PROJECTS_FILE).read_bytes())["projects"].values()
-        return [Path(os.fsdecode(root.encode("latin-1"))) for root in found]
+        roots = json.loads(Path(find_user_paths().state, PROJECTS_FILE).read_bytes())["projects"].values()
+        return [Path(from_latin1(root)) for root in roots]
     except (OSError, ValueError, KeyError, AttributeError):
         return []
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a file, or a folder; of a folder the user named, only what is ours, for it may hold other things."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
@@ -128,16 +127,13 @@ def _remove(path: Path) -> None:
     if path.name == PROJECT_FOLDER:
         clear_project(path.parent)
         return
+    folders = [path]
     if path == Path(find_user_paths().state):
         for name in (*MINE, PROJECTS_FILE):
             (path / name).unlink(missing_ok=True)
         shutil.rmtree(path / GRAMMARS_FOLDER, ignore_errors=True)
-        _remove_indexes(path / CACHE_FOLDER)
-    _remove_indexes(path)
-
-
-def _remove_indexes(folder: Path) -> None:
-    """Remove the folders of projects below a state or cache folder, and it too if nothing else is in it."""
-    shutil.rmtree(folder / PROJECTS, ignore_errors=True)
-    with suppress(OSError):
-        folder.rmdir()
+        folders = [path / CACHE_FOLDER, path]
+    for folder in folders:
+        shutil.rmtree(folder / PROJECTS, ignore_errors=True)
+        with suppress(OSError):  # something else is in it
+            folder.rmdir()

@@ -29,13 +29,19 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
     """
     make_private(paths.state)
     descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-    if not _wait_for(descriptor, time.monotonic() + wait_seconds):
-        os.close(descriptor)
-        raise Busy(f"another daemon runs already (process {holder(paths)})", holder=holder(paths))
-    _write_holder(descriptor)
+    until = time.monotonic() + wait_seconds
+    while not _try_lock(descriptor):
+        if time.monotonic() >= until:
+            os.close(descriptor)
+            pid = find_holder(paths)
+            raise Busy(f"another daemon runs already (process {pid})", holder=pid)
+        time.sleep(POLL_SECONDS)
+    with suppress(OSError):  # a full disk: the lock holds all the same, only its holder is nameless
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 
 
-def holder(paths: Paths) -> int | None:
+def find_holder(paths: Paths) -> int | None:
     """Return the process id of the daemon that holds the lock now, or None."""
     try:
         descriptor = os.open(paths.lock, os.O_RDWR | os.O_CLOEXEC)
@@ -50,37 +56,6 @@ def holder(paths: Paths) -> int | None:
         os.close(descriptor)
 
 
-def wait_until_free(paths: Paths, seconds: float) -> bool:
-    """Wait until no daemon holds the lock; say whether that came true in time."""
-    until = time.monotonic() + seconds
-    while holder(paths) is not None:
-        if time.monotonic() >= until:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
-
-
-def terminate(paths: Paths) -> bool:
-    """End the daemon that holds the lock by signals: asked first, killed after STOP_SECONDS; say whether it is gone."""
-    for asked, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, 5.0)):
-        pid = holder(paths)
-        if pid is None:
-            return True
-        with suppress(ProcessLookupError):
-            os.kill(pid, asked)
-        if wait_until_free(paths, seconds):
-            return True
-    return False
-
-
-def _wait_for(descriptor: int, until: float) -> bool:
-    while not _try_lock(descriptor):
-        if time.monotonic() >= until:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
-
-
 def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,7 +66,24 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _write_holder(descriptor: int) -> None:
-    with suppress(OSError):  # a full disk: the lock holds all the same, only its holder is nameless
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+def wait_until_free(paths: Paths, seconds: float) -> bool:
+    """Wait until no daemon holds the lock; say whether that came true in time."""
+    until = time.monotonic() + seconds
+    while find_holder(paths) is not None:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def terminate(paths: Paths) -> bool:
+    """End the daemon that holds the lock by signals: asked first, killed after STOP_SECONDS; say whether it is gone."""
+    for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, 5.0)):
+        pid = find_holder(paths)
+        if pid is None:
+            return True
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if wait_until_free(paths, seconds):
+            return True
+    return False

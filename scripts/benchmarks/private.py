@@ -119,7 +119,7 @@ def private_daemon(state: Path) -> Iterator[Private]:
     paths = Paths(str(state))
     subprocess.run([FGREP, "daemon", "start"], env=environ, check=True, stdout=subprocess.DEVNULL)
     try:
-        pid = lifecycle.holder(paths)
+        pid = lifecycle.find_holder(paths)
         assert pid is not None  # noqa: S101 - it has just said that it runs
         yield Private(paths, environ, pid, state, "")
     finally:

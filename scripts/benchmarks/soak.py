@@ -118,7 +118,7 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
     base, told, answered = figures(daemon.pid), 0.0, 0
     interval = min(30.0, seconds / 6)
     try:
-        while (spent := time.monotonic() - begun) < seconds and lifecycle.holder(daemon.paths) == daemon.pid:
+        while (spent := time.monotonic() - begun) < seconds and lifecycle.find_holder(daemon.paths) == daemon.pid:
             if spent < min(WARM_SECONDS, seconds / 2):
                 base = figures(daemon.pid)
             if spent - told >= interval:
@@ -141,7 +141,7 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
 def verdict(daemon: Private, base: Figures, tally: Tally) -> int:
     """Leave the daemon alone, and say whether it is as it was."""
     wrong = [*dict.fromkeys(tally.problems)][:10]
-    if lifecycle.holder(daemon.paths) != daemon.pid:
+    if lifecycle.find_holder(daemon.paths) != daemon.pid:
         print(Path(daemon.paths.crash_log).read_text(errors="replace")[-3_000:])
         print("FAILED: the daemon has ended")
         return 1

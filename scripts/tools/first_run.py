@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flashgrep.cli.ask import ask_daemon
+from flashgrep.cli.daemon_client import ask_daemon
 from flashgrep.cli.daemon_commands import start
 from flashgrep.cli.index_command import add_project, show_progress
 

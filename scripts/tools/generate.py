@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep import __version__, config
-from flashgrep.cli.commands import LOCAL_COMMANDS, SUMMARIES, load_command
+from flashgrep.cli.commands import LOCAL_COMMANDS, load_command
 from flashgrep.handlers import REGISTRY
+from flashgrep.launcher import LOCAL
 from flashgrep.paths import bundled_ripgrep
 from flashgrep.registry import Handler
 
@@ -47,7 +48,7 @@ def generated() -> dict[Path, str]:
             path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
-        root / "flashgrep" / "cli" / SUMMARIES: _summaries(),
+        root / "flashgrep" / "commands.tsv": _commands(),
     }
 
 
@@ -69,11 +70,11 @@ def _ripgrep_flags() -> str:
     return "".join(f"{name}\t{row}\n" for name, row in sorted(rows.items()))
 
 
-def _summaries() -> str:
-    """Return every command with the first line of its help, a line each, a tab between."""
-    rows = {handler.command: handler.summary for handler in REGISTRY}
-    rows |= {name: load_command(name).help.partition("\n")[0] for name in LOCAL_COMMANDS}
-    return "".join(f"{name}\t{summary}\n" for name, summary in rows.items())
+def _commands() -> str:
+    """Return every command, a line each: name, what it may do or "local", first line of its help; tabs between."""
+    rows = [(handler.command, handler.safety, handler.summary) for handler in REGISTRY]
+    rows += [(name, LOCAL, load_command(name).help.partition("\n")[0]) for name in LOCAL_COMMANDS]
+    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def _section(handler: Handler) -> str:

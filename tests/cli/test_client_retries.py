@@ -86,7 +86,7 @@ def test_but_not_for_ever(state: Path, monkeypatch: pytest.MonkeyPatch, capfd: p
     assert "the daemon ended before it answered" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("command", sorted(client.NEEDS_DAEMON))
+@pytest.mark.parametrize("command", ["write-code", "fs-remove", "index-codebase", "watch-codebase"])
 def test_what_writes_says_that_its_fate_is_unknown(
     state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: str
 ) -> None:

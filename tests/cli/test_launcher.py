@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.launcher import COMMANDS, PROTOCOLS, command_meant, is_filter
+from flashgrep.launcher import PROTOCOLS, command_meant, is_filter, read_commands
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
-WORDS = sorted(COMMANDS - PROTOCOLS - {"--help", "--version"})
+WORDS = sorted(read_commands().keys() - PROTOCOLS)
 TEXT = "".join(f"{number} {word} {word.upper()}\n" for number, word in enumerate(WORDS, 1)).encode()
 
 

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from pydantic import Field
 
-from flashgrep.cli.methods import Invocation, Said, method_app, parse_line
+from flashgrep.cli.methods import Invocation, parse_line
+from flashgrep.cli.render import Output
 from flashgrep.handlers import REGISTRY
-from flashgrep.registry import Call, Handler, Params, Usage, handler
+from flashgrep.registry import Call, Handler, Params, Registry, Usage, handler
 
 
 class OddParams(Params):
@@ -38,11 +39,11 @@ async def odd_one(_call: Call[Any], params: OddParams) -> OddResult:
     return {"done": bool(params)}
 
 
-GROUP = method_app([odd_one, *REGISTRY])
+METHODS = Registry([odd_one, *REGISTRY])
 
 
 def parsed(*argv: str) -> Invocation:
-    found = parse_line(GROUP, ["odd-one", *argv], 80)
+    found = parse_line(METHODS, ["odd-one", *argv], 80)
     assert isinstance(found, Invocation), found
     return found
 
@@ -80,32 +81,32 @@ def test_json_and_project_are_the_command_lines_own() -> None:
     ],
 )
 def test_a_wrong_line_is_status_2_with_its_usage(argv: list[str], told: str) -> None:
-    found = parse_line(GROUP, ["odd-one", *argv], 80)
-    assert isinstance(found, Said)
-    assert (found.status, found.stdout) == (2, "")
-    assert told in found.stderr
-    assert found.stderr.startswith("Usage: fgrep odd-one")
+    found = parse_line(METHODS, ["odd-one", *argv], 80)
+    assert isinstance(found, Output)
+    assert (found.status, found.stdout) == (2, b"")
+    assert told.encode() in found.stderr
+    assert found.stderr.startswith(b"Usage: fgrep odd-one")
 
 
 @pytest.mark.parametrize("declared", list(REGISTRY), ids=lambda declared: declared.name)
 def test_every_method_has_a_help_with_its_sentence_and_every_field(declared: Handler) -> None:
-    found = parse_line(GROUP, [declared.command, "--help"], 100)
-    assert isinstance(found, Said)
+    found = parse_line(METHODS, [declared.command, "--help"], 100)
+    assert isinstance(found, Output)
     assert found.status == 0, found.stderr
-    words = " ".join(found.stdout.split())
+    words = b" ".join(found.stdout.split()).decode()
     assert " ".join(declared.summary.split()) in words
     missing = [name for name in declared.params.model_fields if name.replace("_", "-") not in words.replace("_", "-")]
     assert not missing
 
 
 def test_shortcuts_of_grep_stand_for_values() -> None:
-    found = parse_line(GROUP, ["query", "x", "-i", "-F"], 80)
+    found = parse_line(METHODS, ["query", "x", "-i", "-F"], 80)
     assert isinstance(found, Invocation)
     assert found.params == {"text": "x", "case": "insensitive", "mode": "literal"}
 
 
 def test_a_slice_takes_its_file_and_lines_in_order() -> None:
-    found = parse_line(GROUP, ["slice", "a.py", "3", "9"], 80)
+    found = parse_line(METHODS, ["slice", "a.py", "3", "9"], 80)
     assert isinstance(found, Invocation)
     assert found.params == {"file_path": "a.py", "start_line": 3, "end_line": 9}
 
@@ -120,21 +121,21 @@ def test_a_slice_takes_its_file_and_lines_in_order() -> None:
     ],
 )
 def test_an_option_of_one_value_given_twice_is_an_error(argv: list[str], told: str) -> None:
-    said = parse_line(GROUP, ["odd-one", *argv], 80)
-    assert isinstance(said, Said)
-    assert (said.status, said.stdout) == (2, "")
-    assert told in said.stderr
-    assert "given 2 times" in said.stderr
+    said = parse_line(METHODS, ["odd-one", *argv], 80)
+    assert isinstance(said, Output)
+    assert (said.status, said.stdout) == (2, b"")
+    assert told.encode() in said.stderr
+    assert b"given 2 times" in said.stderr
 
 
 @pytest.mark.parametrize("argv", [["-F", "-e"], ["-i", "-s"], ["-F", "-m", "regex"], ["-i", "--case", "smart"]])
 def test_options_that_contradict_each_other_are_an_error(argv: list[str]) -> None:
-    said = parse_line(GROUP, ["query", "x", *argv], 80)
-    assert isinstance(said, Said)
-    assert (said.status, "contradict" in said.stderr) == (2, True)
+    said = parse_line(METHODS, ["query", "x", *argv], 80)
+    assert isinstance(said, Output)
+    assert (said.status, b"contradict" in said.stderr) == (2, True)
 
 
 def test_an_option_may_be_said_twice_over_where_it_says_the_same() -> None:
-    found = parse_line(GROUP, ["query", "x", "-w", "-w", "-i", "-i", "-F", "-m", "literal", "-g", "a", "-g", "b"], 80)
+    found = parse_line(METHODS, ["query", "x", "-w", "-w", "-i", "-i", "-F", "-m", "literal", "-g", "a", "-g", "b"], 80)
     assert isinstance(found, Invocation)
     assert found.params["include"] == ["a", "b"]

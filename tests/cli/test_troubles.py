@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.cli.status import status_rows
+from flashgrep.cli.daemon_client import status_rows
 from flashgrep.errors import InvalidParams
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.mcp.hosts import HOSTS
+from flashgrep.cli.hosts import HOSTS
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import token_of
 

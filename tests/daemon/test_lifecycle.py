@@ -20,7 +20,7 @@ from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 
 def pid_of(daemon: DaemonAtHand) -> int:
-    pid = lifecycle.holder(daemon.paths)
+    pid = lifecycle.find_holder(daemon.paths)
     assert pid is not None
     return pid
 
@@ -97,7 +97,7 @@ def test_a_daemon_that_is_stuck_is_stopped_all_the_same(
     pid = pid_of(cold_daemon)
     os.kill(pid, signal.SIGSTOP)
     monkeypatch.setenv("FLASHGREP_STATE_DIR", cold_daemon.paths.state)
-    monkeypatch.setattr("flashgrep.cli.ask.PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("flashgrep.cli.daemon_client.PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr(lifecycle, "STOP_SECONDS", 0.1)
     assert stop_daemon()
     wait_until_gone(pid)

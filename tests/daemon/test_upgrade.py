@@ -66,10 +66,10 @@ def test_of_many_newer_clients_one_replaces_it_and_an_older_one_leaves_it_alone(
     said = [client.communicate(timeout=BOUND) for client in clients]
     assert [out for out, _ in said] == [found] * 3
     assert "".join(err for _, err in said) == "fgrep: the daemon runs older code: replaced by 99.1\n"
-    pid = lifecycle.holder(cold_daemon.paths)
+    pid = lifecycle.find_holder(cold_daemon.paths)
     assert older.run("query", "needle", cwd=root) == (found, "")
     assert cold_daemon.run("query", "needle", cwd=root).stderr == ""
-    assert lifecycle.holder(cold_daemon.paths) == pid
+    assert lifecycle.find_holder(cold_daemon.paths) == pid
 
 
 def test_clients_that_ask_at_once_hear_the_same(cold_daemon: DaemonAtHand) -> None:
@@ -93,12 +93,12 @@ def test_calls_in_flight_are_not_cut(
         wire.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call})
         asked = wire.receive()
         assert asked["method"] == "roots/list"  # the call waits until the host has said where it is
-        pid = lifecycle.holder(cold_daemon.paths)
+        pid = lifecycle.find_holder(cold_daemon.paths)
         monkeypatch.setattr(connect, "__version__", "99.1")
         connect.connect(cold_daemon.paths, cold_daemon.environ).close()
         busy = "fgrep: the daemon runs older code: still busy; it ends when its calls are done\n"
         assert capfd.readouterr().err == busy
-        assert lifecycle.holder(cold_daemon.paths) == pid
+        assert lifecycle.find_holder(cold_daemon.paths) == pid
         wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": root.as_uri()}]}})
         assert wire.receive()["result"]["structuredContent"]["total"] == 1
         assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)

@@ -39,7 +39,7 @@ def test_a_polite_client_waits_little_longer_beside_a_greedy_one(root: Path, kin
 @pytest.mark.parametrize("kind", ["one big file", "counts", "backtracking"])
 def test_the_work_of_a_client_that_hangs_up_ends(daemon: DaemonAtHand, root: Path, kind: str) -> None:
     method, params = GREEDY[kind]
-    pid = lifecycle.holder(daemon.paths)
+    pid = lifecycle.find_holder(daemon.paths)
     with closing(daemon.wire("unix", root)) as wire:
         for number in range(IN_FLIGHT):
             wire.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})

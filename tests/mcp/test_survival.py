@@ -22,7 +22,7 @@ INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 def kill(daemon: DaemonAtHand) -> None:
     """Kill the daemon and wait until the system has closed what it had open."""
-    pid = lifecycle.holder(daemon.paths)
+    pid = lifecycle.find_holder(daemon.paths)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
         assert lifecycle.wait_until_free(daemon.paths, BOUND)
@@ -90,7 +90,7 @@ def test_a_stopped_daemon_stays_stopped_until_it_is_needed(cold_daemon: DaemonAt
     McpClient(LineTransport(shim), "legacy").start()
     assert cold_daemon.run("daemon", "stop").returncode == 0
     shim.send(INITIALIZED)
-    assert lifecycle.holder(cold_daemon.paths) is None
+    assert lifecycle.find_holder(cold_daemon.paths) is None
     assert found(shim)["total"] == 1
 
 

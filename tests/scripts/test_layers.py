@@ -140,11 +140,11 @@ SHORT = HEAVY - {"typing", "dataclasses", "pathlib"} | {"sqlite3", "sqlite_utils
 @pytest.mark.parametrize(
     ("command", "says", "forbidden"),
     [
-        ("--version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.ask"}),
-        ("version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.ask"}),
+        ("--version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"}),
+        ("version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"}),
         ("daemon status", "not running", SHORT | {"flashgrep.cli.commands"}),
         ("daemon status --json", "not running", SHORT | {"flashgrep.cli.commands"}),
-        ("--help", "search-code", SHORT - {"typer"} | {"flashgrep.registry", "flashgrep.config", "flashgrep.daemon"}),
+        ("--help", "search-code", SHORT | {"flashgrep.registry", "flashgrep.config", "flashgrep.daemon"}),
         (
             "projects --help",
             "remove",

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep import __version__
+from flashgrep.cli import jsonc
+from flashgrep.cli.hosts import BACKUP, HOSTS, SERVER, plan_change, write_change
 from flashgrep.errors import InvalidParams
-from flashgrep.mcp import jsonc
-from flashgrep.mcp.hosts import BACKUP, HOSTS, NAME, plan
 from tests.conftest import FGREP
 
 COMMAND = ["/opt/flashgrep", "mcp"]
@@ -56,8 +56,8 @@ def test_a_member_is_set_and_nothing_else(value: dict[str, Any], layout: Any, pa
 def test_what_was_added_can_be_taken_out_again(value: dict[str, Any], layout: Any) -> None:
     value.pop("key", None)
     text = json.dumps(value, indent=layout)
-    after = jsonc.set_member(text, ["key", NAME], {"command": "x"})
-    assert json.loads(jsonc.remove_member(after, ["key", NAME])) == value
+    after = jsonc.set_member(text, ["key", SERVER], {"command": "x"})
+    assert json.loads(jsonc.remove_member(after, ["key", SERVER])) == value
 
 
 @given(st.text(alphabet='{}[]",:/*\n\\ a1', max_size=30))
@@ -92,16 +92,17 @@ def test_comments_order_and_layout_stay(tmp_path: Path, name: str) -> None:
     file = tmp_path / "settings.json"
     text = COMMENTED.replace("KEY", host.key)
     file.write_text(text)
-    change = plan(host, file, COMMAND)
+    change = plan_change(host, file, COMMAND)
     added = change.after.replace(text[: text.index("},\n  },") + 1], "")
     assert change.after.startswith(text[: text.index("},\n  },") + 1])
     assert change.after.endswith(",\n  },\n}\n")
-    assert NAME in added
-    assert jsonc.parse(change.after).value[host.key][NAME] == host.entry(COMMAND)
-    change.carry_out()
-    assert not plan(host, file, COMMAND).changes
+    assert SERVER in added
+    assert jsonc.parse(change.after).value[host.key][SERVER] == host.entry(COMMAND)
+    write_change(change)
+    again = plan_change(host, file, COMMAND)
+    assert again.before == again.after
     assert (tmp_path / f"settings.json{BACKUP}").read_text() == text
-    plan(host, file, None).carry_out()
+    write_change(plan_change(host, file, None))
     assert jsonc.parse(file.read_text()).value == jsonc.parse(text).value
 
 
@@ -119,13 +120,14 @@ def test_toml_keeps_its_comments_and_other_servers(tmp_path: Path) -> None:
     host, file = HOSTS["codex"], tmp_path / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text(TOML)
-    plan(host, file, COMMAND).carry_out()
+    write_change(plan_change(host, file, COMMAND))
     assert file.read_text().startswith(TOML.rstrip())
-    assert tomllib.loads(file.read_text())["mcp_servers"][NAME] == {"command": COMMAND[0], "args": ["mcp"]}
-    assert not plan(host, file, COMMAND).changes
-    plan(host, file, ["/new", "mcp"]).carry_out()
-    assert tomllib.loads(file.read_text())["mcp_servers"][NAME]["command"] == "/new"
-    plan(host, file, None).carry_out()
+    assert tomllib.loads(file.read_text())["mcp_servers"][SERVER] == {"command": COMMAND[0], "args": ["mcp"]}
+    again = plan_change(host, file, COMMAND)
+    assert again.before == again.after
+    write_change(plan_change(host, file, ["/new", "mcp"]))
+    assert tomllib.loads(file.read_text())["mcp_servers"][SERVER]["command"] == "/new"
+    write_change(plan_change(host, file, None))
     assert tomllib.loads(file.read_text()) == tomllib.loads(TOML)
 
 
@@ -146,7 +148,7 @@ def test_a_file_in_another_form_is_left_alone(tmp_path: Path, name: str, text: s
     before = text.encode() if isinstance(text, str) else text
     file.write_bytes(before)
     with pytest.raises(InvalidParams, match="is left as it was"):
-        plan(HOSTS[name], file, COMMAND).carry_out()
+        write_change(plan_change(HOSTS[name], file, COMMAND))
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
 
@@ -156,10 +158,10 @@ def test_a_link_stays_a_link_and_a_mode_a_mode(tmp_path: Path) -> None:
     real.write_text("{}")
     real.chmod(0o600)
     link.symlink_to(real)
-    plan(HOSTS["cursor"], link, COMMAND).carry_out()
+    write_change(plan_change(HOSTS["cursor"], link, COMMAND))
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o600
-    assert NAME in real.read_text()
+    assert SERVER in real.read_text()
 
 
 def fgrep(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -182,10 +184,10 @@ def test_the_command_edits_the_projects_file_or_the_users(tmp_path: Path, name: 
         assert file.is_relative_to(base)
         text = file.read_text()
         found = tomllib.loads(text) if host.form == "toml" else json.loads(text)
-        assert str(Path(sys.executable).with_name("flashgrep")) in json.dumps(found[host.key][NAME])
+        assert str(Path(sys.executable).with_name("flashgrep")) in json.dumps(found[host.key][SERVER])
         assert "nothing to change" in fgrep(tmp_path, name, *options).stdout
         assert "removed" in fgrep(tmp_path, name, *options, "--uninstall").stdout
-        assert NAME not in file.read_text()
+        assert SERVER not in file.read_text()
 
 
 def test_the_registrys_description_fits_the_package() -> None:

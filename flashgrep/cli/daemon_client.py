@@ -1,0 +1,106 @@
+"""What the local commands share: asking the daemon, saying what went wrong, and ``fgrep daemon status``.
+
+Without typer: the status is asked often, and its answer takes less time than typer's import.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from socket import socket
+from typing import Any, NoReturn, cast
+
+from flashgrep.connect import connect, send_request, try_connect
+from flashgrep.paths import Paths, cache_folder, state_folder
+
+NOT_RUNNING = 1
+ERROR = 2
+MIB = 1024 * 1024
+PATIENCE_SECONDS = 5.0
+"""What a running daemon says of itself takes milliseconds; one that is stopped or stuck never answers."""
+
+
+def find_user_paths() -> Paths:
+    """Return where this user's daemon lives."""
+    return Paths(state_folder(os.environ), cache_folder(os.environ))
+
+
+def call(connection: socket, method: str, params: dict[str, object]) -> Any:
+    """Return the result of one of the daemon's methods, or end the command with its error."""
+    answer = cast("dict[str, Any]", send_request(connection, method, params))
+    if "error" in answer:
+        suggestion = answer["error"].get("data", {}).get("suggestion")
+        fail(answer["error"]["message"] + (f"\nfgrep: {suggestion}" if suggestion else ""))
+    return answer["result"]
+
+
+def ask_daemon(method: str, **params: object) -> Any:
+    """Return the result of one of the daemon's methods; the daemon is started if need be."""
+    with connect(find_user_paths(), os.environ) as connection:
+        return call(connection, method, params)
+
+
+def ask_running(method: str, **params: object) -> Any | None:
+    """Return the result of one of the daemon's methods, or None when no daemon runs."""
+    connection = try_connect(find_user_paths().socket)
+    if connection is None:
+        return None
+    with connection:
+        connection.settimeout(PATIENCE_SECONDS)
+        return call(connection, method, params)
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with a message on stderr and status 2."""
+    sys.stderr.write(f"fgrep: {message}\n")
+    raise SystemExit(ERROR)
+
+
+@contextmanager
+def failing_cleanly() -> Iterator[None]:
+    """End the command readably when the daemon cannot be reached or a folder not be used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        fail(str(error))
+
+
+def show_status(*, as_json: bool) -> int:
+    """Print whether the daemon runs, where it listens and what it serves; the exit status is 1 if none runs."""
+    with failing_cleanly():
+        status = ask_running("$/status")
+    if status is None:
+        sys.stdout.write("not running\n")
+        return NOT_RUNNING
+    if as_json:
+        sys.stdout.write(json.dumps(status, indent=2) + "\n")
+    else:
+        print_status(status)
+    return 0
+
+
+def print_status(status: Mapping[str, Any]) -> None:
+    """Print the daemon's status, a line a fact."""
+    sys.stdout.write("".join(f"{name:<10} {text}\n" for name, text in status_rows(status)))
+
+
+def status_rows(status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the facts of a status, each with its name."""
+    tcp, projects = status["tcp"], status["projects"]
+    if tcp is None:
+        listens = "off"
+    elif tcp["port"] is None:
+        listens = f"none: {tcp['problem']}"
+    else:
+        moved = f" (port {tcp['wanted']} was taken)" if tcp["wanted"] not in (0, tcp["port"]) else ""
+        listens = f"127.0.0.1:{tcp['port']}{moved}"
+    return [
+        ("running", f"process {status['pid']}, flashgrep {status['version']}, up {status['uptime_seconds']:.0f} s"),
+        ("memory", f"{status['memory_bytes'] / MIB:.0f} MiB, {status['clients']} clients"),
+        ("socket", status["socket"]),
+        ("tcp", listens),
+        *(("project", f"{project['name']}  {project['root']}") for project in projects),
+        *(("warning", warning) for project in projects for warning in project.get("warnings", ())),
+        *(("problem", f"{root}: {problem}") for root, problem in status["problems"].items()),
+    ]
