@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 36_636,
-    "modules": 216,
-    "private functions used once": 556,
-    "functions named by a participle": 154,
+    "lines": 36_585,
+    "modules": 211,
+    "private functions used once": 513,
+    "functions named by a participle": 147,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
