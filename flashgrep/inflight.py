@@ -27,7 +27,10 @@ class Line:
         for item in items_of(message):
             key = id_key(item)
             if key != NULL and not is_reply(item):
-                self.asked[key] = {"id": item["id"], "method": item.get("method"), "modern": _is_modern(item)}
+                params = item.get("params")
+                meta = params.get("_meta") if isinstance(params, dict) else None
+                is_modern = isinstance(meta, dict) and MODERN_KEY in meta
+                self.asked[key] = {"id": item["id"], "method": item.get("method"), "modern": is_modern}
 
     @property
     def methods(self) -> set[object]:
@@ -86,9 +89,13 @@ class InFlight:
 
 def parse(line: bytes) -> object:
     """Return the JSON value of a line, None where the daemon refuses it as no JSON."""
+
+    def refuse(constant: str) -> object:
+        raise ValueError(f"{constant} is no JSON")
+
     try:
         text = line.decode()
-        value: object = json.loads(text, parse_constant=_refuse)
+        value: object = json.loads(text, parse_constant=refuse)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no character
     except (ValueError, RecursionError):
@@ -127,13 +134,13 @@ def answered_key(line: bytes) -> str | None:
     return id_key({"id": found})
 
 
-def refusal(code: int, message: str, data: dict[str, object]) -> bytes:
+def refuse_line(code: int, message: str, data: dict[str, object]) -> bytes:
     """Return the answer to a line that cannot be read, as one line."""
     error = {"code": code, "message": message, "data": data}
     return json.dumps({"jsonrpc": "2.0", "error": error, "id": None}).encode() + b"\n"
 
 
-def refusals(line: Line, code: int, message: str, data: dict[str, object]) -> bytes:
+def refuse_all(line: Line, code: int, message: str, data: dict[str, object]) -> bytes:
     """Return the answer to a line's requests that says why they are not carried out, as one line; empty for none.
 
     A tool's failure is a result: hosts show that to the model, and many treat an error as their own matter.
@@ -150,13 +157,3 @@ def refusals(line: Line, code: int, message: str, data: dict[str, object]) -> by
     if not answers:
         return b""
     return json.dumps(answers if line.is_batch else answers[0]).encode() + b"\n"
-
-
-def _is_modern(item: dict[str, object]) -> bool:
-    params = item.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return isinstance(meta, dict) and MODERN_KEY in meta
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")

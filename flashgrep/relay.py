@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from flashgrep.inflight import InFlight, Line, answered_key, id_key, is_reply, items_of, parse, refusal, refusals
+from flashgrep.inflight import InFlight, Line, answered_key, id_key, is_reply, items_of, parse, refuse_all, refuse_line
 
 PIECE = 65_536
 MOST_QUEUED = 1024 * 1024
@@ -66,15 +66,15 @@ class Relay:
         self._watched, self._linger = watched, linger
         self._source_open, self._until = True, FOREVER
         self._wire: socket.socket | None = None
-        self._connecting: _Connecting | None = None
-        self._up: deque[Line] = deque()
-        self._up_size = self._sent = 0  # bytes in _up, and how many of its first line the daemon has
-        self._down = bytearray()
+        self._attempt: _Attempt | None = None
+        self._to_daemon: deque[Line] = deque()
+        self._to_daemon_size = self._sent = 0  # bytes in _to_daemon, and how many of its first line the daemon has
+        self._to_host = bytearray()
         self._host_part, self._daemon_part = bytearray(), bytearray()  # lines that have not ended yet
-        self._dropping = False
+        self._dropping = False  # the rest of a line of the host that is too long
         self._may_send = True
         self._in_flight = InFlight()
-        self._questions: set[str] = set()  # what the daemon at hand has asked the host
+        self._daemon_requests: set[str] = set()  # what the daemon at hand has asked the host
         self._session: dict[object, tuple[bytes, str | None]] = {}  # lines, and the keys of their answers
         self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
 
@@ -83,26 +83,54 @@ class Relay:
         wire.setblocking(False)
         self._wire = wire
         try:
-            while self._source_open or self._wire or self._connecting or self._up or self._down:
-                if not self._turn():
+            while self._source_open or self._wire or self._attempt or self._to_daemon or self._to_host:
+                now = time.monotonic()
+                if now >= self._until:
                     return
+                # The next request connects again, not the end itself: a daemon that was stopped stays stopped.
+                if self._wire is None and self._attempt is None and self._to_daemon and now >= self._not_before:
+                    queued = {method for line in self._to_daemon for method in line.methods}
+                    handshake = [self._session[name] for name in SESSION if name in self._session.keys() - queued]
+                    self._attempt = _Attempt(self._connect, handshake)
+                readable, writable = self._select(now)
+                if self._watched in readable:
+                    return
+                self._carry(readable, writable)
         finally:
             if self._wire is not None:
                 self._wire.close()
 
-    def _turn(self) -> bool:
-        """Wait until something can be done and do it; False when it is time to end."""
-        now = time.monotonic()
-        if self._wire is None and self._connecting is None and self._up and now >= self._not_before:
-            self._connecting = _Connecting(self._connect, self._handshake())
-        if now >= self._until:
-            return False
-        wire, connecting = self._wire, self._connecting
-        readable, writable = self._select(now)
-        if self._watched in readable:
-            return False
-        if connecting is not None and connecting.done in readable:
-            self._take_connection(connecting)
+    def _select(self, now: float) -> tuple[list[socket.socket | int], list[socket.socket | int]]:
+        """Return what can be read and written of what we want to; also returns at the time of the next attempt."""
+        readers: list[socket.socket | int] = [] if self._watched is None else [self._watched]
+        writers: list[socket.socket | int] = [self._sink] if self._to_host else []
+        until = self._until
+        if self._source_open and self._to_daemon_size < MOST_QUEUED:
+            readers.append(self._source)
+        if self._attempt is not None:
+            readers.append(self._attempt.done)
+        elif self._wire is None and self._to_daemon:
+            until = min(until, self._not_before)
+        if self._wire is not None and len(self._to_host) < MOST_QUEUED:
+            readers.append(self._wire)
+        if self._wire is not None and self._to_daemon and self._may_send:
+            writers.append(self._wire)
+        found = select.select(readers, writers, [], None if until == FOREVER else max(0.0, until - now))
+        return found[0], found[1]
+
+    def _carry(self, readable: list[socket.socket | int], writable: list[socket.socket | int]) -> None:
+        # As select saw them: what one step below closes or opens, the next must not take for ready.
+        wire, attempt = self._wire, self._attempt
+        if attempt is not None and attempt.done in readable:
+            self._attempt = None
+            os.close(attempt.done)
+            self._wire, self._may_send = attempt.wire, True
+            if self._wire is None:
+                self._note_trouble(attempt.problem)
+                self._to_daemon.clear()
+                self._to_daemon_size = 0
+                for line in self._in_flight.lines():
+                    self._refuse(line)
         if self._source in readable:
             self._read_host()
         if wire is not None and wire in writable:
@@ -111,26 +139,7 @@ class Relay:
             self._read_daemon(wire)
         if self._sink in writable:
             # A pipe that select calls writable takes this much without blocking.
-            del self._down[: os.write(self._sink, self._down[: select.PIPE_BUF])]
-        return True
-
-    def _select(self, now: float) -> tuple[list[socket.socket | int], list[socket.socket | int]]:
-        """Return what can be read and written of what we want to; also returns at the time of the next attempt."""
-        readers: list[socket.socket | int] = [] if self._watched is None else [self._watched]
-        writers: list[socket.socket | int] = [self._sink] if self._down else []
-        until = self._until
-        if self._source_open and self._up_size < MOST_QUEUED:
-            readers.append(self._source)
-        if self._connecting is not None:
-            readers.append(self._connecting.done)
-        elif self._wire is None and self._up:
-            until = min(until, self._not_before)
-        if self._wire is not None and len(self._down) < MOST_QUEUED:
-            readers.append(self._wire)
-        if self._wire is not None and self._up and self._may_send:
-            writers.append(self._wire)
-        found = select.select(readers, writers, [], None if until == FOREVER else max(0.0, until - now))
-        return found[0], found[1]
+            del self._to_host[: os.write(self._sink, self._to_host[: select.PIPE_BUF])]
 
     # From the host to the daemon
 
@@ -153,18 +162,19 @@ class Relay:
             self._dropping = True
             self._host_part.clear()
             data: dict[str, object] = {"reason": "payload_too_large", "limit_bytes": MOST_LINE}
-            self._down += refusal(TOO_LARGE, "line too long", data)
-        if not self._source_open and not self._up:
+            self._to_host += refuse_line(TOO_LARGE, "line too long", data)
+        if not self._source_open and not self._to_daemon:
             _send_eof(self._wire)
 
     def _take_line(self, data: bytes) -> None:
+        """Note what a line of the host means for the connection, and queue it for the daemon."""
         message = parse(data)
         line = Line(data, message)
         for item in items_of(message):
             if is_reply(item) and not line.is_batch:
-                if id_key(item) not in self._questions:
+                if id_key(item) not in self._daemon_requests:
                     return  # the daemon that asked is gone
-                self._questions.discard(id_key(item))
+                self._daemon_requests.discard(id_key(item))
             elif item.get("method") in SESSION:
                 self._session[item["method"]] = (data, next(iter(line.asked), None))
             elif item.get("method") == "notifications/cancelled":  # such a request goes unanswered
@@ -173,16 +183,13 @@ class Relay:
         if self._wire is None and message is not None and not line.asked:
             return  # the connection it was meant for is gone; what belongs to the session has been noted
         self._in_flight.add(line)
-        self._queue(line)
+        self._to_daemon.append(line)
+        self._to_daemon_size += len(data)
         if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
             self._refuse(line)
 
-    def _queue(self, line: Line, *, first: bool = False) -> None:
-        (self._up.appendleft if first else self._up.append)(line)
-        self._up_size += len(line.data)
-
     def _write_daemon(self, wire: socket.socket) -> None:
-        line = self._up[0]
+        line = self._to_daemon[0]
         try:
             self._sent += wire.send(memoryview(line.data)[self._sent :])
         except BlockingIOError:
@@ -191,11 +198,11 @@ class Relay:
             self._may_send = False
             return
         if self._sent == len(line.data):
-            self._up.popleft()
-            self._up_size -= len(line.data)
+            self._to_daemon.popleft()
+            self._to_daemon_size -= len(line.data)
             self._sent = 0
             line.sendings += 1
-            if not self._up and not self._source_open:
+            if not self._to_daemon and not self._source_open:
                 _send_eof(wire)
 
     # From the daemon to the host
@@ -214,20 +221,17 @@ class Relay:
         for part in ended:
             line = bytes(self._daemon_part + part)
             self._daemon_part.clear()
-            self._note_answer(line)
-            self._down += line + b"\n"
+            self._to_host += line + b"\n"
+            key = answered_key(line)
+            if key is not None:
+                self._in_flight.settle(key)
+                continue
+            for item in items_of(parse(line)):
+                if "method" not in item:
+                    self._in_flight.settle(id_key(item))
+                elif "id" in item:
+                    self._daemon_requests.add(id_key(item))
         self._daemon_part += rest
-
-    def _note_answer(self, line: bytes) -> None:
-        key = answered_key(line)
-        if key is not None:
-            self._in_flight.settle(key)
-            return
-        for item in items_of(parse(line)):
-            if "method" not in item:
-                self._in_flight.settle(id_key(item))
-            elif "id" in item:
-                self._questions.add(id_key(item))
 
     # Between two daemons
 
@@ -237,36 +241,20 @@ class Relay:
         self._wire = None
         self._sent = 0
         self._daemon_part.clear()
-        self._questions.clear()
-        unsent = set(map(id, self._up))
+        self._daemon_requests.clear()
+        unsent = set(map(id, self._to_daemon))
         if not self._source_open and not self._in_flight and not unsent:
             return
         self._note_trouble("the daemon ended")
-        self._up = deque(line for line in self._up if line.asked)
-        self._up_size = sum(len(line.data) for line in self._up)
+        self._to_daemon = deque(line for line in self._to_daemon if line.asked)
         for line in reversed(self._in_flight.lines()):
             if id(line) in unsent:
                 continue
             if line.methods <= REPEATED and line.sendings < MOST_SENDINGS:
-                self._queue(line, first=True)
-            else:
+                self._to_daemon.appendleft(line)
+            else:  # it may have written, or have ended the daemon
                 self._refuse(line)
-
-    def _handshake(self) -> list[tuple[bytes, str | None]]:
-        """Return what a new connection has to hear first; what is queued itself is not said twice."""
-        queued = {method for line in self._up for method in line.methods}
-        return [self._session[name] for name in SESSION if name in self._session and name not in queued]
-
-    def _take_connection(self, connecting: "_Connecting") -> None:
-        self._connecting = None
-        os.close(connecting.done)
-        self._wire, self._may_send = connecting.wire, True
-        if self._wire is None:
-            self._note_trouble(connecting.problem)
-            self._up.clear()
-            self._up_size = 0
-            for line in self._in_flight.lines():
-                self._refuse(line)
+        self._to_daemon_size = sum(len(line.data) for line in self._to_daemon)
 
     def _note_trouble(self, why: str) -> None:
         """Say what is wrong, and wait before the next attempt, the longer the more often something is."""
@@ -280,17 +268,18 @@ class Relay:
     def _refuse(self, line: Line) -> None:
         suggestion = "try again; if the call writes, read first whether it was carried out"
         data: dict[str, object] = {"reason": "daemon_ended", "suggestion": suggestion}
-        self._down += refusals(line, UNAVAILABLE, f"{self._why}: try again", data)
+        self._to_host += refuse_all(line, UNAVAILABLE, f"{self._why}: try again", data)
         self._in_flight.forget(line)
-        if line in self._up:
-            self._up.remove(line)
-            self._up_size -= len(line.data)
+        if line in self._to_daemon:
+            self._to_daemon.remove(line)
+            self._to_daemon_size -= len(line.data)
 
 
-class _Connecting:
+class _Attempt:
     """Connects in a thread: starting a daemon takes up to half a minute, in which the host may end or cancel."""
 
     def __init__(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
+        """``handshake``: lines that a new connection has to hear first, and the keys of their answers."""
         self.done, self._tell = os.pipe()
         self.wire: socket.socket | None = None
         self.problem = ""

@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 36_585,
     "modules": 211,
-    "private functions used once": 513,
+    "private functions used once": 501,
     "functions named by a participle": 147,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""

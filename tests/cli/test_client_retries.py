@@ -1,6 +1,7 @@
 """A daemon that ends between a command and its answer: what reads is asked again once, what writes is not."""
 
 import json
+import os
 import shutil
 import socket
 import threading
@@ -93,3 +94,20 @@ def test_what_writes_says_that_its_fate_is_unknown(
     monkeypatch.setattr(client, "_die_of_interrupts", lambda: None)
     assert run(monkeypatch, state, 1, command, "a") == (2, [command])
     assert "whether it was carried out is unknown: look before you try again" in capfd.readouterr().err
+
+
+def test_what_writes_is_known_to_be_done_though_nobody_reads_what_it_prints(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "_die_of_interrupts", lambda: None)
+    reader, writer = os.pipe()
+    kept = os.dup(1)
+    os.close(reader)
+    os.dup2(writer, 1)
+    try:
+        assert run(monkeypatch, state, 0, "write-code", "a") == (client.BROKEN_PIPE, ["write-code"])
+    finally:
+        os.dup2(kept, 1)
+        os.close(writer)
+        os.close(kept)
+    assert capfd.readouterr().err == ""
