@@ -204,7 +204,7 @@ def test_an_unknown_language_names_those_near_it() -> None:
         (b"Dockerfile.dev", "docker"),
         (b"x.m", "objc"),
         (b"x.ml", "ocaml"),
-        (b"x.scss", "sass"),
+        (b"x.scss", "scss"),
         (b"x.sh", "bash"),
         (b"x.md", "markdown"),
         (b"Cargo.lock", "toml"),

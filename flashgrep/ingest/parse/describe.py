@@ -20,6 +20,7 @@ _COMMENT_LINES: Final = 40
 _PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\s*([^\n]*?)\s*(?:\1|\n)')
 _ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
 _MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
+_WORD: Final = re.compile(r"\w")
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
 _RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])\s*(?:\?\.|!!\.|\.|->|::)\s*$")
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
@@ -130,11 +131,12 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
         text = lines.text(number).strip()
         if text.startswith(("@", "#[", "[")) and not above:
             continue  # annotations stand between a comment and what it is about
-        if not text.encode().startswith(markers) or text.startswith("{-#"):
+        marker = next((marker for marker in markers if text.encode().startswith(marker)), None)
+        if marker is None or text.startswith("{-#"):
             break
-        above.append(text)
+        above.append(text.removeprefix(marker.decode()))
     said = (_XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above))
-    return next((text for text in said if text), "")[:SIGNATURE_CHARS]
+    return next((text for text in said if _WORD.search(text)), "")[:SIGNATURE_CHARS]
 
 
 def receiver(data: bytes, name: int, language: str) -> str | None:

@@ -21,6 +21,7 @@ from flashgrep.ingest.parse.model import (
     Ints,
     ParsedFile,
 )
+from flashgrep.languages import LANGUAGES
 
 _ANONYMOUS: Final = len(KINDS)
 _INLINE: Final = len(KINDS) + 1
@@ -36,6 +37,8 @@ _LOCAL: Final = frozenset({KIND_ID["variable"], KIND_ID["constant"]})
 _IN_TYPE: Final = {KIND_ID["function"]: KIND_ID["method"], KIND_ID["variable"]: KIND_ID["field"]}
 _KEEPS_LOCALS: Final = frozenset({"bash"})
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
+_LEAD: Final = b":#$@%"
+"""What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell."""
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
 _NEWLINE: Final = 10
 _MATCH_LIMIT: Final = 1 << 16
@@ -60,6 +63,8 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
     """
     cursor = QueryCursor(grammar.query, match_limit=_MATCH_LIMIT)
     cursor.set_max_start_depth(_DEPTH)
+    word = LANGUAGES[language].word
+    splits, lead = b"." not in word, _LEAD.translate(None, word)
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
     references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "skip", "statement")}
@@ -71,7 +76,7 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
                 if capture in references:
                     references[capture] += nodes
             continue
-        row = _read_definition(captured, data)
+        row = _read_definition(captured, data, lead, splits=splits)
         name = row[3]
         if row[5] >= _ANONYMOUS:
             scopes.append(row)
@@ -89,8 +94,13 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
     )
 
 
-def _read_definition(captured: dict[str, list[Node]], data: bytes) -> _Row:
-    start = end = kind = name = name_end = -1
+def _read_definition(captured: dict[str, list[Node]], data: bytes, lead: bytes, *, splits: bool) -> _Row:
+    """Return what one match says of a definition.
+
+    ``lead``: bytes that may stand before a name and are no part of it. ``splits``: what stands before a name's last dot
+    qualifies it.
+    """
+    start = end = body_end = kind = name = name_end = -1
     declares = qualifier = qualifier_end = 0
     for capture, (node, *_) in captured.items():
         if capture == "name":
@@ -102,21 +112,28 @@ def _read_definition(captured: dict[str, list[Node]], data: bytes) -> _Row:
                 end -= 1
         elif capture == "container":
             qualifier, qualifier_end = node.start_byte, node.end_byte
+        elif capture == "body":  # where it is the sibling of what it is the body of
+            body_end = node.end_byte
+    end = max(end, body_end)
     text = data[name:name_end]
     # Most names are of letters, digits and ``_`` alone, and there is nothing to take off.
     if name >= 0 and not text.replace(b"_", b"").isalnum():
-        if kind == KIND_ID["heading"]:
-            stripped = text.strip(b" \t\r\n#")
-        elif text[-1:] == b"=" and text[:-1].isalnum() and data[name_end : name_end + 1] in b"'\"":
-            stripped = text[:-1]  # a shell alias: ``ll='ls -l'``
-        else:
-            stripped = text.lstrip(b":#")  # Ruby's symbols, Bash's and Markdown's marks
+        stripped = _strip_marks(text, kind, data[name_end : name_end + 1], lead)
         name += text.find(stripped)
         name_end = name + len(stripped)
-        if kind not in _WHOLE_NAME and not qualifier_end and (found := _QUALIFIED.match(stripped)):
+        if splits and kind not in _WHOLE_NAME and not qualifier_end and (found := _QUALIFIED.match(stripped)):
             qualifier, qualifier_end = name, name + found.end()
             name += found.end()
     return start, -end, kind < _ANONYMOUS, name, name_end, kind, declares, qualifier, qualifier_end
+
+
+def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes:
+    """Return a name without what the grammar counts in; ``following``: the byte after it."""
+    if kind == KIND_ID["heading"]:
+        return name.strip(b" \t\r\n#")
+    if name[-1:] == b"=" and name[:-1].isalnum() and following in b"'\"":
+        return name[:-1]  # a shell alias: ``ll='ls -l'``
+    return name.lstrip(lead)
 
 
 def _settle(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
