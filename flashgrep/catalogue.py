@@ -132,6 +132,25 @@ class Catalogue:
         """Return the known projects, by name."""
         return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]
 
+    def find_enclosing_root(self, folder: Path) -> Path:
+        """Return the nearest folder upwards that is a known project or the top of a git work tree.
+
+        Any other folder is not made a project unasked: a query typed at home must not index the home folder.
+
+        Raises:
+            NotFound: there is none.
+
+        """
+        roots = set(self._roots.values())
+        for candidate in (folder, *folder.parents):
+            if candidate in roots or os.path.exists(candidate / ".git"):  # noqa: PTH110 - a name too long is none
+                return candidate
+        raise NotFound(
+            f"no project here: {folder} lies in no known project and no git work tree",
+            reason="project_not_found",
+            suggestion="make the folder one with: fgrep index",
+        )
+
     def opened(self) -> list[Workspace]:
         """Return the projects that are open."""
         return list(self._open.values())

@@ -27,7 +27,7 @@ ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
-MCP_MODULE = "flashgrep.mcp.shim"
+MCP_MODULE = "flashgrep.mcp.stdio"
 RELAY_MODULE = "flashgrep.relay"
 """Imports more than a hot command can pay for."""
 

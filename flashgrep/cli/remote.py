@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from flashgrep.catalogue import Catalogue
 from flashgrep.cli.methods import Invocation, parse_line
 from flashgrep.cli.render import Output, Style, render
 from flashgrep.cli.rg.command import answer as answer_rg
 from flashgrep.cli.rg.plan import Call
 from flashgrep.connect import from_latin1
-from flashgrep.daemon.projects import bind
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
 from flashgrep.rpc.context import RequestContext
@@ -60,25 +60,40 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
 
 async def _call_method(context: RequestContext, invocation: Invocation, style: Style) -> Output:
     """Call the method for the project that the command is about, and say once what is wrong with its settings."""
+    catalogue: Catalogue = context.call.host
     try:
-        root = await bind(context.call, Path(style.cwd), invocation.project)
+        workspace = await catalogue.open(find_project(catalogue, style.cwd, invocation.project))
     except NotFound:
         if invocation.method != "stats" or invocation.project:
             raise
         stats = await context.call_method("stats", invocation.params)  # of the daemon: there is no project here
         return render(stats, style, as_json=invocation.as_json)
+    root = workspace.path
+    # The call is bound, not its connection: commands on one connection run side by side, each in its own folder.
+    context.call.session = replace(context.call.session, projects=(str(root),))
     params = {
         name: find_inside(root, style.cwd, item) if name in PATH_FIELDS else item
         for name, item in invocation.params.items()
     }
     result = await context.call_method(invocation.method, params)
     output = render(result, replace(style, root=str(root)), as_json=invocation.as_json)
-    workspace = await context.call.host.open(str(root))
     if workspace.warned:
         return output
     workspace.warned = True
     warnings = "".join(f"fgrep: {warning}\n" for warning in workspace.options.settings_warnings)
     return replace(output, stderr=warnings.encode(errors="replace") + output.stderr)
+
+
+def find_project(catalogue: Catalogue, cwd: str, named: str | None) -> str:
+    """Return the project named, by a name or (with a slash, or as a dot or two) by a path in it; else that around cwd.
+
+    Raises:
+        NotFound: the folder lies in no project and no git work tree.
+
+    """
+    if named and "/" not in named and named not in {".", ".."}:
+        return named
+    return str(catalogue.find_enclosing_root(Path(cwd, named or "").resolve()))
 
 
 def find_inside(root: Path, cwd: str, path: Any) -> Any:

@@ -13,7 +13,6 @@ import anyio
 
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue, ProjectInfo
-from flashgrep.daemon.projects import enclosing_root, root_of
 from flashgrep.daemon.wires import Wires
 from flashgrep.errors import Forbidden, InvalidParams, NotFound, Unavailable
 from flashgrep.rpc.context import Extension, RequestContext
@@ -84,16 +83,15 @@ class Control:
         project, if there is one, and without the daemon's own methods.
         """
         folder = Path(_native(params, "folder"))
-        known = [info.root for info in self.catalogue.projects()]
         try:
-            root = enclosing_root(folder, known)
+            root = self.catalogue.find_enclosing_root(folder)
         except NotFound:
             if not params.get("adopt"):
                 context.session.drop_control()
                 return {"root": None, "socket": None}
             root = folder
         workspace = await self.catalogue.open(str(root))
-        root = root_of(workspace)
+        root = workspace.path
         try:
             socket = _as_latin1(await self.wires.open_project(root))
         except Unavailable:  # a read-only folder: the caller goes on over this connection

@@ -20,7 +20,6 @@ from flashgrep.config import Loaded, Settings
 from flashgrep.daemon.control import Control
 from flashgrep.daemon.handover import Handover
 from flashgrep.daemon.log import Log
-from flashgrep.daemon.projects import enclosing_root
 from flashgrep.daemon.web import Web
 from flashgrep.daemon.wires import Wires
 from flashgrep.errors import FlashgrepError
@@ -122,7 +121,7 @@ class Daemon:
         control = {"$/cli": self.cli, **daemon.extensions(), **handover.extensions(), "$/serve": web.serve}
         extensions = {"auth": auth_extension(lambda: token(self.paths)), "$/status": daemon.status}
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
-            extensions |= Adapter(service, Binder(catalogue, enclosing_root)).extensions()
+            extensions |= Adapter(service, Binder(catalogue)).extensions()
         limits = _limits(self.settings)
         wires.dispatcher = Dispatcher(
             REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions, control=control

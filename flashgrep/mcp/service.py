@@ -4,19 +4,20 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from anyio.to_thread import run_sync
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import Cancelled, FlashgrepError, InvalidParams, MissingCapability, NotFound, clip
+from flashgrep.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams, MissingCapability, NotFound, clip
 from flashgrep.handlers.bootstrap import packaged_skill
-from flashgrep.mcp import resources, words
+from flashgrep.mcp.prompts import PROMPTS
 from flashgrep.mcp.schema import input_schema, output_schema
-from flashgrep.mcp.toolsets import check_asked_for, shown
 from flashgrep.registry import MOST_NAME, Handler, Progress, Session, Toolset
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.message import encode
+from flashgrep.rpc.message import Encoded, encode
 
 PAGE = 50
 """Tools or resources in one answer: any sensible choice of toolsets fits."""
@@ -30,6 +31,19 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"subscribe": False, "listChanged": False},
     "prompts": {"listChanged": False},
 }
+SCHEME = "flashgrep://"
+MARKDOWN, JSON, TEXT = "text/markdown", "application/json", "text/plain"
+MOST_URI = 16 * 1024
+"""Characters: a path of 4 KiB with each byte escaped, and its project."""
+TEMPLATES = [
+    {
+        "uriTemplate": SCHEME + "{project}/file/{+path}",
+        "name": "file",
+        "title": "File",
+        "description": "A file of a project by its path from the project's root; long files come in their first part.",
+        "mimeType": TEXT,
+    }
+]
 
 
 @dataclass(slots=True)
@@ -44,20 +58,38 @@ class Service:
     """Set once it is made: the adapter is part of what it answers by."""
     _descriptors: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
 
-    # -- tools -----------------------------------------------------------------------------------------------------
+    def list_tools(self, session: Session, toolsets: Sequence[Toolset], cursor: Any) -> dict[str, Any]:
+        """Return one page of the tools of these toolsets, without those that write if the client may not."""
+        is_bound = len(session.projects) == 1
+        tools = [
+            self._descriptors.get((handler.name, is_bound)) or self._describe(handler, is_bound=is_bound)
+            for handler in self.dispatcher.registry
+            if handler.toolset in toolsets and (session.may_write or not handler.writes)
+        ]
+        return self._cut_page("tools", tools, cursor)
 
-    def tools(self, session: Session, toolsets: Sequence[Toolset], cursor: Any) -> dict[str, Any]:
-        """Return one page of the tools a client is shown."""
-        handlers = shown(self.dispatcher.registry, toolsets, may_write=session.may_write)
-        bound = len(session.projects) == 1
-        return self._paged("tools", [self.descriptor(handler, bound=bound) for handler in handlers], cursor)
-
-    def descriptor(self, handler: Handler, *, bound: bool = False) -> dict[str, Any]:
-        """Return a method as tools/list has it; ``bound``: for a connection that cannot name another project."""
-        found = self._descriptors.get((handler.name, bound))
-        if found is None:
-            found = self._descriptors[handler.name, bound] = _descriptor(handler, bound=bound)
-        return found
+    def _describe(self, handler: Handler, *, is_bound: bool) -> dict[str, Any]:
+        """Return a method as tools/list has it; ``is_bound``: for a connection that cannot name another project."""
+        meta: dict[str, Any] = {}
+        if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
+            meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
+        if handler.aliases:
+            meta["flashgrep/aliases"] = list(handler.aliases)
+        descriptor: dict[str, Any] = {
+            "name": handler.name,
+            "title": handler.title,
+            "description": handler.doc,
+            "inputSchema": input_schema(handler, bound=is_bound),
+            "outputSchema": output_schema(handler),
+            "annotations": {
+                "readOnlyHint": handler.safety == "reads",
+                "destructiveHint": handler.safety == "destructive",
+                "idempotentHint": handler.idempotent,
+                "openWorldHint": False,
+            },
+        }
+        self._descriptors[handler.name, is_bound] = descriptor = {**descriptor, **({"_meta": meta} if meta else {})}
+        return descriptor
 
     async def call_tool(
         self,
@@ -69,7 +101,8 @@ class Service:
     ) -> dict[str, Any]:
         """Call a method by name or alias; a failure is a result too, so that a model can read it.
 
-        What only reads is called whether or not it is of the ``toolsets`` that the client is shown.
+        What only reads is called whether or not it is of the ``toolsets`` that the client is shown. The structured
+        content comes as ``Encoded``, since the text beside it is its JSON.
 
         Raises:
             InvalidParams: no tool has the name, or the arguments are no object.
@@ -83,26 +116,38 @@ class Service:
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
+        handler = self.dispatcher.registry.get(name)
+        is_error = False
         try:
-            check_asked_for(self.dispatcher.registry.get(name), toolsets)
+            if handler.writes and handler.toolset not in toolsets:  # nobody has let the host's model use it
+                raise _not_asked_for(handler, toolsets)
             result = await self.dispatcher.call(session, name, given, progress=progress)
         except (Cancelled, MissingCapability):
             raise
         except FlashgrepError as error:
-            return _told(dict(error.to_object()), is_error=True)
-        return _told(result, is_error=False)
+            result, is_error = dict(error.to_object()), True
+        encoded = Encoded(result, encode(result))
+        text = {"type": "text", "text": encoded.json.decode()}
+        return {"content": [text], "structuredContent": encoded, "isError": is_error}
 
-    # -- resources -------------------------------------------------------------------------------------------------
+    def list_resources(self, session: Session, cursor: Any) -> dict[str, Any]:
+        """Return one page of what can be attached to a conversation: for each project the skill and its figures."""
+        resources = []
+        for project in self.catalogue.names_of(session):
+            for kind, title, description, mime_type in (
+                ("skill", "flashgrep skill", "How to use flashgrep's methods, with worked calls.", MARKDOWN),
+                ("stats", f"{project}: index", "Files, index size, stage and progress.", JSON),
+            ):
+                uri = f"{SCHEME}{quote(project, safe='')}/{kind}"
+                described = {"title": title, "description": description, "mimeType": mime_type}
+                resources.append({"uri": uri, "name": f"{project}/{kind}", **described})
+        return self._cut_page("resources", resources, cursor)
 
-    def resources(self, session: Session, cursor: Any) -> dict[str, Any]:
-        """Return one page of the resources of the projects a client is bound to."""
-        return self._paged("resources", resources.listed(self.catalogue.names_of(session)), cursor)
-
-    def templates(self, cursor: Any) -> dict[str, Any]:
+    def list_templates(self, cursor: Any) -> dict[str, Any]:
         """Return the forms of address."""
-        return self._paged("resourceTemplates", resources.templates(), cursor)
+        return self._cut_page("resourceTemplates", TEMPLATES, cursor)
 
-    async def read(self, session: Session, uri: Any) -> dict[str, Any]:
+    async def read_resource(self, session: Session, uri: Any) -> dict[str, Any]:
         """Return a resource.
 
         Raises:
@@ -110,31 +155,33 @@ class Service:
             FlashgrepError: as reading it does.
 
         """
-        address = resources.address_of(uri)
-        if address.project not in self.catalogue.reachable(session):
-            raise resources.missing(uri)
+        address = parse_uri(uri)
+        if address is None or address.project not in self.catalogue.reachable(session):
+            raise _no_resource(uri)
+        meta: dict[str, Any] = {}
         if address.kind == "skill":
-            return resources.contents(uri, resources.MARKDOWN, await run_sync(packaged_skill))
-        asked = {"project": address.project}
-        if address.kind == "stats":
-            stats = await self.dispatcher.call(session, "stats", asked)
-            return resources.contents(uri, resources.JSON, encode(stats).decode())
-        path = base64.b64encode(address.path).decode()
-        try:
-            found = await self.dispatcher.call(session, "read_code", asked | {"file_path_bytes": path})
-        except NotFound:
-            raise resources.missing(uri) from None
-        meta = {"continuation": found["continuation"]} if found["truncated"] else None
-        return resources.contents(uri, resources.mime_type_of(address.path), found["content"], meta)
+            mime_type, text = MARKDOWN, await run_sync(packaged_skill)
+        elif address.kind == "stats":
+            stats = await self.dispatcher.call(session, "stats", {"project": address.project})
+            mime_type, text = JSON, encode(stats).decode()
+        else:
+            path = base64.b64encode(address.path).decode()
+            params = {"project": address.project, "file_path_bytes": path}
+            try:
+                found = await self.dispatcher.call(session, "read_code", params)
+            except NotFound:
+                raise _no_resource(uri) from None
+            suffix = PurePosixPath(address.path.decode("utf-8", "replace")).suffix
+            mime_type, text = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT), found["content"]
+            meta = {"_meta": {"continuation": found["continuation"]}} if found["truncated"] else {}
+        return {"contents": [{"uri": uri, "mimeType": mime_type, "text": text, **meta}]}
 
-    # -- prompts ---------------------------------------------------------------------------------------------------
-
-    def prompts(self, cursor: Any) -> dict[str, Any]:
+    def list_prompts(self, cursor: Any) -> dict[str, Any]:
         """Return the prompts."""
-        return self._paged("prompts", [prompt.listed() for prompt in words.PROMPTS.values()], cursor)
+        return self._cut_page("prompts", [prompt.describe() for prompt in PROMPTS.values()], cursor)
 
-    def _paged(self, name: str, items: list[dict[str, Any]], cursor: Any) -> dict[str, Any]:
-        start = _start(cursor)
+    def _cut_page(self, name: str, items: list[dict[str, Any]], cursor: Any) -> dict[str, Any]:
+        start = read_cursor(cursor)
         end = start + self.page
         page: dict[str, Any] = {name: items[start:end]}
         if end < len(items):
@@ -142,34 +189,21 @@ class Service:
         return page
 
 
-def _descriptor(handler: Handler, *, bound: bool) -> dict[str, Any]:
-    meta: dict[str, Any] = {}
-    if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
-        meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
-    if handler.aliases:
-        meta["flashgrep/aliases"] = list(handler.aliases)
-    listed: dict[str, Any] = {
-        "name": handler.name,
-        "title": handler.title,
-        "description": handler.doc,
-        "inputSchema": input_schema(handler, bound=bound),
-        "outputSchema": output_schema(handler),
-        "annotations": {
-            "readOnlyHint": handler.safety == "reads",
-            "destructiveHint": handler.safety == "destructive",
-            "idempotentHint": handler.idempotent,
-            "openWorldHint": False,
-        },
-    }
-    return {**listed, "_meta": meta} if meta else listed
+def _not_asked_for(handler: Handler, toolsets: Sequence[Toolset]) -> Forbidden:
+    return Forbidden(
+        f"{handler.name} writes, and its toolset was not asked for: {handler.toolset}",
+        reason="toolset_required",
+        suggestion=f"start the server with --toolsets {','.join([*toolsets, handler.toolset])}",
+    )
 
 
-def _told(result: Any, *, is_error: bool) -> dict[str, Any]:
-    text = encode(result).decode()
-    return {"content": [{"type": "text", "text": text}], "structuredContent": result, "isError": is_error}
+def read_cursor(cursor: Any) -> int:
+    """Return where the page begins that a cursor of ours leads to.
 
+    Raises:
+        InvalidParams: it is none of ours.
 
-def _start(cursor: Any) -> int:
+    """
     if cursor is None:
         return 0
     try:
@@ -179,3 +213,29 @@ def _start(cursor: Any) -> int:
     if word != b"from" or not number.isdigit():
         raise InvalidParams("cursor: not one of ours", field="cursor")
     return int(number)
+
+
+class Address(NamedTuple):
+    """A resource's URI, taken apart; ``path`` as bytes, for a file."""
+
+    project: str
+    kind: str
+    path: bytes = b""
+
+
+def parse_uri(uri: Any) -> Address | None:
+    """Take a resource's URI apart; None: it is none of ours."""
+    if not isinstance(uri, str) or len(uri) > MOST_URI or not uri.startswith(SCHEME):
+        return None
+    project, _, rest = uri.removeprefix(SCHEME).partition("/")
+    kind, _, path = rest.partition("/")
+    if project and kind == "file" and path:
+        return Address(unquote(project), "file", unquote_to_bytes(path))
+    if project and rest in {"skill", "stats"}:
+        return Address(unquote(project), rest)
+    return None
+
+
+def _no_resource(uri: Any) -> InvalidParams:
+    uri = clip(str(uri), MOST_URI)
+    return InvalidParams(f"resource not found: {uri}", reason="resource_not_found", uri=uri)

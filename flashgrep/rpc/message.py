@@ -224,6 +224,14 @@ def _count_marks(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A value and its JSON: a part of an answer that is not encoded again with the rest."""
+
+    value: Any
+    json: bytes
+
+
 def encode(value: Any) -> bytes:
     """Return the value as one line of UTF-8 JSON without its line end.
 
@@ -232,13 +240,16 @@ def encode(value: Any) -> bytes:
 
     """
     try:
-        return orjson.dumps(value, default=_dump_model)
+        # Passed through: orjson would write Encoded, a dataclass, as an object with these two members.
+        return orjson.dumps(value, default=_convert, option=orjson.OPT_PASSTHROUGH_DATACLASS)
     except TypeError:
         # Rare: lone surrogates, integers beyond 64 bits, more than 254 levels.
         return json.dumps(_repair(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _dump_model(value: Any) -> Any:
+def _convert(value: Any) -> Any:
+    if isinstance(value, Encoded):
+        return orjson.Fragment(value.json)
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     raise TypeError(f"no JSON form: {type(value).__name__}")
@@ -258,4 +269,4 @@ def _repair(value: Any) -> Any:
         case None | int():
             return value
         case _:
-            return _repair(_dump_model(value))
+            return _repair(value.value if isinstance(value, Encoded) else _convert(value))

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 36_585,
-    "modules": 211,
-    "private functions used once": 501,
-    "functions named by a participle": 147,
+    "lines": 36_337,
+    "modules": 205,
+    "private functions used once": 479,
+    "functions named by a participle": 131,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -15,9 +15,9 @@ from flashgrep.config import Settings
 from flashgrep.daemon.log import Log
 from flashgrep.errors import InvalidParams, MissingCapability
 from flashgrep.handlers import REGISTRY
+from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.http.server import Options, application, listen, server
 from flashgrep.mcp.service import Service
-from flashgrep.mcp.state import state_of
 from flashgrep.registry import Call, Params, Registry, handler
 from flashgrep.rpc.dispatch import Dispatcher
 
@@ -56,7 +56,7 @@ async def with_progress(call: Call[Catalogue], params: Nothing) -> Text:  # noqa
 @handler("test_missing_capability")
 async def missing_capability(call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - as above
     """Refuse clients that cannot sample."""
-    if "sampling" not in state_of(call.session).capabilities:
+    if "sampling" not in client_of(call.session).capabilities:
         raise MissingCapability("sampling is needed", requiredCapabilities={"sampling": {}})
     return {"text": "can sample"}
 

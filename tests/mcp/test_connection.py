@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from flashgrep import config
-from flashgrep.mcp.shim import choice
+from flashgrep.mcp.stdio import parse_arguments
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject, Wire, daemon_in, short_folder
 from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 
@@ -344,6 +344,6 @@ def test_resources_are_there_before_the_first_call(
 
 
 def test_arguments_win_over_what_the_host_tells() -> None:
-    assert choice(["--collections", "a,b"], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {"collections": ["a", "b"]}
-    assert choice([], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {"folder": "/", "fallback": "/x"}
-    assert choice(["--project=p", "--read-only"], {}, "/x") == {"project": "p", "read_only": True}
+    assert parse_arguments(["--collections", "a,b"], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {"collections": ["a", "b"]}
+    assert parse_arguments([], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {"folder": "/", "fallback": "/x"}
+    assert parse_arguments(["--project=p", "--read-only"], {}, "/x") == {"project": "p", "read_only": True}

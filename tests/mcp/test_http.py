@@ -21,7 +21,6 @@ import pytest
 from flashgrep.daemon import lifecycle
 from flashgrep.mcp.http import routes
 from flashgrep.mcp.http.server import HEAD_SECONDS, MOST_SILENT
-from flashgrep.mcp.http.sessions import PARAMETERS
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import INITIALIZE, open_http, token_of
 
@@ -266,7 +265,7 @@ def test_a_request_is_bound_by_its_url(site: Site, daemon: DaemonAtHand, project
 def test_a_misspelt_parameter_of_the_address_is_refused(site: Site) -> None:
     for address in ("/call/query?project=web&readonly=1", "/rpc?project=web&Read_only=1"):
         told = site.post(address, {"text": "needle"})
-        assert told.json()["error"]["data"]["allowed"] == list(PARAMETERS)
+        assert told.json()["error"]["data"]["allowed"] == list(routes.PARAMETERS)
 
 
 def test_searches_wait_for_their_methods(site: Site) -> None:

@@ -13,9 +13,8 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.errors import MissingCapability, NotFound
 from flashgrep.mcp.adapter import Adapter
-from flashgrep.mcp.binding import Binder
+from flashgrep.mcp.binding import Binder, client_of
 from flashgrep.mcp.service import Service
-from flashgrep.mcp.state import state_of
 from flashgrep.registry import Call, Params, Registry, handler
 from flashgrep.rpc.dispatch import Dispatcher
 from tests.rpc.harness import BOUND, Client, Gate, Gates, Notes, Steps, memory
@@ -79,16 +78,12 @@ async def broken(_call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - a
 @handler("sampling")
 async def sampling(call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - as above
     """Need what the client may not have."""
-    if "sampling" not in state_of(call.session).capabilities:
+    if "sampling" not in client_of(call.session).capabilities:
         raise MissingCapability("sampling is needed", requiredCapabilities={"sampling": {}})
     return {"done": "sampled"}
 
 
 REGISTRY = Registry([hold, steps, lost, broken, sampling])
-
-
-def no_root(_folder: Path, _known: Any) -> Path:
-    raise NotFound("none")
 
 
 def run(tmp_path: Path, scenario: Callable[[Client], Awaitable[None]], page: int = 50) -> Notes:
@@ -99,7 +94,7 @@ def run(tmp_path: Path, scenario: Callable[[Client], Awaitable[None]], page: int
         with anyio.fail_after(BOUND):
             async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
                 service = Service(catalogue, {"name": "n", "version": "1"}, page)
-                extensions = Adapter(service, Binder(catalogue, no_root)).extensions()
+                extensions = Adapter(service, Binder(catalogue)).extensions()
                 service.dispatcher = Dispatcher(REGISTRY, catalogue, log=log, extensions=extensions)
                 async with memory(service.dispatcher, tmp_path) as connect:
                     client = await connect()

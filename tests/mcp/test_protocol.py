@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from flashgrep.handlers import REGISTRY
-from flashgrep.mcp.era import LEGACY
-from flashgrep.mcp.words import INSTRUCTIONS
+from flashgrep.mcp.binding import LEGACY
+from flashgrep.mcp.prompts import INSTRUCTIONS
 from flashgrep.rpc.message import encode
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import ENVELOPE, INITIALIZE, MODERN, PREFIX, Era, Failed, McpClient, transport

@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from flashgrep.errors import InvalidParams, Unavailable
-from flashgrep.mcp.binding import _checked
+from flashgrep.mcp.binding import check_binding
 from flashgrep.mcp.http.routes import Caller
-from flashgrep.mcp.service import _start
-from flashgrep.mcp.words import PROMPTS, prompt_message
+from flashgrep.mcp.prompts import PROMPTS, get_prompt
+from flashgrep.mcp.service import read_cursor
 from flashgrep.registry import Session
 from flashgrep.rpc.context import Peer
 
@@ -31,13 +31,13 @@ def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked() -> None:
 )
 def test_a_cursor_that_is_not_ours_is_refused(cursor: Any) -> None:
     with pytest.raises(InvalidParams, match="not one of ours") as caught:
-        _start(cursor)
+        read_cursor(cursor)
     assert caught.value.data == {"field": "cursor"}
 
 
 def test_our_cursor_says_where_to_go_on() -> None:
-    assert _start(None) == 0
-    assert _start(base64.urlsafe_b64encode(b"from 30").decode()) == 30
+    assert read_cursor(None) == 0
+    assert read_cursor(base64.urlsafe_b64encode(b"from 30").decode()) == 30
 
 
 @pytest.mark.parametrize(
@@ -53,24 +53,24 @@ def test_our_cursor_says_where_to_go_on() -> None:
 )
 def test_a_binding_that_makes_no_sense_is_refused(params: Any, told: str) -> None:
     with pytest.raises(InvalidParams) as caught:
-        _checked(params)
+        check_binding(params)
     assert told in caught.value.message
 
 
 @pytest.mark.parametrize("name", list(PROMPTS))
 def test_a_prompt_holds_what_was_given_and_wants_all_it_lists(name: str) -> None:
-    wanted = [argument["name"] for argument in PROMPTS[name].listed()["arguments"]]
-    told = prompt_message(name, {each: f"my own {each}" for each in wanted})
+    wanted = [argument["name"] for argument in PROMPTS[name].describe()["arguments"]]
+    told = get_prompt(name, {each: f"my own {each}" for each in wanted})
     (message,) = told["messages"]
     assert all(f"my own {each}" in message["content"]["text"] for each in wanted)
     assert (told["description"], message["role"]) == (PROMPTS[name].description, "user")
     for each in wanted:
         with pytest.raises(InvalidParams, match=each):
-            prompt_message(name, {other: " " if other == each else "x" for other in wanted})
+            get_prompt(name, {other: " " if other == each else "x" for other in wanted})
 
 
 @pytest.mark.parametrize("name", ["nobody", None, 7])
 def test_an_unknown_prompt_is_told_which_there_are(name: Any) -> None:
     with pytest.raises(InvalidParams) as caught:
-        prompt_message(name, {})
+        get_prompt(name, {})
     assert caught.value.data["allowed"] == list(PROMPTS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import TooLarge
 from flashgrep.rpc import message
-from flashgrep.rpc.message import MAX_VALUES, decode
+from flashgrep.rpc.message import MAX_VALUES, Encoded, decode, encode
 from flashgrep.rpc.wire import MIB, Limits
 from tests.rpc.harness import Connect, make_dispatcher, unix
 
@@ -94,3 +94,10 @@ async def test_lines_keep_their_order_whatever_their_length(connect: Connect) ->
     answers = await client.receive_by_id(len(texts))
     assert [answers[text[:2]]["result"] for text in texts] == texts
     await client.stream.aclose()
+
+
+@pytest.mark.parametrize("value", [{"a": ["é", 1.5, None]}, {"a": "\ud800", "b": 2**70}])
+@pytest.mark.parametrize("request_id", [1, 2**70])
+def test_what_is_encoded_already_stands_in_an_answer_as_it_is(value: Any, request_id: int) -> None:
+    plain = {"id": request_id, "result": {"content": value}}
+    assert encode({"id": request_id, "result": {"content": Encoded(value, encode(value))}}) == encode(plain)

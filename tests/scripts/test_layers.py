@@ -37,7 +37,7 @@ LIGHT = [
     "client",
     "rpc.longpath",
     "daemon.detach",
-    "mcp.shim",
+    "mcp.stdio",
 ]
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.cli.rg.plan import Call, plan
-from flashgrep.daemon.projects import enclosing_root
 from flashgrep.errors import NotFound
 from flashgrep.rpc.context import RequestContext
 
@@ -18,7 +17,7 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
     """
     catalogue: Catalogue = context.call.host
     try:
-        root = enclosing_root(Path(os.fsdecode(call.cwd)), [info.root for info in catalogue.projects()])
+        root = catalogue.find_enclosing_root(Path(os.fsdecode(call.cwd)))
     except NotFound:
         return {"plan": None}
     workspace = next((each for each in catalogue.opened() if each.path == root), None)

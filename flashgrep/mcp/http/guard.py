@@ -22,9 +22,10 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES: Final = ("127.0.0.1", "localhost")
+JUDGED_BY: Final = frozenset({"host", "origin", "authorization", "content-type"})
 OPEN_PATHS: Final = frozenset({"/healthz", "/docs", "/openapi.json"})
 """What tells nothing of anybody's code."""
-DRAINED: Final = 64 * 1024
+MOST_DRAINED: Final = 64 * 1024
 DRAIN_SECONDS: Final = 1.0
 
 
@@ -54,28 +55,46 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._judge(scope)
+        headers: dict[str, str] = {}
+        is_ambiguous = False
+        for raw_name, value in scope["headers"]:
+            name = raw_name.decode("latin-1").lower()
+            is_ambiguous |= name in headers and name in JUDGED_BY
+            headers[name] = value.decode("latin-1")
+        refusal = self._judge(scope, headers, is_ambiguous=is_ambiguous)
         if refusal is not None:
-            await _drain(receive)
-            await _refuse(refusal, _with(send, _date()))
+            await refuse(refusal, receive, send)
             return
         self.seen()
         FLOW.set(("http", *scope["client"]))
-        headers = _date()
-        if not self._knows(_headers(scope)[0]):  # what is open to everybody: nobody keeps a connection by it
-            headers.append((b"connection", b"close"))
-        await self.app(scope, _Capped(receive, self.max_body), _with(send, headers))
+        added = [date_header()]
+        if not self._has_token(headers):  # what is open to everybody: nobody keeps a connection by it
+            added.append((b"connection", b"close"))
+        left = self.max_body
 
-    def _judge(self, scope: Scope) -> Refusal | None:
-        headers, twice = _headers(scope)
-        if twice or headers.get("host") not in {f"{name}:{self.port}" for name in NAMES}:
+        async def receive_at_most() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            return message if left >= 0 else {"type": "http.disconnect"}
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *added]}
+            await send(message)
+
+        await self.app(scope, receive_at_most, send_with_headers)
+
+    def _judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
+        if is_ambiguous or headers.get("host") not in {f"{name}:{self.port}" for name in NAMES}:
             return Refusal(421, "foreign_host", "this is not the host you are looking for")
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{name}:{self.port}" for name in NAMES}:
             return Refusal(403, "foreign_origin", "requests from this origin are refused")
-        if scope["method"] == "POST" and not _is_json(headers.get("content-type", "")):
+        content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and content_type != "application/json":
             return Refusal(415, "not_json", "the body must be application/json")
-        if not self._knows(headers) and scope["path"] not in OPEN_PATHS:
+        if not self._has_token(headers) and scope["path"] not in OPEN_PATHS:
             message = "a bearer token is required; it is in the file `token` of flashgrep's state folder"
             return Refusal(401, "auth_required", message, ((b"www-authenticate", b"Bearer"),))
         declared = headers.get("content-length", "0")
@@ -83,72 +102,34 @@ class Guard:
             return Refusal(413, "payload_too_large", f"at most {self.max_body} bytes are taken")
         return None
 
-    def _knows(self, headers: Mapping[str, str]) -> bool:
+    def _has_token(self, headers: Mapping[str, str]) -> bool:
         if self.token is None:
             return True
-        kind, _, shown = headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and hmac.compare_digest(shown.strip().encode(), self.token().encode())
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token().encode())
 
 
-class _Capped:
-    """Receives until the bound; past it the connection is given up."""
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive = receive
-        self._left = most
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        if self._left < 0:
-            return {"type": "http.disconnect"}
-        return message
-
-
-def _headers(scope: Scope) -> tuple[dict[str, str], bool]:
-    """Return the headers, and whether one that we judge by came twice."""
-    found: dict[str, str] = {}
-    twice = False
-    for raw_name, value in scope["headers"]:
-        name = raw_name.decode("latin-1").lower()
-        twice = twice or (name in found and name in {"host", "origin", "authorization", "content-type"})
-        found[name] = value.decode("latin-1")
-    return found, twice
-
-
-def _is_json(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == "application/json"
-
-
-def _date() -> list[tuple[bytes, bytes]]:
+def date_header() -> tuple[bytes, bytes]:
     """Return the header that every answer of a server with a clock must have (RFC 9110, 6.6.1)."""
-    return [(b"date", formatdate(usegmt=True).encode())]
+    return (b"date", formatdate(usegmt=True).encode())
 
 
-def _with(send: Send, headers: list[tuple[bytes, bytes]]) -> Send:
-    """Put headers on the answer."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *headers]}
-        await send(message)
-
-    return sending
-
-
-async def _drain(receive: Receive) -> None:
-    """Take a small body in before refusing: closing on unread bytes resets the connection, and the answer is lost."""
-    left = DRAINED
+async def refuse(refusal: Refusal, receive: Receive, send: Send) -> None:
+    """Answer a request that is turned away."""
+    # A small body is taken in first: closing on unread bytes resets the connection, and the answer is lost.
+    left = MOST_DRAINED
     with anyio.move_on_after(DRAIN_SECONDS):
         while left > 0:
             message = await receive()
             left -= len(message.get("body", b""))
             if not message.get("more_body", False):
-                return
-
-
-async def _refuse(refusal: Refusal, send: Send) -> None:
-    told = {"error": {"code": -32006, "message": refusal.message, "data": {"reason": refusal.reason}}}
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *refusal.headers]
+                break
+    error = {"code": -32006, "message": refusal.message, "data": {"reason": refusal.reason}}
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"connection", b"close"),
+        *refusal.headers,
+        date_header(),
+    ]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(told).encode()})
+    await send({"type": "http.response.body", "body": json.dumps({"error": error}).encode()})

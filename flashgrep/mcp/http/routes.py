@@ -1,21 +1,26 @@
-"""Plain HTTP: a route for each method, JSON-RPC in a body, health, and what describes them."""
+"""Plain HTTP: a route for each method, JSON-RPC in a body, health, and what describes them.
+
+Each request has a session of its own: what it is bound to stands in its URL, nothing is kept between requests.
+"""
 
 import html
 import json
 import secrets
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
+from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from flashgrep import __version__
+from flashgrep.catalogue import Catalogue
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
-from flashgrep.mcp.http.sessions import PARAMETERS, Sessions
-from flashgrep.registry import Handler, Session
+from flashgrep.mcp.binding import client_of, parse_toolsets
+from flashgrep.registry import Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, Item, JsonId, Reply, encode, error_line
+from flashgrep.rpc.message import Faulty, JsonId, Reply, encode, error_line
 
 SEARCHES: Final = {
     "/search": "search_code_semantic",
@@ -39,6 +44,48 @@ STATUS: Final = {
 NO_CONTENT: Final = 204
 TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
+
+
+PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only")
+NO: Final = frozenset({"0", "false", "no", "off", ""})
+"""What ``read_only`` may say to mean that it is not; said several times, one that means yes decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Makes sessions: ``?project=P``, ``?collection=C``, ``?collections=A,B``, ``?toolsets=A,B``, ``?read_only=1``."""
+
+    catalogue: Catalogue
+    may_write: bool
+
+    async def make(self, query: QueryParams) -> Session:
+        """Return the session a request's query string asks for.
+
+        Raises:
+            InvalidParams: no such parameter or toolset, or several projects.
+            NotFound: no such project.
+
+        """
+        unknown = query.keys() - set(PARAMETERS)
+        if unknown:  # ?readonly=1 must not be a connection that may write
+            field = min(unknown)[:100]
+            raise InvalidParams(f"no such parameter of an address: {field}", field=field, allowed=list(PARAMETERS))
+        collections = [*query.getlist("collection"), *",".join(query.getlist("collections")).split(",")]
+        projects = set(query.getlist("project"))
+        if len(projects) > 1:
+            raise InvalidParams("project: named more than once", field="project")
+        names = [name for name in collections if name] or projects
+        roots = tuple([str((await self.catalogue.open(name)).path) for name in names])
+        session = Session(
+            projects=roots,
+            collections=roots,
+            capabilities=Capabilities(writes="always" if self.may_write else "never"),
+            read_only=any(value.lower() not in NO for value in query.getlist("read_only")),
+            has_token=True,
+            wire="http",
+        )
+        client_of(session).toolsets = parse_toolsets(",".join(query.getlist("toolsets")).split(","))
+        return session
 
 
 class Caller:
@@ -69,86 +116,103 @@ class Routes:
 
     def all(self) -> list[Route]:
         """Return the routes."""
-        searches = [Route(path, self._calling(name), methods=["POST"]) for path, name in SEARCHES.items()]
         return [
-            Route("/rpc", self._rpc, methods=["POST"]),
+            Route("/rpc", self._answer_rpc, methods=["POST"]),
             Route("/call/{method}", self._call, methods=["POST"]),
-            *searches,
-            Route("/healthz", _healthz),
-            Route("/openapi.json", self._openapi),
-            Route("/docs", self._docs),
+            *(Route(path, self._call, methods=["POST"]) for path in SEARCHES),
+            Route("/healthz", self._answer_health),
+            Route("/openapi.json", self._describe),
+            Route("/docs", self._show_docs),
         ]
 
-    async def _rpc(self, request: Request) -> Response:
+    async def _answer_rpc(self, request: Request) -> Response:
         try:
             message = await self._dispatcher.reader.read(await request.body())
-            caller = Caller((await self._sessions.bound(request.query_params)).session)
+            caller = Caller(await self._sessions.make(request.query_params))
         except ClientDisconnect:
-            return _json(error_line(None, _cut_off()), TOO_LARGE)
+            return _json(error_line(None, _body_too_long()), TOO_LARGE)
         except FlashgrepError as error:
             return _json(error_line(None, error))
-        answers = [answer for item in message.items if (answer := await self._answer(caller, item)) is not None]
+        answers: list[bytes] = []
+        for item in message.items:
+            if isinstance(item, Faulty):
+                answers.append(error_line(item.id, item.error))
+            elif not isinstance(item, Reply):
+                answer = await self._dispatcher.answer(caller, Pending(item))
+                answers += [] if answer is None else [answer]
         if not answers:
             return Response(status_code=NO_CONTENT)
         return _json(b"[" + b",".join(answers) + b"]" if message.is_batch else answers[0])
 
-    async def _answer(self, caller: Caller, item: Item) -> bytes | None:
-        if isinstance(item, Faulty):
-            return error_line(item.id, item.error)
-        if isinstance(item, Reply):
-            return None
-        return await self._dispatcher.answer(caller, Pending(item))
-
     async def _call(self, request: Request) -> Response:
-        return await self._run(request, request.path_params["method"])
-
-    def _calling(self, name: str) -> Callable[[Request], Awaitable[Response]]:
-        async def call(request: Request) -> Response:
-            if name not in self._dispatcher.registry:
-                missing = MethodNotFound(f"not implemented yet: {name}", reason="not_implemented", method=name)
-                return _failed(missing, NOT_IMPLEMENTED)
-            return await self._run(request, name)
-
-        return call
-
-    async def _run(self, request: Request, name: str) -> Response:
+        name = SEARCHES.get(request.url.path) or request.path_params["method"]
+        if request.url.path in SEARCHES and name not in self._dispatcher.registry:
+            missing = MethodNotFound(f"not implemented yet: {name}", reason="not_implemented", method=name)
+            return _json_error(missing, NOT_IMPLEMENTED)
         try:
             params = await self._dispatcher.reader.read_params(name, await request.body())
             if not isinstance(params, dict):
                 raise InvalidParams("the body must be an object")
-            bound = await self._sessions.bound(request.query_params)
-            return _json(encode(await self._dispatcher.call(bound.session, name, params)))
+            session = await self._sessions.make(request.query_params)
+            return _json(encode(await self._dispatcher.call(session, name, params)))
         except ClientDisconnect:
-            return _failed(_cut_off(), TOO_LARGE)
+            return _json_error(_body_too_long(), TOO_LARGE)
         except FlashgrepError as error:
-            return _failed(error, STATUS.get(error.code, 500))
+            return _json_error(error, STATUS.get(error.code, 500))
 
-    async def broken(self, request: Request, _error: Exception) -> Response:
+    async def answer_fault(self, request: Request, _error: Exception) -> Response:
         """Answer for a fault of ours: its text stays in the log, under the id."""
         internal = FlashgrepError("internal error", id=secrets.token_hex(4))
         noted = {"path": request.url.path, "id": internal.data["id"]}
         self._dispatcher.log.exception("request failed", **noted)  # noqa: LOG004 - Starlette calls us in its handler
-        return _failed(internal, 500)
+        return _json_error(internal, 500)
 
-    async def _openapi(self, _request: Request) -> Response:
+    async def _answer_health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    async def _describe(self, _request: Request) -> Response:
         return JSONResponse(openapi(list(self._dispatcher.registry)))
 
-    async def _docs(self, _request: Request) -> Response:
-        return HTMLResponse(page(list(self._dispatcher.registry)))
-
-
-async def _healthz(_request: Request) -> Response:
-    return JSONResponse({"status": "ok", "version": __version__})
+    async def _show_docs(self, _request: Request) -> Response:
+        """Show the methods as a page for people, without a script and without anything from elsewhere."""
+        rows = "".join(
+            f"<section><h2>POST /call/{html.escape(handler.name)}</h2><p>{html.escape(handler.doc)}</p>"
+            f"<pre>{html.escape(json.dumps(handler.params_schema()['properties'], indent=1))}</pre></section>"
+            for handler in self._dispatcher.registry
+        )
+        head = "<!doctype html><meta charset=utf-8><title>flashgrep</title>"
+        links = "<p><a href=/openapi.json>OpenAPI</a></p>"
+        return HTMLResponse(f"{head}<h1>flashgrep {__version__}</h1>{links}{rows}")
 
 
 def openapi(handlers: list[Handler]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the HTTP wire."""
+    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in PARAMETERS]
+    statuses = sorted({*STATUS.values(), 401, 415, 500})
+    failures = {str(status): {"description": "the error object"} for status in statuses}
+
+    def body(schema: dict[str, Any], name: str) -> dict[str, Any]:
+        # A schema with definitions gets an address of its own, so that its references are found inside it.
+        alone = {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
+        return {"content": {"application/json": {"schema": alone}}}
+
+    def post(name: str, summary: str, params: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+        operation = {
+            "operationId": name,
+            "summary": summary,
+            "parameters": query,
+            "requestBody": body(params, f"{name}:params"),
+            "responses": {"200": {"description": "the result", **body(result, f"{name}:result")}, **failures},
+        }
+        return {"post": operation}
+
+    paths: dict[str, Any] = {}
     by_name = {handler.name: handler for handler in handlers}
-    paths = {f"/call/{name}": _operation(handler, f"call_{name}") for name, handler in by_name.items()}
-    for path, name in SEARCHES.items():
-        if name in by_name:
-            paths[path] = _operation(by_name[name], name)
-    paths["/rpc"] = {"post": _described("rpc", "JSON-RPC 2.0, batches included", {}, {})}
+    operations = {f"/call/{name}": (f"call_{name}", handler) for name, handler in by_name.items()}
+    operations |= {path: (name, by_name[name]) for path, name in SEARCHES.items() if name in by_name}
+    for path, (name, handler) in operations.items():
+        paths[path] = post(name, handler.summary, handler.params_schema(), handler.result_schema())
+    paths["/rpc"] = post("rpc", "JSON-RPC 2.0, batches included", {}, {})
     paths["/healthz"] = {"get": {"operationId": "healthz", "security": [], "responses": {"200": {"description": "up"}}}}
     return {
         "openapi": "3.1.0",
@@ -159,45 +223,7 @@ def openapi(handlers: list[Handler]) -> dict[str, Any]:
     }
 
 
-def page(handlers: list[Handler]) -> str:
-    """Return the methods as a page for people, without a script and without anything from elsewhere."""
-    rows = "".join(
-        f"<section><h2>POST /call/{html.escape(handler.name)}</h2><p>{html.escape(handler.doc)}</p>"
-        f"<pre>{html.escape(json.dumps(handler.params_schema()['properties'], indent=1))}</pre></section>"
-        for handler in handlers
-    )
-    head = "<!doctype html><meta charset=utf-8><title>flashgrep</title>"
-    return f"{head}<h1>flashgrep {__version__}</h1><p><a href=/openapi.json>OpenAPI</a></p>{rows}"
-
-
-def _operation(handler: Handler, operation: str) -> dict[str, Any]:
-    return {"post": _described(operation, handler.summary, handler.params_schema(), handler.result_schema())}
-
-
-def _described(operation: str, summary: str, params: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in PARAMETERS]
-    failures = {
-        str(status): {"description": "the error object"} for status in sorted({*STATUS.values(), 401, 415, 500})
-    }
-    answered = {
-        "description": "the result",
-        "content": {"application/json": {"schema": _standing_alone(result, f"{operation}:result")}},
-    }
-    return {
-        "operationId": operation,
-        "summary": summary,
-        "parameters": query,
-        "requestBody": {"content": {"application/json": {"schema": _standing_alone(params, f"{operation}:params")}}},
-        "responses": {"200": answered, **failures},
-    }
-
-
-def _standing_alone(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give a schema with definitions an address of its own, so that its references are found inside it."""
-    return {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
-
-
-def _cut_off() -> TooLarge:
+def _body_too_long() -> TooLarge:
     """Return the error for a body that the guard gave up; a client that hung up will not read it."""
     return TooLarge("the body is longer than is taken", guidance="send the request in parts")
 
@@ -206,5 +232,5 @@ def _json(body: bytes, status: int = 200) -> Response:
     return Response(body, status, media_type="application/json")
 
 
-def _failed(error: FlashgrepError, status: int) -> Response:
+def _json_error(error: FlashgrepError, status: int) -> Response:
     return _json(encode({"error": error.to_object()}), status)

@@ -11,17 +11,13 @@ import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
-from starlette.responses import Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from flashgrep.errors import FlashgrepError, TooLarge
+from flashgrep.mcp.http.endpoint import Answers, Endpoint
 from flashgrep.mcp.http.guard import Guard
-from flashgrep.mcp.http.protocol import Answers
-from flashgrep.mcp.http.routes import Routes
-from flashgrep.mcp.http.sessions import Sessions
+from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
-from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
 
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
@@ -54,7 +50,7 @@ def application(service: Service, options: Options) -> Guard:
         manager = StreamableHTTPSessionManager(
             Answers(service, sessions).server(), stateless=True, max_request_body_size=options.max_body
         )
-        routes.append(Route("/mcp", _Endpoint(manager, service.dispatcher.reader), methods=["POST", "GET", "DELETE"]))
+        routes.append(Route("/mcp", Endpoint(manager, service.dispatcher.reader), methods=["POST", "GET", "DELETE"]))
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -64,66 +60,8 @@ def application(service: Service, options: Options) -> Guard:
         async with manager.run():
             yield
 
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: plain.broken})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: plain.answer_fault})
     return Guard(app, options.port, options.token, options.max_body, options.seen)
-
-
-class _Endpoint:
-    """The SDK's manager as an application of its own, which a route then leaves alone.
-
-    The SDK parses a body on the event loop, whatever is in it; so a long one is looked at here first.
-    """
-
-    def __init__(self, manager: StreamableHTTPSessionManager, reader: MessageReader) -> None:
-        self._manager = manager
-        self._reader = reader
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["method"] != "POST":  # no stream to listen on and no session to end: there is no state
-            await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"POST")]})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        try:
-            receiving = await self._checked(receive)
-        except FlashgrepError as error:
-            status = 413 if isinstance(error, TooLarge) else 400
-            await Response(error_line(None, error), status, media_type="application/json")(scope, receive, send)
-            return
-        await self._manager.handle_request(scope, receiving, send)
-
-    async def _checked(self, receive: Any) -> Any:
-        """Take the body in, check it, and return a ``receive`` that hands it on.
-
-        Raises:
-            FlashgrepError: it is too long for what it calls, or no message.
-
-        """
-        parts, more = [], True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":  # gone, or longer than is taken: the SDK is told
-                return _Replayed(message, receive)
-            parts.append(message.get("body", b""))
-            more = message.get("more_body", False)
-        body = b"".join(parts)
-        if len(body) > LONG:
-            found = await self._reader.read(body)
-            for item in found.items:
-                if isinstance(item, Faulty):
-                    raise item.error
-        return _Replayed({"type": "http.request", "body": body, "more_body": False}, receive)
-
-
-class _Replayed:
-    """Receives one event again, then what comes after it."""
-
-    def __init__(self, event: Any, receive: Any) -> None:
-        self._event = event
-        self._receive = receive
-
-    async def __call__(self) -> Any:
-        event, self._event = self._event, None
-        return event if event is not None else await self._receive()
 
 
 class Server(uvicorn.Server):
@@ -132,7 +70,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = anyio.Event()
-        self._told_to_stop = anyio.Event()
+        self._stopping = anyio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -146,12 +84,12 @@ class Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Wait until told to stop; uvicorn's own loop would wake an idle daemon ten times a second for the date."""
-        await self._told_to_stop.wait()
+        await self._stopping.wait()
 
     def stop(self) -> None:
         """Take no further request; ``serve`` returns when those in flight are answered, or after the grace."""
         self.should_exit = True
-        self._told_to_stop.set()
+        self._stopping.set()
 
 
 class Config(uvicorn.Config):
@@ -170,7 +108,7 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Give the client its time; where too many say nothing, the oldest of them gives way."""
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._hang_up_unless_heard)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._close_if_silent)
         silent = self.config.silent
         if len(silent) >= MOST_SILENT:
             # What it sent may be here and unread: who connects and asks must not lose to a crowd that came after.
@@ -197,7 +135,7 @@ class Protocol(H11Protocol):
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))
 
-    def _hang_up_unless_heard(self) -> None:
+    def _close_if_silent(self) -> None:
         if self.cycle is None and not self.transport.is_closing():
             self.transport.close()
 

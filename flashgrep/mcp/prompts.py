@@ -1,6 +1,6 @@
 """What a model is told: the instructions every client gets, and the prompts a user can pick."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,76 +28,59 @@ object with code, message and data.reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
-    """What a prompt asks its user for."""
-
-    name: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
 class Prompt:
     """A message a user can send with a few words of their own in it."""
 
     name: str
     title: str
     description: str
-    arguments: tuple[Argument, ...]
-    text: Callable[..., str]
+    arguments: Mapping[str, str]
+    """What it asks its user for: names, each with its description."""
+    text: str
+    """With the arguments in braces."""
 
-    def listed(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the prompt as prompts/list has it."""
-        arguments = [{"name": one.name, "description": one.description, "required": True} for one in self.arguments]
+        arguments = [{"name": name, "description": text, "required": True} for name, text in self.arguments.items()]
         return {"name": self.name, "title": self.title, "description": self.description, "arguments": arguments}
-
-
-def _bootstrap() -> str:
-    return (
-        "Call flashgrep's bootstrap_skill and follow what it returns for every search, read and write in this project. "
-        "Then call stats and tell in one line how far the index is."
-    )
-
-
-def _explore(question: str) -> str:
-    return (
-        f"Answer this question about the project: {question}\n\n"
-        "Find entry points with query and get_symbol (output: files first when there may be many hits), read the lines "
-        "around the best hits with get_slice, and follow the names that matter. Cite each claim as path:line. "
-        "Say what you did not look at."
-    )
-
-
-def _trace(symbol: str) -> str:
-    return (
-        f"Trace {symbol} through the project.\n\n"
-        "get_symbol gives its definition and uses; read each with read_code or get_slice. Tell who calls it, what it "
-        "calls, and what data goes in and out, as a list from callers down to callees with path:line for each step."
-    )
 
 
 PROMPTS = {
     prompt.name: prompt
     for prompt in (
-        Prompt("bootstrap", "Start with flashgrep", "Teach the model flashgrep's methods.", (), _bootstrap),
+        Prompt(
+            "bootstrap",
+            "Start with flashgrep",
+            "Teach the model flashgrep's methods.",
+            {},
+            "Call flashgrep's bootstrap_skill and follow what it returns for every search, read and write in this "
+            "project. Then call stats and tell in one line how far the index is.",
+        ),
         Prompt(
             "explore",
             "Explore the code",
             "Answer a question about the code, with places.",
-            (Argument("question", "What you want to know."),),
-            _explore,
+            {"question": "What you want to know."},
+            "Answer this question about the project: {question}\n\n"
+            "Find entry points with query and get_symbol (output: files first when there may be many hits), read the "
+            "lines around the best hits with get_slice, and follow the names that matter. Cite each claim as "
+            "path:line. Say what you did not look at.",
         ),
         Prompt(
             "trace",
             "Trace a symbol",
             "Follow a function, type or variable to its callers and callees.",
-            (Argument("symbol", "The name to follow."),),
-            _trace,
+            {"symbol": "The name to follow."},
+            "Trace {symbol} through the project.\n\n"
+            "get_symbol gives its definition and uses; read each with read_code or get_slice. Tell who calls it, what "
+            "it calls, and what data goes in and out, as a list from callers down to callees with path:line for each "
+            "step.",
         ),
     )
 }
 
 
-def prompt_message(name: Any, arguments: Any) -> dict[str, Any]:
+def get_prompt(name: Any, arguments: Any) -> dict[str, Any]:
     """Return a prompt as prompts/get has it.
 
     Raises:
@@ -107,10 +90,10 @@ def prompt_message(name: Any, arguments: Any) -> dict[str, Any]:
     prompt = PROMPTS.get(name) if isinstance(name, str) else None
     if prompt is None:
         raise InvalidParams(f"unknown prompt: {name}", allowed=list(PROMPTS))
-    told: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
-    given = {one.name: told.get(one.name) for one in prompt.arguments}
-    missing = [name for name, value in given.items() if not isinstance(value, str) or not value.strip()]
-    if missing:
-        raise InvalidParams(f"{prompt.name}: {missing[0]}: a text is required", field=missing[0])
-    content = {"type": "text", "text": prompt.text(**given)}
+    values: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+    given = {each: values.get(each) for each in prompt.arguments}
+    for each, value in given.items():
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidParams(f"{prompt.name}: {each}: a text is required", field=each)
+    content = {"type": "text", "text": prompt.text.format(**given)}
     return {"description": prompt.description, "messages": [{"role": "user", "content": content}]}

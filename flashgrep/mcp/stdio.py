@@ -1,0 +1,119 @@
+"""``fgrep mcp``: bytes between a host and the daemon, bound to the host's project. Standard library only.
+
+Standard output carries the protocol and nothing else; what goes wrong before it begins is said on standard error.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from socket import socket
+
+from flashgrep.connect import NO_SUCH_METHOD, as_latin1, connect_or_alone, send_request
+from flashgrep.paths import Paths, state_folder
+from flashgrep.relay import Relay
+
+USAGE = """usage: fgrep mcp [OPTIONS]
+
+Speak the Model Context Protocol over stdin and stdout; starts the daemon if none runs.
+
+  --project P          the project, by name or path
+  --collection C       the project to search, by the name of its collection
+  --collections A,B,C  several of them
+  --toolsets A,B       tools to list: core, research (both by default), collections, knowledge, specs, fs, admin, all
+  --read-only          neither list nor run what writes
+
+Without a project: CLAUDE_PROJECT_DIR or WORKSPACE_FOLDER_PATHS, else the client's roots, else the repository around
+the current folder.
+"""
+VALUES = {
+    "--project": "project",
+    "--collection": "collections",
+    "--collections": "collections",
+    "--toolsets": "toolsets",
+}
+HOST_FOLDERS = ("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "WORKSPACE_FOLDER")
+"""Variables in which hosts name the folder they have open; the second may list several, separated by commas."""
+SWITCHED_OFF = (
+    "mcp: the Model Context Protocol is switched off (settings mcp.enabled and mcp.transport), "
+    "or an older daemon runs (fgrep daemon restart)"
+)
+LINGER_SECONDS = 0.8
+"""Answers still on their way when the host ends its input get this long; a host waits for about a second."""
+
+
+def main(arguments: list[str]) -> int:
+    """Serve a host until it ends, whatever becomes of the daemon."""
+    if "--help" in arguments or "-h" in arguments:
+        os.write(1, USAGE.encode())
+        return 0
+    paths, binding = Paths(state_folder(os.environ)), parse_arguments(arguments, os.environ, os.getcwd())
+
+    def connect_bound() -> socket:
+        connection = connect_or_alone(paths, os.environ)
+        try:
+            error = send_request(connection, "$/bind", binding).get("error")
+        except BaseException:
+            connection.close()
+            raise
+        if error is not None:
+            connection.close()
+            raise ValueError(SWITCHED_OFF if str(error["code"]) == NO_SUCH_METHOD else f"mcp: {error['message']}")
+        return connection
+
+    parent = None
+    if sys.platform == "linux" and hasattr(os, "pidfd_open"):
+        # Becomes readable when the process that started us ends. Where it cannot be had (that process is gone already,
+        # or the kernel or a sandbox does not allow it), the end of input will tell.
+        with suppress(OSError):
+            parent = os.pidfd_open(os.getppid())
+    Relay(connect_bound, watched=parent, linger=LINGER_SECONDS).run(connect_bound())
+    return 0
+
+
+def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: str) -> dict[str, object]:
+    """Return what to bind the connection to, as ``$/bind`` takes it.
+
+    Raises:
+        ValueError: an argument is none of ours, or lacks its value.
+
+    """
+    binding: dict[str, object] = {}
+    rest: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        rest += [name, value] if equals and name in VALUES else [argument]
+    while rest:
+        option = rest.pop(0)
+        field = VALUES.get(option, "")
+        if option == "--read-only":
+            binding["read_only"] = True
+        elif not field or not rest:
+            why = "a value is missing" if field else "no such option; see fgrep mcp --help"
+            raise ValueError(f"mcp: {option}: {why}")
+        elif field in binding:
+            raise ValueError(f"mcp: {option}: given twice, takes one value")
+        else:
+            text = rest.pop(0)
+            if option != "--project":
+                binding[field] = [text] if option == "--collection" else [name for name in text.split(",") if name]
+            elif "/" in text or text in {".", ".."}:
+                binding[field] = as_latin1(os.path.realpath(os.path.join(folder, text)))
+            else:
+                binding[field] = as_latin1(text)
+    if not binding.keys() & {"project", "collections"}:
+        named = find_host_folder(environ)
+        if named is not None:
+            binding["folder"] = as_latin1(named)
+        binding["fallback"] = as_latin1(folder)
+    return binding
+
+
+def find_host_folder(environ: Mapping[str, str]) -> str | None:
+    """Return the folder the host says it has open, if there is one."""
+    for name in HOST_FOLDERS:
+        value = environ.get(name, "")
+        for folder in (value, *value.split(",")):
+            if os.path.isabs(folder) and os.path.isdir(folder):
+                return folder
+    return None
