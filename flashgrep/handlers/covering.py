@@ -51,7 +51,7 @@ def coverage_of(
         "took_ms": round((time.perf_counter() - started) * 1000, 3),
     }
     unlisted = "" if listed else UNLISTED
-    parts = (unlisted, answer.detail, workspace.swept_because, workspace.progress.detail, _unused(workspace))
+    parts = (unlisted, answer.detail, workspace.freshness.swept_because, workspace.progress.detail, _unused(workspace))
     detail = "; ".join(part for part in parts if part)
     if detail:
         found["detail"] = detail

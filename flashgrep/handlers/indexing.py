@@ -163,7 +163,7 @@ async def _indexed(call: Call[Catalogue], workspace: Workspace, seconds: float) 
     with anyio.move_on_after(seconds) as patience:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report, call, workspace)
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
             tasks.cancel_scope.cancel()
     return not patience.cancelled_caught
 

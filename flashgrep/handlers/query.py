@@ -213,7 +213,7 @@ def is_regex(text: str) -> bool:
 async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:
     """Return the answer, and whether it is of the disk as it was after the call came in."""
     if params.fresh:
-        answer = await workspace.unlisted.search(question, max_file_size=params.max_file_size)
+        answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
         if answer is not None:
             return answer, True
     fresh = params.fresh and await workspace.refresh()

@@ -67,14 +67,14 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
     workspace = await call.host.workspace(call, root)
     changed = root not in opened
     if params.action != "status":
-        changed |= await workspace.watch(on=params.action == "start")
+        changed |= await workspace.freshness.switch(on=params.action == "start")
     await workspace.refresh()
     return await workspace.in_turn(lambda: _told(workspace, params, changed=changed))
 
 
 def _told(workspace: Workspace, params: WatchCodebaseParams, *, changed: bool) -> WatchCodebaseResult:
     problem = str(workspace.facts()["watch_problem"])
-    state: Any = "stopped" if workspace.watching_stopped else "failed" if problem else "watching"
+    state: Any = "stopped" if workspace.freshness.is_switched_off else "failed" if problem else "watching"
     paths = workspace.paths() if state == "watching" else []
     named: list[Any] = [show_path(path) for path in paths[: params.limit]]
     return {

@@ -132,44 +132,43 @@ class Inotify:
             while at < len(data):
                 number, mask, _, size = self._EVENT.unpack_from(data, at)
                 at += self._EVENT.size
-                self._event(number, mask, data[at : at + size].rstrip(b"\0"), found)
+                self._take_event(number, mask, data[at : at + size].rstrip(b"\0"), found)
                 at += size
         return found
 
-    def _event(self, number: int, mask: int, name: bytes, found: list[Change]) -> None:
+    def _take_event(self, number: int, mask: int, name: bytes, found: list[Change]) -> None:
         if mask & self._OVERFLOW:
             found.append(Change("overflow"))
             return
         folder = self._folders.get(number)
         if folder is None:
             return
-        if mask & self._IGNORED:
-            self._forget(number)
+        path = folder + b"/" + name if folder else name
+        if mask & self._IGNORED:  # this watch has ended
+            del self._folders[number]
+            if self._numbers.get(folder) == number:
+                del self._numbers[folder]
         elif mask & (self._DELETE_SELF | self._MOVE_SELF | self._UNMOUNT):
             if not folder:
                 found.append(Change("root_gone"))
-        else:
-            self._entry(mask, folder + b"/" + name if folder else name, found)
-
-    def _entry(self, mask: int, path: bytes, found: list[Change]) -> None:
-        if not mask & self._ISDIR:
+        elif not mask & self._ISDIR:
             found.append(Change("file", path))
         elif mask & (self._DELETE | self._MOVED_FROM):
-            self._leave(path)
+            self._end_watches(path, moved=bool(mask & self._MOVED_FROM))
             found.append(Change("folder_gone", path))
         elif mask & (self._CREATE | self._MOVED_TO | self._ATTRIB):
             found.append(Change("folder", path))
 
-    def _forget(self, number: int) -> None:
-        folder = self._folders.pop(number, None)
-        if folder is not None and self._numbers.get(folder) == number:
-            del self._numbers[folder]
+    def _end_watches(self, folder: bytes, *, moved: bool) -> None:
+        """End the watch of a folder that left, and, if it moved away, all below it: they would tell of the old names.
 
-    def _leave(self, path: bytes) -> None:
-        """Drop the watches of a folder that moved away: its number would report under the old name."""
-        below = path + b"/"
-        for folder in [name for name in self._numbers if name == path or name.startswith(below)]:
-            number = self._numbers.pop(folder)
+        A folder that was deleted was empty: whatever had been below it left before.
+        """
+        ended = [folder] if folder in self._numbers else []
+        if moved:
+            ended += [below for below in self._numbers if below.startswith(folder + b"/")]
+        for path in ended:
+            number = self._numbers.pop(path)
             self._folders.pop(number, None)
             self._libc.inotify_rm_watch(self._fd, number)
 

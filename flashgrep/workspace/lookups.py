@@ -1,4 +1,8 @@
-"""The look-ups of one project: each in its turn, in a thread or in a worker process, despite a damaged index."""
+"""The look-ups of one project: each in its turn, in a thread or in a worker process, despite a damaged index.
+
+An exact search is more than one look-up where ripgrep walks the tree: here is what makes its counts ours, and what is
+answered before the files have been listed.
+"""
 
 import errno
 import pickle
@@ -9,13 +13,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+import anyio
+
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import Progress
+from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
+from flashgrep.search.exact import Answer, Question
 from flashgrep.search.lookup_worker import Ask, Load, packed
+from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.walks import search_or_count, search_unlisted
+from flashgrep.workspace.freshness import Freshness
 from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
 from flashgrep.workspace.tree import Tree
 
@@ -24,15 +35,22 @@ MOST_MARKS = 500
 """With more paths pending a look-up stays here: telling a worker takes 2 µs a path, and reading them is most of it."""
 LOOK_UP_SECONDS = 60.0
 """What a look-up without a deadline may take in a worker before it is taken to hang."""
+HEAD_START = 1.0
+"""Seconds that a question may scan before the files are listed."""
 
 ResultT = TypeVar("ResultT")
 
 
-class Host(Protocol):
-    """The project."""
+class Project(Protocol):
+    """What look-ups ask of their project."""
 
     tree: Tree
+    walker: Walker
     progress: Progress
+    freshness: Freshness
+
+    async def refresh(self) -> bool:
+        """Take in all that was saved before this call."""
 
     def snapshot(self) -> Snapshot:
         """Return the project as it is known now."""
@@ -44,11 +62,13 @@ class Host(Protocol):
 class Lookups:
     """Runs look-ups of a project."""
 
-    def __init__(self, host: Host, place: Load, scheduler: Scheduler, workers: LookupWorkers | None) -> None:
-        self.host = host
+    def __init__(self, project: Project, place: Load, scheduler: Scheduler, workers: LookupWorkers | None) -> None:
+        """``place``: what a worker is told to load the project."""
+        self.project = project
         self.place = place
         self.workers = workers
         self._scheduler = scheduler
+        self._unlisted_ended: anyio.Event | None = None
 
     def close(self) -> None:
         """Have workers let go of the project."""
@@ -66,27 +86,71 @@ class Lookups:
 
         def begin() -> Callable[[], ResultT]:
             nonlocal snapshot
-            snapshot = self.host.snapshot()  # as known now that its turn has come
+            snapshot = self.project.snapshot()  # as known now that its turn has come
             return partial(ask, snapshot)
 
         elsewhere = None
         if portable and self.workers is not None:
-            elsewhere = _Portable(self.place, self, ask, deadline)
+            elsewhere = PortableLookup(self.place, self, ask, deadline)
         try:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
-            await self.host.start_anew(str(damage), None if snapshot is None else snapshot.reader)
+            await self.project.start_anew(str(damage), None if snapshot is None else snapshot.reader)
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
-            self.host.progress.detail = f"the index cannot be read: {error}"
+            self.project.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             raise
-        return await self._scheduler.run(lambda: partial(ask, replace(self.host.snapshot(), reader=None)))
+        return await self._scheduler.run(lambda: partial(ask, replace(self.project.snapshot(), reader=None)))
+
+    async def search(self, question: Question, max_size: int | None) -> Answer:
+        """Answer an exact question about the files as known now; ``max_size``: other than the project's."""
+        project, tree = self.project, self.project.tree
+        listed = tree.listed_since
+        with tree.marks() as marked:
+            ask = partial(search_or_count, question=question, max_size=max_size, walks=project.freshness.sees_events)
+            portable = question.engine == "linear"
+            found = await self.run(ask, portable=portable, deadline=question.deadline)
+            if isinstance(found, Answer):
+                return found
+            # ripgrep opens files by path: a folder may have been a link to elsewhere for a moment. Its count is a
+            # file's own unless an event tells of the file or of a folder above it, or events were lost.
+            are_ours = await project.refresh() and tree.listed_since == listed
+        counts = {path: count for path, count in found.items() if path not in marked} if are_ours else None
+
+        def ask_again(snapshot: Snapshot) -> Answer:
+            snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
+            return search(replace(snapshot, counts=counts), question)
+
+        return await self.run(ask_again)
+
+    async def search_unlisted(self, question: Question, *, max_file_size: int | None = None) -> Answer | None:
+        """Answer a project's first exact question about the disk as it is: ripgrep walks and searches at once.
+
+        None: the files have been listed, or must be for this question. ``refresh`` first then, and ``search``.
+        """
+        project, tree = self.project, self.project.tree
+        if tree.listed_since is not None or len(tree.table) or question.position is not None:
+            return None
+        snapshot = project.snapshot()
+        snapshot = snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size)
+        ended = self._unlisted_ended = anyio.Event()
+        try:
+            work = partial(search_unlisted, snapshot, question, project.walker.accepts)
+            return await self._scheduler.run(lambda: work)
+        finally:
+            ended.set()
+
+    async def wait_for_unlisted(self) -> None:
+        """Wait while such a question is answered, a second at most: listing would take its processor."""
+        if self._unlisted_ended is not None:
+            with anyio.move_on_after(HEAD_START):
+                await self._unlisted_ended.wait()
 
 
 @dataclass(slots=True)
-class _Portable(Generic[ResultT]):
+class PortableLookup(Generic[ResultT]):
     """A look-up as a worker takes it."""
 
     place: Load
@@ -104,11 +168,11 @@ class _Portable(Generic[ResultT]):
 
         A worker that read the index too long ago, or another one, is told to read it again.
         """
-        host, loaded, workers = self.lookups.host, worker.loaded[self.place], self.lookups.workers
-        snapshot = host.snapshot()
+        project, loaded, workers = self.lookups.project, worker.loaded[self.place], self.lookups.workers
+        snapshot = project.snapshot()
         if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None
-        marks = host.tree.changed_since(loaded.generation)
+        marks = project.tree.changed_since(loaded.generation)
         if marks is None or loaded.identity != snapshot.reader.identity:
             if workers is not None:
                 workers.load(worker, self.place)

@@ -1,6 +1,5 @@
 """A project open in the daemon: its files, its index, its watch; every question goes through here."""
 
-import contextlib
 import itertools
 import os
 import sqlite3
@@ -40,22 +39,13 @@ from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.search.words import search_words
 from flashgrep.specs.search import SpecVectors
-from flashgrep.workspace.exact import UnlistedSearch, ask_listed
+from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.lookups import Lookups
 from flashgrep.workspace.tree import Tree
-from flashgrep.workspace.watching import Switch
-
-EVENT_PAUSE = 0.05
-"""Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
-SWEEP_SHARE = 50
-"""Where nothing can be watched, the daemon rests so many times as long as its last look at the whole tree took."""
 
 END_SECONDS = 5.0
 """Background work ends at its next wait, well within this."""
-
-MOST_ROUNDS = 50
-"""A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
 
 ResultT = TypeVar("ResultT")
 
@@ -111,24 +101,22 @@ class Workspace:
         self.path = Path(os.fsdecode(root))
         self.options = options
         self._ripgrep = ripgrep
-        self.unlisted = UnlistedSearch(self)
         self._scheduler = scheduler or Scheduler()
         self.read_only = options.read_only
         self.warned = False
         """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
-        self.swept_because = ""
-        self._stages = options.stages or stage_versions()
-        self.index = ProjectIndex(store_folder(options.cache_dir, root) / INDEX, self._stages)
-        self._watcher = Switch(lambda: watch(root, native=options.native_watch))
+        versions = options.stages or stage_versions()
+        self.index = ProjectIndex(store_folder(options.cache_dir, root) / INDEX, versions)
+        self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
         self.walker = Walker(root, WalkOptions(private=options.private), folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher)
+        self.freshness = Freshness(self.tree, self._watcher)
         place = Load(next(_NUMBERS), self._folder, str(self.index.file))
         self.lookups = Lookups(self, place, self._scheduler, workers)
-        self._lock = anyio.Lock()
-        job = IndexJob(self._folder, self.index.file, options.max_file_size, options.workers, self._stages)
+        job = IndexJob(self._folder, self.index.file, options.max_file_size, options.workers, versions)
         self.indexing = IndexScheduler(job, self.index, self.tree, self.progress, options.embedding)
         self._meaning = MeaningIndex(self.index.file.parent, options.embedding, options.environ)
         self._scope = anyio.CancelScope()
@@ -197,10 +185,15 @@ class Workspace:
         self.progress.detail = f"index set aside: {why}"
 
     async def _run(self) -> None:
+        async def follow() -> None:
+            await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
+            await self.lookups.wait_for_unlisted()
+            await self.freshness.follow(self.refresh)
+
         try:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._follow)
+                    tasks.start_soon(follow)
                     if self.options.indexes:
                         tasks.start_soon(self.indexing.run, self)
                     else:
@@ -212,8 +205,8 @@ class Workspace:
 
     async def refresh(self) -> bool:
         """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
-        async with self._lock:
-            fresh = await self._settle()
+        async with self.freshness.lock:
+            fresh = await self.freshness.settle()
             if not self.indexing.settled:
                 self.indexing.settled = True
                 if not self.tree.pending and not self._unfinished and self.index.is_open:
@@ -222,67 +215,6 @@ class Workspace:
                 self._unfinished = False
                 self.indexing.poke()
         return fresh
-
-    async def _settle(self) -> bool:
-        """Read events and what they ask for until there are none; False: there are more and more.
-
-        Whatever is read is noted in the tree before the next wait, so that it is lost at none.
-        """
-        tree = self.tree
-        self.swept_because = self._watcher.failed
-        if self._watcher.failed:
-            await self._sweep()
-            return True
-        if self._watcher.fileno() is None and not await anyio.to_thread.run_sync(self._watcher.settle, 0.25):
-            tree.listed_since = None
-        for _ in range(MOST_ROUNDS):
-            changes = self._watcher.drain()
-            tree.take(changes)
-            if tree.listed_since is None:
-                await self._sweep()
-                continue
-            if not changes and not tree.unread:
-                return True
-            for folder in list(tree.unread):
-                tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
-        return False
-
-    async def _sweep(self) -> None:
-        self.tree.take_sweep(await anyio.to_thread.run_sync(self.tree.sweep))
-
-    async def _follow(self) -> None:
-        """Read events as they come, so that the queue does not overflow and the index follows."""
-        await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
-        await self.unlisted.wait()
-        took = await self._timed_refresh()
-        number = self._watcher.fileno()
-        while True:
-            if number is not None:
-                await anyio.wait_readable(number)
-            pause = EVENT_PAUSE if number is not None else 1
-            await anyio.sleep(max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause)
-            took = await self._timed_refresh()
-
-    async def _timed_refresh(self) -> float:
-        begun = anyio.current_time()
-        with contextlib.suppress(Busy):  # out of descriptors: whoever asks is told
-            await self.refresh()
-        return anyio.current_time() - begun
-
-    @property
-    def sees_events(self) -> bool:
-        """Whether the system tells of every change at once: after ``refresh`` none is unknown."""
-        return self._watcher.fileno() is not None and not self._watcher.failed
-
-    @property
-    def watching_stopped(self) -> bool:
-        """Whether nothing is watched because somebody wanted it so: every question sweeps then."""
-        return self._watcher.off
-
-    async def watch(self, *, on: bool) -> bool:
-        """Watch the project, or stop watching it; return whether that was a change."""
-        async with self._lock:
-            return self._watcher.switch(on=on)
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:
         """Take note of paths written by ourselves: the next question reads them from disk."""
@@ -318,7 +250,7 @@ class Workspace:
 
         ``max_file_size``: larger files than the setting allows are looked at too, or smaller ones declined.
         """
-        return await ask_listed(self, question, max_file_size)
+        return await self.lookups.search(question, max_file_size)
 
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
@@ -362,7 +294,7 @@ class Workspace:
         The files are listed first, and all that hangs on the old index goes in one step without a wait: whoever is
         cancelled before leaves it as it was, and no question meets a project without files.
         """
-        async with self._lock:
+        async with self.freshness.lock:
             reader = self.index.reader
             if reader is None or damaged not in {None, reader}:
                 return
@@ -399,7 +331,7 @@ class Workspace:
         while self.progress.stage != "failed" and "symbols" not in self.indexing.done:
             await self.indexing.pause()
 
-    async def wait_meant(self) -> None:
+    async def wait_embedded(self) -> None:
         """Wait until every chunk has its vector, or the embedder has been found not to answer."""
         await self.wait_parsed()
         while self.progress.stage != "failed" and not self.progress.problem and "vectors" not in self.indexing.done:
@@ -426,8 +358,8 @@ class Workspace:
     def facts(self) -> dict[str, Any]:
         """Return the state of watching and indexing, for people."""
         return {
-            "watching": not self._watcher.failed,
-            "watch_problem": self._watcher.failed,
+            "watching": not self.freshness.watch_problem,
+            "watch_problem": self.freshness.watch_problem,
             "pending": len(self.tree.pending),
             "indexer_pid": self.indexing.pid,
             "root_gone": self.tree.gone,

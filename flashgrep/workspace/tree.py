@@ -3,10 +3,10 @@
 import contextlib
 import stat
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import accumulate, count
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -167,68 +167,63 @@ class Tree:
         is_file = stat.S_ISREG(found.st_mode)
         ours = is_file and self._walker.accepts(path)
         self.mark(path, ours=ours, size=found.st_size)
-        if found.st_nlink > 1:
-            self._mark_twins(path, found.st_ino)
+        if found.st_nlink > 1:  # an event tells only the name that a file was written by
+            for twin in self.table.same_inode(found.st_ino):
+                if twin != path:
+                    self.mark(twin, ours=self._walker.accepts(twin))
         return is_file and not ours and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
 
-    def _take_excluded(self, found: Mapping[bytes, bool | None], gone: AbstractSet[bytes] = frozenset()) -> None:
+    def _take_excluded(self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()) -> None:
         """Note what rules take out: a folder, a file (False), None: not this path; nothing in the folders ``gone``."""
         known = self.excluded
-        if known and gone:
+        prefixes = find_outermost(gone)
+        if known and prefixes:
             known = self.excluded = {
-                path: is_dir
-                for path, is_dir in known.items()
-                if gone.isdisjoint(accumulate(path.split(b"/"), lambda above, name: above + b"/" + name))
+                path: is_dir for path, is_dir in known.items() if not is_below(path + b"/", prefixes)
             }
         if known is not None and any(known.get(path) != is_dir for path, is_dir in found.items()):
             merged = {**known, **found}
             kept = {path: is_dir for path, is_dir in merged.items() if is_dir is not None}
             self.excluded = kept if len(kept) <= MOST_EXCLUDED else None
 
-    def _mark_twins(self, path: bytes, inode: int) -> None:
-        """Mark the other names of a file: an event tells only the name it was written by."""
-        for twin in self.table.same_inode(inode):
-            if twin != path:
-                self.mark(twin, ours=self._walker.accepts(twin))
-
-    def _rules_changed(self) -> bool:
-        """Return whether ignore rules outside the watched folders changed since the last call."""
-        now = self._walker.outside_rules()
-        changed, self._outside = now != self._outside, now
-        return changed
-
     def take(self, changes: Iterable[Change]) -> None:
         """Mark what changes say; what takes reading folders is left in ``unread``, or to a sweep."""
         since, self.listed_since = self.listed_since, None  # should anything fail here, a sweep makes up for it
+        changes = dict.fromkeys(changes)
+        # Folders that went come first, and all in one pass. What is there again by now has a later event, and is looked
+        # at or listed below.
+        gone = [change.path for change in changes if change.kind == "folder_gone"]
+        self._mark_below(gone)
         sweep = False
         files = RootFiles(self._root)
         excluded: dict[bytes, bool | None] = {}
-        gone = set()
-        for change in dict.fromkeys(changes):
+        for change in changes:
+            name = change.path.rpartition(b"/")[2]
             if change.kind == "file":
                 excluded[change.path] = False if self._look(files, change.path) else None
+                sweep |= self._walker.is_rules_file(name)
             elif change.kind == "folder":
                 self.unread[change.path] = None
-            elif change.kind == "folder_gone":
-                self._mark_below(change.path)
-                gone.add(change.path)
             elif change.kind == "root_gone":
                 self.gone = True
-            sweep |= self._needs_sweep(change)
+            sweep |= change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
         self._take_excluded(excluded, gone)
-        if not self._rules_changed() and not sweep:
+        # Ignore rules outside the watched folders have no events.
+        outside = self._walker.outside_rules()
+        sweep |= outside != self._outside
+        self._outside = outside
+        if not sweep:
             self.listed_since = since
 
-    def _needs_sweep(self, change: Change) -> bool:
-        name = change.path.rpartition(b"/")[2]
-        if change.kind == "file":
-            return self._walker.is_rules_file(name)
-        return change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
-
-    def _mark_below(self, folder: bytes) -> None:
-        below = folder + b"/"
-        for path in [*self.table.below(folder), *(path for path in self.pending if path.startswith(below))]:
-            self.mark(path, ours=False)
+    def _mark_below(self, folders: Iterable[bytes]) -> None:
+        """Mark all that is known below folders as gone."""
+        prefixes = find_outermost(folders)
+        if prefixes:
+            below = [path for path in self.pending if is_below(path, prefixes)]
+            for prefix in prefixes:
+                below += self.table.below(prefix[:-1])
+            for path in below:
+                self.mark(path, ours=False)
 
     def sweep(self, *, anew: bool = False) -> Swept:
         """Walk the whole tree, placing watches, and compare it with the table; ``anew``: with an empty one."""
@@ -282,8 +277,8 @@ class Tree:
 
     def take_folder(self, folder: bytes, listing: Listing) -> None:
         """Mark the files of a folder that appeared."""
-        self._mark_below(folder)
-        self._take_excluded(listing.excluded, {folder})
+        self._mark_below([folder])
+        self._take_excluded(listing.excluded, [folder])
         for entry in listing.entries:
             self.mark(entry.path, ours=True, size=entry.size)
         self.unread.pop(folder, None)
@@ -312,3 +307,22 @@ class Tree:
             mark = self.pending.get(path)
             if mark is not None and path in sent and mark.sequence == sent[path].sequence:
                 del self.pending[path]
+
+
+def find_outermost(folders: Iterable[bytes]) -> list[bytes]:
+    """Return the folders that lie in no other of them, each with a slash behind it, in order."""
+    outermost: list[bytes] = []
+    for prefix in sorted(folder + b"/" for folder in folders):
+        if not outermost or not prefix.startswith(outermost[-1]):
+            outermost.append(prefix)
+    return outermost
+
+
+def is_below(path: bytes, prefixes: list[bytes]) -> bool:
+    """Return whether a path begins with one of these, in order and none the beginning of another.
+
+    Only the last one that does not stand behind the path can be its beginning: what stands between the two in the order
+    would begin with it, too.
+    """
+    at = bisect_right(prefixes, path) - 1
+    return at >= 0 and path.startswith(prefixes[at])

@@ -21,7 +21,7 @@ def test_words_find_code_before_during_and_after_indexing_and_say_by_what() -> N
             assert (first.results[0].path, first.ranked_by) == (PASSWORDS, "words")
             await workspace.wait_parsed()
             assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
             answer = await asked(workspace, "how are passwords hashed")
             assert (answer.results[0].path, answer.ranked_by, answer.problem) == (PASSWORDS, "words and meaning", "")
             assert answer.chunks == len(FILES)
@@ -138,7 +138,7 @@ def test_a_file_that_waits_for_its_chunks_is_shown_once() -> None:
         put(root, {f"f{at:02}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(70)})
         put(root, {"z.py": text, "copies/z.py": text})
         async with opened(root) as workspace:
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
         with closing(schema.connect(index_of(root), writer=True)) as writer, schema.transaction(writer):
             chunks.drop_all(writer)
         async with opened(root, indexes=False) as workspace:

@@ -18,12 +18,12 @@ def test_an_embedder_named_by_the_index_is_not_asked() -> None:
         async def body(root: Path) -> None:
             put(root, {"door.py": b"def open_the_door():\n    return key\n"})
             async with opened(root) as workspace:
-                await workspace.wait_meant()
+                await workspace.wait_embedded()
             _claim_embedder(root, listener.getsockname()[1])
             async with opened(root) as workspace:
                 await workspace.refresh()
                 assert await _found(workspace) == [b"door.py"]
-                await workspace.wait_meant()
+                await workspace.wait_embedded()
                 assert await _found(workspace) == [b"door.py"]
 
         run(body)

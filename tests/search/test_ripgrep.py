@@ -232,14 +232,14 @@ def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path) -> None:
         async with opened(root) as workspace:
             workspace._ripgrep = broken
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(workspace.unlisted.search, asked("lines"))
+                tasks.start_soon(workspace.lookups.search_unlisted, asked("lines"))
                 while not runs():
                     await anyio.lowlevel.checkpoint()
                 tasks.cancel_scope.cancel()
             while runs():
                 await anyio.lowlevel.checkpoint()
             workspace._ripgrep = RG
-            answer = await workspace.unlisted.search(asked("lines"))
+            answer = await workspace.lookups.search_unlisted(asked("lines"))
             assert answer is None or answer.total == 1
 
     in_project(body)
@@ -290,11 +290,11 @@ def test_the_first_question_needs_no_listing() -> None:
         )
         (root / ".gitignore").write_text("ign/\n")
         async with opened(root) as workspace:
-            first = await workspace.unlisted.search(asked("lines"))
+            first = await workspace.lookups.search_unlisted(asked("lines"))
             assert first is not None
             assert workspace.tree.listed_since is None
             await workspace.refresh()
-            assert await workspace.unlisted.search(asked("lines")) is None
+            assert await workspace.lookups.search_unlisted(asked("lines")) is None
             later = await workspace.search(asked("lines"))
             assert [hit["file_path"] for hit in first.results] == ["a.py"]
             assert (first.results, first.total, first.complete) == (later.results, later.total, True)
@@ -307,7 +307,7 @@ def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path) -> None:
         put(root, {"a.py": b"needle\n"})
         async with opened(root) as workspace:
             workspace._ripgrep = script(tmp_path, f'{RG.program} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
-            assert await workspace.unlisted.search(asked("lines")) is None
+            assert await workspace.lookups.search_unlisted(asked("lines")) is None
 
     in_project(body)
 

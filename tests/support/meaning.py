@@ -116,10 +116,10 @@ async def meant(root: Path, files: dict[str, bytes] | None = None) -> AsyncItera
 
 async def settled(workspace: Workspace) -> None:
     """Wait until the vectors are there, past failures that are tried again."""
-    await workspace.wait_meant()
+    await workspace.wait_embedded()
     while workspace.progress.stage == "failed":
         await workspace.indexing.pause()
-        await workspace.wait_meant()
+        await workspace.wait_embedded()
 
 
 async def until(happens: Callable[[], bool], workspace: Workspace) -> None:

@@ -165,7 +165,7 @@ def test_without_a_watch_every_question_looks_at_the_whole_tree_and_says_so() ->
                 put(root, {"a.txt": b"turn %d\n" % turn, f"b{turn}.txt": b"needle\n"})
                 assert await files_with(workspace, f"turn {turn}") == {b"a.txt"}
                 assert len(await files_with(workspace, "needle")) == turn + 1
-            assert workspace.swept_because == "cannot watch: no more watches"
+            assert workspace.freshness.swept_because == "cannot watch: no more watches"
 
     run(body)
 
@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_indexed_too() -> None:
 def test_a_project_without_a_file_is_ready_too() -> None:
     async def body(root: Path) -> None:
         async with opened(root) as workspace:
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
             assert workspace.progress.stage == "ready"
             put(root, {"a.txt": b"first file\n"})
             assert await ask(workspace, "literal", "first") == {(b"a.txt", 1)}

@@ -148,10 +148,10 @@ def test_changes_made_while_nothing_was_watched_survive_a_cancelled_look() -> No
         async with opened(root) as workspace:
             await workspace.wait_indexed()
             for number in range(1, MOST_WAITS):
-                await workspace.watch(on=False)
+                await workspace.freshness.switch(on=False)
                 put(root, {f"unseen{number}.txt": b"needle\n"})
                 (root / "d0" / "f0.txt").unlink(missing_ok=True)
-                await workspace.watch(on=True)
+                await workspace.freshness.switch(on=True)
                 reached = await cancelled_at(number, workspace.refresh())
                 await right(workspace, root)
                 if not reached:

@@ -43,7 +43,7 @@ def test_symbols_of_older_code_answer_nothing_and_are_made_anew() -> None:
     async def body(root: Path) -> None:
         put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
         async with opened(root, stages=BEFORE) as workspace:
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
         whole = counts(root)
         spoil(root)
         async with opened(root, stages=BEFORE) as workspace:
@@ -51,7 +51,7 @@ def test_symbols_of_older_code_answer_nothing_and_are_made_anew() -> None:
         async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
             assert await defines(workspace, "openly_defined")
             assert await files_with(workspace, "openly_defined") == {b"a.py"}
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
             assert await defines(workspace, "openly_defined")
         assert counts(root) == whole
 
@@ -63,13 +63,13 @@ def test_a_stage_of_another_version_is_redone_with_what_is_built_on_it(stage: st
     async def body(root: Path) -> None:
         put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
         async with opened(root, stages=BEFORE) as workspace:
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
         whole = counts(root)
         now = {**BEFORE, stage: "2"} if stage else BEFORE
         async with opened(root, stages=now) as workspace:
             done = {"symbols", "chunks", "vectors"} if kept is None else kept
             assert workspace.indexing.done == done
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
         assert counts(root) == whole
 
     run(body)
@@ -79,7 +79,7 @@ def test_an_index_without_versions_is_of_older_code() -> None:
     async def body(root: Path) -> None:
         put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
         async with opened(root) as workspace:
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
         with closing(sqlite3.connect(index_of(root), isolation_level=None)) as connection:
             connection.execute("DELETE FROM meta WHERE key LIKE 'stage %'")
         spoil(root)

@@ -78,12 +78,12 @@ def test_the_cache_folder_deleted_the_index_is_made_anew_at_the_next_change() ->
     async def body(root: Path) -> None:
         put(root, {"a.txt": b"needle\n"})
         async with opened(root) as workspace:
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
             shutil.rmtree(user_folder(root) / "cache")
             assert await files_with(workspace, "needle") == {b"a.txt"}
             workspace.indexing.poke()
             put(root, {"b.txt": b"needle\n"})
-            await workspace.wait_meant()
+            await workspace.wait_embedded()
             assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
             assert index_of(root).exists()
             assert not workspace.index.is_replaced()

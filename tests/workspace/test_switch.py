@@ -7,45 +7,45 @@ from pathlib import Path
 import pytest
 
 from flashgrep.ingest.watch import Change, watch
-from flashgrep.workspace.watching import STOPPED, Switch
+from flashgrep.workspace.freshness import STOPPED, SwitchableWatcher
 
 
 @pytest.fixture(params=[True, False], ids=["kernel", "markers"])
-def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Switch]:
+def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SwitchableWatcher]:
     (tmp_path / ".flashgrep").mkdir()
-    made = Switch(lambda: watch(bytes(tmp_path), native=request.param))
+    made = SwitchableWatcher(lambda: watch(bytes(tmp_path), native=request.param))
     yield made
     made.close()
 
 
-def changes(switch: Switch) -> set[Change]:
+def changes(switch: SwitchableWatcher) -> set[Change]:
     assert switch.settle(10)
     return {change for change in switch.drain() if not change.path.startswith(b".flashgrep")}
 
 
-def test_it_watches_from_the_start(switch: Switch, tmp_path: Path) -> None:
-    assert (switch.off, switch.failed) == (False, "")
+def test_it_watches_from_the_start(switch: SwitchableWatcher, tmp_path: Path) -> None:
+    assert (switch.is_off, switch.failed) == (False, "")
     switch.add(b"")
     (tmp_path / "a").write_text("a")
     assert Change("file", b"a") in changes(switch)
 
 
-def test_off_it_tells_nothing_and_why(switch: Switch, tmp_path: Path) -> None:
+def test_off_it_tells_nothing_and_why(switch: SwitchableWatcher, tmp_path: Path) -> None:
     switch.add(b"")
     assert switch.switch(on=False)
     assert not switch.switch(on=False)
     (tmp_path / "a").write_text("a")
     switch.add(b"")
-    assert (switch.off, switch.failed, changes(switch)) == (True, STOPPED, set())
+    assert (switch.is_off, switch.failed, changes(switch)) == (True, STOPPED, set())
 
 
-def test_on_again_everything_may_have_changed(switch: Switch, tmp_path: Path) -> None:
+def test_on_again_everything_may_have_changed(switch: SwitchableWatcher, tmp_path: Path) -> None:
     switch.add(b"")
     switch.switch(on=False)
     (tmp_path / "a").write_text("a")
     assert switch.switch(on=True)
     assert not switch.switch(on=True)
-    assert (switch.off, switch.failed) == (False, "")
+    assert (switch.is_off, switch.failed) == (False, "")
     assert switch.drain() == [Change("overflow")]
     switch.add(b"")
     (tmp_path / "b").write_text("b")
@@ -53,7 +53,7 @@ def test_on_again_everything_may_have_changed(switch: Switch, tmp_path: Path) ->
 
 
 def test_whoever_waits_on_its_descriptor_is_woken_by_the_watcher_of_the_moment(tmp_path: Path) -> None:
-    switch = Switch(lambda: watch(bytes(tmp_path), native=True))
+    switch = SwitchableWatcher(lambda: watch(bytes(tmp_path), native=True))
     number = switch.fileno()
     assert number is not None
     with select.epoll() as waiting:
@@ -73,4 +73,4 @@ def test_whoever_waits_on_its_descriptor_is_woken_by_the_watcher_of_the_moment(t
         assert waiting.poll(10)
         waiting.unregister(number)
     switch.close()
-    assert switch.off
+    assert switch.is_off

@@ -114,7 +114,7 @@ async def _opened(root: Path) -> AsyncIterator[Workspace]:
         await workspace.open(tasks)
         try:
             with anyio.fail_after(INDEX_SECONDS):
-                await workspace.wait_meant()
+                await workspace.wait_embedded()
             yield workspace
         finally:
             await workspace.close()

@@ -1,0 +1,169 @@
+"""Freshness: after ``settle`` the tree of a project is the disk as it is, so an answer equals a scan made now."""
+
+import contextlib
+import select
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+import anyio
+import anyio.to_thread
+
+from flashgrep.errors import Busy
+from flashgrep.ingest.watch import Change, Watcher
+from flashgrep.workspace.tree import Tree
+
+STOPPED = "watching was stopped"
+
+EVENT_PAUSE = 0.05
+"""Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
+SWEEP_SHARE = 50
+"""Where nothing can be watched, the daemon rests so many times as long as its last look at the whole tree took."""
+MARKER_SECONDS = 0.25
+"""Where the barrier is a marker file, its event comes within this, or the tree is swept."""
+MOST_ROUNDS = 50
+"""A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
+
+
+class SwitchableWatcher:
+    """A watcher that can be switched off and on: off, nothing is watched and every question sweeps the tree.
+
+    ``fileno`` stays the same over switching, for whoever waits on it: an epoll instance with the watcher's queue in it.
+    Off, that queue is closed, so the kernel's watches are given back and nobody is woken.
+    """
+
+    def __init__(self, make: Callable[[], Watcher]) -> None:
+        self._make = make
+        self._watcher: Watcher | None = make()
+        self._missed_events = False
+        number = self._watcher.fileno()
+        self._poll = None if number is None else select.epoll()
+        if self._poll is not None and number is not None:
+            self._poll.register(number, select.EPOLLIN)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is watched because somebody wanted it so."""
+        return self._watcher is None
+
+    @property
+    def failed(self) -> str:
+        """Why not all changes are seen, or empty."""
+        return STOPPED if self._watcher is None else self._watcher.failed
+
+    @failed.setter
+    def failed(self, why: str) -> None:
+        if self._watcher is not None:
+            self._watcher.failed = why
+
+    def switch(self, *, on: bool) -> bool:
+        """Watch, or stop watching; return whether that was a change. What happened meanwhile comes as an overflow."""
+        if on == (self._watcher is not None):
+            return False
+        if self._watcher is None:
+            self._watcher = self._make()
+            self._missed_events = True
+            number = self._watcher.fileno()
+            if self._poll is not None and number is not None:
+                self._poll.register(number, select.EPOLLIN)
+        else:
+            self._watcher.close()  # which takes its queue out of the epoll instance
+            self._watcher = None
+        return True
+
+    def add(self, folder: bytes) -> None:
+        """Watch one folder, if anything is watched."""
+        if self._watcher is not None:
+            self._watcher.add(folder)
+
+    def drain(self) -> list[Change]:
+        """Return what happened since the last call; nothing while off."""
+        if self._watcher is None:
+            return []
+        if self._missed_events:
+            self._missed_events = False
+            return [Change("overflow")]
+        return self._watcher.drain()
+
+    def settle(self, timeout: float) -> bool:
+        """Wait until all that happened before this call will be in ``drain``."""
+        return self._watcher is None or self._watcher.settle(timeout)
+
+    def fileno(self) -> int | None:
+        """Return a descriptor that is readable when ``drain`` has something, or None."""
+        return None if self._poll is None else self._poll.fileno()
+
+    def close(self) -> None:
+        """Stop watching for good."""
+        self.switch(on=False)
+        if self._poll is not None:
+            self._poll.close()
+
+
+class Freshness:
+    """Keeps a tree as new as the disk."""
+
+    def __init__(self, tree: Tree, watcher: SwitchableWatcher) -> None:
+        self.lock = anyio.Lock()
+        """Held while the tree is read anew: by ``settle``, and whenever the index is thrown away."""
+        self.swept_because = ""
+        """Why the last question had to look at the whole tree, or empty."""
+        self._tree = tree
+        self._watcher = watcher
+
+    @property
+    def sees_events(self) -> bool:
+        """Whether the system tells of every change at once: after ``settle`` none is unknown."""
+        return self._watcher.fileno() is not None and not self._watcher.failed
+
+    @property
+    def watch_problem(self) -> str:
+        """Why not all changes are seen, or empty."""
+        return self._watcher.failed
+
+    @property
+    def is_switched_off(self) -> bool:
+        """Whether nothing is watched because somebody wanted it so: every question sweeps then."""
+        return self._watcher.is_off
+
+    async def switch(self, *, on: bool) -> bool:
+        """Watch, or stop watching; return whether that was a change."""
+        async with self.lock:
+            return self._watcher.switch(on=on)
+
+    async def settle(self) -> bool:
+        """Read events and what they ask for until there are none; False: there are more and more.
+
+        Under ``lock``. Whatever is read is noted in the tree before the next wait, so that it is lost at none.
+        """
+        tree, watcher = self._tree, self._watcher
+        self.swept_because = watcher.failed
+        if watcher.failed:
+            tree.take_sweep(await anyio.to_thread.run_sync(tree.sweep))
+            return True
+        # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
+        if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
+            tree.listed_since = None
+        for _ in range(MOST_ROUNDS):
+            changes = watcher.drain()
+            tree.take(changes)
+            if tree.listed_since is None:
+                tree.take_sweep(await anyio.to_thread.run_sync(tree.sweep))
+                continue
+            if not changes and not tree.unread:
+                return True
+            for folder in list(tree.unread):
+                tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
+        return False
+
+    async def follow(self, refresh: Callable[[], Awaitable[bool]]) -> NoReturn:
+        """Refresh as events come, so that the queue does not overflow and the index follows."""
+        number = self._watcher.fileno()
+        while True:
+            begun = anyio.current_time()
+            with contextlib.suppress(Busy):  # out of descriptors: whoever asks is told
+                await refresh()
+            took = anyio.current_time() - begun
+            if number is not None:
+                await anyio.wait_readable(number)
+            pause = EVENT_PAUSE if number is not None else 1
+            await anyio.sleep(max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause)
