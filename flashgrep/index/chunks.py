@@ -18,26 +18,10 @@ import orjson
 
 from flashgrep.damage import Damaged, inflate
 from flashgrep.index import segments, symbols
-from flashgrep.index.counters import take
 from flashgrep.index.postings import Pairs, encode
-from flashgrep.index.rows import Left, SegmentRow
-from flashgrep.index.segments import Kind
+from flashgrep.index.schema import Left, take_numbers
+from flashgrep.index.segments import Kind, SegmentRow
 from flashgrep.index.words import Fields, impacts_of
-
-TABLES: Final = """
-CREATE TABLE IF NOT EXISTS chunked (
-    blob INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS vector_set (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dims INTEGER NOT NULL, file TEXT NOT NULL, rows INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS embedded (
-    vector_set INTEGER NOT NULL, blob INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, blob)
-) WITHOUT ROWID;
-INSERT OR IGNORE INTO meta VALUES ('next_chunk', 1), ('chunk_round', 0);
-"""
-# chunked: chunks first..first+count-1 of a text; their words are postings (``chunk_words``).
-# vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
 STALE_SHARE: Final = 0.5
 """Chunks are made anew once so large a share of all belongs to texts that are gone."""
@@ -129,12 +113,6 @@ class ChunkMap(NamedTuple):
         return np.where(known, self.blob[at], 0), inside
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing; needs no transaction and may run inside one."""
-    for statement in TABLES.strip().rstrip(";").split(";\n"):
-        connection.execute(statement)
-
-
 def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
     """Return the chunks of texts as they are to be stored."""
     rows = [
@@ -146,7 +124,9 @@ def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
 
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
     """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
-    first = number = take(connection, "next_chunk", sum(count for batch in batches for _, count, _ in batch.texts))
+    first = number = take_numbers(
+        connection, "next_chunk", sum(count for batch in batches for _, count, _ in batch.texts)
+    )
     parts: list[Pairs] = []
     for batch in batches:
         parts.append(batch.pairs + np.uint64(number - first))
@@ -156,13 +136,13 @@ def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None
     if number > first:
         pairs = np.concatenate(parts)
         pairs.sort()
-        row = SegmentRow(take(connection, "next_segment"), Kind.WORDS, first, number - 1, 0)
+        row = SegmentRow(take_numbers(connection, "next_segment"), Kind.WORDS, first, number - 1, 0)
         segments.put(connection, row, encode(pairs, row.id))
     _advance_round(connection)
 
 
 def _advance_round(connection: sqlite3.Connection) -> None:
-    take(connection, "chunk_round")
+    take_numbers(connection, "chunk_round")
 
 
 def round_of(connection: sqlite3.Connection) -> int:

@@ -83,12 +83,12 @@ def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Bl
     gaps: Numbers = documents.copy()
     gaps[1:] -= documents[:-1]
     gaps[starts] = documents[starts]
-    payload, ends = _leb128(gaps)
+    payload, ends = _encode_leb128(gaps)
     list_ends = ends[np.append(starts[1:], len(grams)) - 1] if len(starts) else np.empty(0, np.int64)
-    yield from _blocks(grams[starts], list_ends, payload, segment, covered)
+    yield from _cut_blocks(grams[starts], list_ends, payload, segment, covered)
 
 
-def _leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def _encode_leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the values as LEB128, and where each one ends."""
     widths = np.ones(len(values), np.int64)
     for bits in (7, 14, 21, 28):
@@ -105,7 +105,7 @@ def _leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int6
     return out, ends
 
 
-def _blocks(
+def _cut_blocks(
     grams: Grams,
     ends: npt.NDArray[np.int64],
     payload: npt.NDArray[np.uint8],
@@ -179,10 +179,10 @@ def count(data: memoryview | bytes) -> int:
 def decode(data: memoryview | bytes) -> Numbers:
     """Return one list's document numbers, ascending, less the segment's first."""
     raw = np.frombuffer(data, np.uint8)
-    return np.cumsum(_values(raw), dtype=np.uint32)
+    return np.cumsum(_decode_leb128(raw), dtype=np.uint32)
 
 
-def _values(raw: npt.NDArray[np.uint8]) -> Numbers:
+def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
     """Return LEB128 numbers; nearly all have one byte, so the work goes by those that have more."""
     more = raw >= MORE
     at = np.flatnonzero(more)
@@ -206,7 +206,7 @@ def decode_pairs(block: OpenBlock) -> Pairs:
     if not len(block.grams):
         return np.empty(0, np.uint64)
     raw = np.frombuffer(block.payload, np.uint8)
-    values = _values(raw)
+    values = _decode_leb128(raw)
     ends = np.frombuffer(block.ends, "<u4").astype(np.int64)
     stops = np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.reader import Reader
-from flashgrep.index.rows import LateStage
-from flashgrep.index.stages import are_current, drop_outdated
+from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
+from flashgrep.index.writer import are_current, drop_outdated
 from flashgrep.own_folders import check_store
 
 
@@ -85,7 +85,7 @@ class ProjectIndex:
 
     def is_replaced(self) -> bool:
         """Return whether another file stands where the open one was: what is stored there means something else."""
-        return self.reader is not None and self.reader.replaced()
+        return self.reader is not None and self.reader.is_replaced()
 
     def set_aside(self) -> None:
         """Close it and move it away, for study; its vectors go."""

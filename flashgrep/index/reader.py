@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,12 @@ from flashgrep.damage import Damaged
 from flashgrep.index import chunks, schema, symbols
 from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import decode
-from flashgrep.index.rows import FileRow, IndexSize, LateStage, SegmentRow
-from flashgrep.index.segments import Kind, block_of, lists_of, segments
+from flashgrep.index.schema import LateStage
+from flashgrep.index.segments import Kind, SegmentRow, block_of, lists_of, segments
+from flashgrep.index.table import Blobs, FileRow
 from flashgrep.index.vectors import row_type
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 
-Blobs = npt.NDArray[np.int64]
 Identity = tuple[tuple[int, int] | None, ...]
 """Device and inode of a database, and of its log."""
 
@@ -42,6 +43,21 @@ LOOK_INSTRUCTIONS = 1_000_000
 """SQLite's instructions between looks at the clock: some 10 ms."""
 
 
+class IndexSize(NamedTuple):
+    """What the index holds."""
+
+    files: int
+    blobs: int
+    lines: int
+    segments: int
+    generation: int
+    gram_bytes: int
+    file_bytes: int
+    chunks: int
+    vector_bytes: int
+    """Size of the vectors, which lie in a file of their own."""
+
+
 class Reader:
     """A pool of read-only connections to one index database; every look-up is safe from any thread."""
 
@@ -56,7 +72,7 @@ class Reader:
         self.identity = identity_of(file)
         self._put_back(connection)
 
-    def replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         """Return whether the file, or its log, is not the one that is open here: its numbers mean something else."""
         return identity_of(self.file) != self.identity
 
@@ -72,11 +88,6 @@ class Reader:
         else:
             self._idle.append(connection)
 
-    def _another(self) -> sqlite3.Connection:
-        if self.replaced():
-            raise Damaged("the database was deleted or replaced")
-        return schema.connect(self.file)
-
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection inside one read transaction.
@@ -88,7 +99,9 @@ class Reader:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = self._another()
+            if self.is_replaced():
+                raise Damaged("the database was deleted or replaced") from None
+            connection = schema.connect(self.file)
         until = time.thread_time() + self._seconds
         connection.set_progress_handler(lambda: time.thread_time() > until, LOOK_INSTRUCTIONS)
         try:
@@ -119,7 +132,14 @@ class Reader:
             for row in rows:
                 if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
                     raise Damaged("a path's row")
-            _check_covered({row[1] for row in rows if not row[2]}, segments(connection, Kind.GRAMS))
+            # A text in no segment would never be a candidate.
+            numbers = np.array(sorted({row[1] for row in rows if not row[2]}), np.int64)
+            covered = np.zeros(len(numbers), bool)
+            for segment in segments(connection, Kind.GRAMS):
+                low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])
+                covered[low:high] = True
+            if not covered.all():
+                raise Damaged("a text without postings")
             return [FileRow(*row[:7]) for row in rows]
 
     def candidates(self, expression: GramExpr) -> Blobs | None:
@@ -131,18 +151,15 @@ class Reader:
         with self.transaction() as connection:
             generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             known = self._known.get(expression)
-            if known is None or known[0] != generation:
-                known = (generation, _evaluate(connection, expression))
-                self._keep(expression, known)
-        return known[1]
-
-    def _keep(self, expression: GramExpr, known: tuple[int, Blobs | None]) -> None:
-        """Remember an answer until the index changes: agents page, and ask again after looking elsewhere."""
-        if known[1] is not None and len(known[1]) > MOST_REMEMBERED:
-            return
-        if len(self._known) >= REMEMBERED:
-            self._known.clear()
-        self._known[expression] = known
+            if known is not None and known[0] == generation:
+                return known[1]
+            found = _evaluate(connection, expression)
+        # Remembered until the index changes: agents page, and ask again after looking elsewhere.
+        if found is None or len(found) <= MOST_REMEMBERED:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[expression] = (generation, found)
+        return found
 
     def done(self, embedding: str) -> set[LateStage]:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
@@ -197,16 +214,6 @@ def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if found.st_size >= least else None
 
 
-def _check_covered(blobs: set[int], segments: list[SegmentRow]) -> None:
-    numbers = np.array(sorted(blobs), np.int64)
-    covered = np.zeros(len(numbers), bool)
-    for segment in segments:
-        low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])
-        covered[low:high] = True
-    if not covered.all():
-        raise Damaged("a text without postings")
-
-
 def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> Blobs | None:
     found = [_Segment(connection, segment).evaluate(expression) for segment in segments(connection, Kind.GRAMS)]
     known = [blobs for blobs in found if blobs is not None]
@@ -228,31 +235,42 @@ class _Segment:
         return None if found is None else found.astype(np.int64) + self._row.first
 
     def _evaluate(self, expression: GramExpr) -> npt.NDArray[np.uint32] | None:
-        if isinstance(expression, Gram):
-            return self._gram(expression.value)
         if isinstance(expression, AllOf):
-            return self._all(expression.parts)
+            return self._intersect(expression.parts)
         if isinstance(expression, AnyOf):
-            return self._any(expression.parts)
+            lists = []
+            for part in expression.parts:
+                found = self._evaluate(part)
+                if found is None:
+                    return None
+                lists.append(found)
+            return self._union(lists)
+        if isinstance(expression, Gram):
+            first = number(expression.value)
+            if len(expression.value) == GRAM:
+                return decode(self._list(first))
+            last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
+            return self._union(decode(span) for _, span in lists_of(self._connection, self._row.id, first, last))
         return None if expression == ANYTHING else np.empty(0, np.uint32)
 
-    def _all(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
+    def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
         """Intersect, shortest list first, until checking what is left is cheaper than decoding one more."""
         lists: list[memoryview] = []
+        others: list[GramExpr] = []
         for part in parts:
             if isinstance(part, Gram) and len(part.value) == GRAM:
                 span = self._list(number(part.value))
                 if not len(span):
                     return np.empty(0, np.uint32)
                 lists.append(span)
+            else:
+                others.append(part)
         lists.sort(key=len)
         found = decode(lists[0]) if lists else None
         for span in lists[1:]:
             if found is not None and len(span) <= len(found) * VERIFY_BYTES:
                 found = self._both(found, decode(span))
-        for part in parts:
-            if isinstance(part, Gram) and len(part.value) == GRAM:
-                continue
+        for part in others:
             if found is None or len(found) > FEW:
                 found = self._both(found, self._evaluate(part))
         return found
@@ -267,22 +285,6 @@ class _Segment:
         marked[other] = True
         both: npt.NDArray[np.uint32] = one[marked[one]]
         return both
-
-    def _any(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
-        lists = []
-        for part in parts:
-            found = self._evaluate(part)
-            if found is None:
-                return None
-            lists.append(found)
-        return self._union(lists)
-
-    def _gram(self, value: bytes) -> npt.NDArray[np.uint32]:
-        first = number(value)
-        if len(value) == GRAM:
-            return decode(self._list(first))
-        last = first + (1 << 8 * (GRAM - len(value))) - 1
-        return self._union(decode(span) for _, span in lists_of(self._connection, self._row.id, first, last))
 
     def _union(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.uint32]:
         """Return the documents of any list, ascending, by marking them: numpy's unique is a hundred times slower."""

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 from flashgrep.damage import Damaged
-from flashgrep.index import chunks, segments, symbols
 
 FORMAT = 4
 """Changed where the same tables mean something else; other tables are told by themselves."""
@@ -46,9 +46,55 @@ CREATE TABLE path (
     checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX path_blob ON path (blob);
+CREATE TABLE segment (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+);
+CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
 # blob: one row for each distinct text.
 # path: one row a file; blob 0 and a reason in skip: declined.
+# segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
+
+SYMBOL_TABLES = """
+CREATE TABLE symbol (blob INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+CREATE VIRTUAL TABLE symbol_name USING fts5(
+    names, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_'"
+);
+CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'row');
+"""
+# symbol_name: rowid = blob; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
+
+_CHUNK_TABLES = """
+CREATE TABLE chunked (
+    blob INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
+);
+CREATE TABLE vector_set (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dims INTEGER NOT NULL, file TEXT NOT NULL, rows INTEGER NOT NULL
+);
+CREATE TABLE embedded (
+    vector_set INTEGER NOT NULL, blob INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, blob)
+) WITHOUT ROWID;
+"""
+# chunked: chunks first..first+count-1 of a text; their words are postings (``chunk_words``).
+# vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
+
+_COUNTERS = {"next_blob": 1, "next_segment": 1, "next_chunk": 1, "generation": 0, "chunk_round": 0}
+"""Numbers that are given once and never again: of texts, segments, chunks, batches, and changes of chunks."""
+
+LateStage = Literal["symbols", "chunks", "vectors"]
+LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
+"""Stages of indexing after the grams, each built on the one before."""
+
+
+class Left(NamedTuple):
+    """Texts that a stage has not reached yet; -1: not known."""
+
+    texts: int
+    bytes: int
 
 
 MISREAD = (ValueError, TypeError, IndexError, OverflowError)
@@ -79,7 +125,22 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
         timeout=(BUSY_MS if writer else READER_BUSY_MS) / 1000,
     )
     try:
-        _prepare(connection, writer=writer)
+        connection.execute("PRAGMA trusted_schema=0")
+        connection.execute("PRAGMA cell_size_check=1")
+        if writer:
+            connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA journal_size_limit={64 << 20}")
+            connection.execute("PRAGMA cache_size=-32768")
+        else:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            connection.execute("PRAGMA query_only=1")
+            connection.execute("PRAGMA cache_size=-4096")
+        if writer and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            _create(connection)
+        _check(connection)
     except (sqlite3.DatabaseError, Damaged, *MISREAD) as error:
         connection.close()
         if isinstance(error, sqlite3.OperationalError) and not is_damage(error):
@@ -88,61 +149,50 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, *, writer: bool) -> None:
-    connection.execute("PRAGMA trusted_schema=0")
-    connection.execute("PRAGMA cell_size_check=1")
-    if writer:
-        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute(f"PRAGMA journal_size_limit={64 << 20}")
-        connection.execute("PRAGMA cache_size=-32768")
-    else:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-        connection.execute("PRAGMA query_only=1")
-        connection.execute("PRAGMA cache_size=-4096")
-    if writer and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-        _create(connection)
-    _check(connection)
-
-
 def _create(connection: sqlite3.Connection) -> None:
-    statements = _TABLES.strip().rstrip(";").split(";\n")
     with transaction(connection):
-        for statement in statements:
-            connection.execute(statement)
-        connection.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
-        connection.execute("INSERT INTO meta VALUES ('next_blob', 1), ('next_segment', 1), ('generation', 0)")
-        symbols.create(connection)
-        chunks.create(connection)
-        segments.create(connection)
+        for tables in (_TABLES, SYMBOL_TABLES, _CHUNK_TABLES):
+            create_tables(connection, tables)
+        empty = {"format": FORMAT, "segments": zlib.crc32(b"")}  # the checksum of no segments, see ``segments``
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", [*empty.items(), *_COUNTERS.items()])
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+
+
+def create_tables(connection: sqlite3.Connection, tables: str) -> None:
+    """Make tables, inside the transaction that is open, if one is."""
+    for statement in tables.strip().rstrip(";").split(";\n"):
+        connection.execute(statement)
+
+
+def take_numbers(connection: sqlite3.Connection, name: str, count: int = 1) -> int:
+    """Return the first of ``count`` numbers of a counter that are taken; call it inside a transaction."""
+    first = int(connection.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0])
+    connection.execute("UPDATE meta SET value = ? WHERE key = ?", [first + count, name])
+    return first
 
 
 def _check(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise Damaged("not an index of ours")
-    if (
-        _schema_of(connection) != _schema_written()
-    ):  # a view in place of a table may never end, a trigger may do anything
+    # A view in place of a table may never end, a trigger may do anything.
+    if _read_schema(connection) != _written_schema():
         raise Damaged("other tables than are written")
     found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     if not found or found[0] != FORMAT:
         raise Damaged(f"format {found and found[0]} where {FORMAT} is written")
 
 
-def _schema_of(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+def _read_schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
     rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema").fetchall()
     return sorted(rows)
 
 
 @cache
-def _schema_written() -> list[tuple[str, ...]]:
+def _written_schema() -> list[tuple[str, ...]]:
     """Return the schema of a new database; 1 ms, once in a process."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         _create(connection)
-        return _schema_of(connection)
+        return _read_schema(connection)
 
 
 def is_damage(error: sqlite3.Error) -> bool:

@@ -8,26 +8,14 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flashgrep.damage import Damaged
-from flashgrep.index import counters
 from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, decode_pairs, encode, open_block
-from flashgrep.index.rows import SegmentRow
-
-TABLES: Final = """
-CREATE TABLE segment (
-    id INTEGER PRIMARY KEY,
-    kind INTEGER NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    bytes INTEGER NOT NULL
-);
-CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-"""
+from flashgrep.index.schema import take_numbers
 
 SLICE_BYTES: Final = 4 << 20
 """A merge works through the keys in slices of so many bytes of postings: about 100 MB of memory for each."""
@@ -49,11 +37,14 @@ class Kind(IntEnum):
     """Words by chunk (``index.words``)."""
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables; call it inside a transaction."""
-    for statement in TABLES.strip().rstrip(";").split(";\n"):
-        connection.execute(statement)
-    _seal(connection)
+class SegmentRow(NamedTuple):
+    """A segment of postings: documents ``first`` to ``last``; ``kind``: see ``Kind``; ``bytes`` of its blocks."""
+
+    id: int
+    kind: int
+    first: int
+    last: int
+    bytes: int
 
 
 def segments(connection: sqlite3.Connection, kind: Kind) -> list[SegmentRow]:
@@ -151,30 +142,27 @@ def merge(connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt
 
     ``alive``: of the documents from the first of the first segment on, which are kept.
     """
-    target = counters.take(connection, "next_segment")
-    row = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, 0)
-    put(connection, row, _merged(connection, rows, target, alive))
+    target = take_numbers(connection, "next_segment")
+
+    def merged_blocks() -> Iterator[Block]:
+        for low, high in _slice_keys(connection, rows):
+            parts = [np.empty(0, np.uint64)]
+            for row in rows:
+                for block in _read_blocks(connection, row.id, low, high):
+                    pairs = decode_pairs(block)
+                    left = np.searchsorted(pairs, np.uint64(low << 32), "left")
+                    right = np.searchsorted(pairs, np.uint64(high << 32 | LAST_KEY), "right")
+                    parts.append(pairs[left:right] + np.uint64(row.first - rows[0].first))
+            pairs = np.concatenate(parts)
+            pairs = pairs[alive[(pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
+            pairs.sort()
+            yield from encode(pairs, target, (low, high))
+
+    put(connection, SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, 0), merged_blocks())
     drop(connection, rows)
 
 
-def _merged(
-    connection: sqlite3.Connection, rows: Sequence[SegmentRow], target: int, alive: npt.NDArray[np.bool_]
-) -> Iterator[Block]:
-    for low, high in _slices(connection, rows):
-        parts = [np.empty(0, np.uint64)]
-        for row in rows:
-            for block in _blocks(connection, row.id, low, high):
-                pairs = decode_pairs(block)
-                left = np.searchsorted(pairs, np.uint64(low << 32), "left")
-                right = np.searchsorted(pairs, np.uint64(high << 32 | LAST_KEY), "right")
-                parts.append(pairs[left:right] + np.uint64(row.first - rows[0].first))
-        pairs = np.concatenate(parts)
-        pairs = pairs[alive[(pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
-        pairs.sort()
-        yield from encode(pairs, target, (low, high))
-
-
-def _slices(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> list[tuple[int, int]]:
+def _slice_keys(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> list[tuple[int, int]]:
     """Cut all keys into ranges of about SLICE_BYTES of postings each."""
     sizes: list[tuple[int, int]] = []
     for row in rows:
@@ -193,7 +181,7 @@ def _slices(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> list[
     return [(low, high - 1) for low, high in zip(cuts, [*cuts[1:], LAST_KEY + 1], strict=True)]
 
 
-def _blocks(connection: sqlite3.Connection, segment: int, low: int, high: int) -> Iterator[OpenBlock]:
+def _read_blocks(connection: sqlite3.Connection, segment: int, low: int, high: int) -> Iterator[OpenBlock]:
     base = segment << 32
     rows = connection.execute(
         "SELECT data FROM posting_block WHERE id <= ? AND id >= "

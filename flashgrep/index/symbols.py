@@ -10,16 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from flashgrep.index.rows import Left
-
-TABLES: Final = """
-CREATE TABLE IF NOT EXISTS symbol (blob INTEGER PRIMARY KEY, packed BLOB NOT NULL);
-CREATE VIRTUAL TABLE IF NOT EXISTS symbol_name USING fts5(
-    names, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_'"
-);
-CREATE VIRTUAL TABLE IF NOT EXISTS symbol_term USING fts5vocab('symbol_name', 'row');
-"""
-# symbol_name: rowid = blob; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
+from flashgrep.index.schema import SYMBOL_TABLES, Left, create_tables
 
 LONGEST_NAME: Final = 200
 """Bytes; headings and generated names beyond it are found by their text alone."""
@@ -42,12 +33,6 @@ class StoredSymbols(NamedTuple):
     blob: int
     packed: bytes
     names: Sequence[bytes]
-
-
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing; needs no transaction and may run inside one."""
-    for statement in TABLES.strip().rstrip(";").split(";\n"):
-        connection.execute(statement)
 
 
 def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
@@ -73,7 +58,7 @@ def drop_all(connection: sqlite3.Connection) -> None:
     """Forget all symbols: every text is parsed anew."""
     for table in ("symbol_term", "symbol_name", "symbol"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    create(connection)
+    create_tables(connection, SYMBOL_TABLES)
 
 
 def unparsed(

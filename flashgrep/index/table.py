@@ -8,18 +8,29 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index.reader import Blobs
-from flashgrep.index.rows import FileRow
 from flashgrep.index.tiers import tier_of
 from flashgrep.path_text import Mask, PathText
 
 Columns = npt.NDArray[np.int64]
+Blobs = npt.NDArray[np.int64]
 _WIDTH = 6  # blob, size, mtime_ns, ctime_ns, inode, tier
 _STAT = slice(1, 5)
 _INODE = 4
 
 MANY_BLOBS = 1000
 """More are looked for by one pass over the whole table, which takes 2 ns a file."""
+
+
+class FileRow(NamedTuple):
+    """A file as indexed: blob 0 and a reason in ``skip`` where it was declined."""
+
+    path: bytes
+    blob: int
+    skip: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
 
 
 class Mark(NamedTuple):
@@ -136,24 +147,19 @@ class FileTable:
         skipped.update((path, row.skip) for path, row in fresh.items() if row.skip)
         for at in left:
             skipped.pop(self.paths[at], None)
-        return _rebuilt(self.paths, columns, skipped, added, left)
+        paths = self.paths
+        if left:
+            keep = np.ones(len(paths), bool)
+            keep[left] = False
+            columns = columns[keep]
+            paths = [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
+        if added:
+            added.sort()
+            places = [bisect_left(paths, row.path) for row in added]
+            columns = np.insert(columns, places, np.array([_column(row) for row in added], np.int64), axis=0)
+            paths = sorted([*paths, *(row.path for row in added)])
+        return FileTable(paths, columns, skipped)
 
 
 def _column(row: FileRow) -> tuple[int, ...]:
     return (row.blob, row.size, row.mtime_ns, row.ctime_ns, row.inode, tier_of(row.path))
-
-
-def _rebuilt(
-    paths: list[bytes], columns: Columns, skipped: dict[bytes, str], added: list[FileRow], left: list[int]
-) -> FileTable:
-    if left:
-        keep = np.ones(len(paths), bool)
-        keep[left] = False
-        columns = columns[keep]
-        paths = [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
-    if added:
-        added.sort()
-        at = [bisect_left(paths, row.path) for row in added]
-        columns = np.insert(columns, at, np.array([_column(row) for row in added], np.int64), axis=0)
-        paths = sorted([*paths, *(row.path for row in added)])
-    return FileTable(paths, columns, skipped)

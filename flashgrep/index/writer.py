@@ -1,25 +1,34 @@
 """Writing the index: one process, one transaction a batch, each leaving an index that is whole."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flashgrep.damage import Damaged
 from flashgrep.index import chunks, schema, segments, symbols
-from flashgrep.index.counters import take
 from flashgrep.index.postings import Block
-from flashgrep.index.rows import FileRow, SegmentRow
+from flashgrep.index.schema import LateStage, take_numbers
+from flashgrep.index.segments import SegmentRow
+from flashgrep.index.table import FileRow
 
 VACUUM_PAGES = 4_000
 """Freed pages are given back so many at a time (0.3 s), so that others can write in between."""
 
 DEAD_SHARE = 0.3
 """A merge drops documents that no file has any more once they are so large a share of all."""
+
+
+_BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
+    "symbols": ("symbols", "chunks", "vectors"),
+    "chunks": ("chunks", "vectors"),
+    "vectors": ("vectors",),
+}
+"""What is dropped with each stage."""
 
 
 class Text(NamedTuple):
@@ -63,14 +72,9 @@ class Writer:
 
     def reserve(self, documents: int) -> Reserved:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
-        with self.transaction():
-            return Reserved(take(self.connection, "next_segment"), take(self.connection, "next_blob", documents))
-
-    def known(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the numbers of those texts that are here already."""
-        one = self.connection.execute
-        found = ((text, one("SELECT id FROM blob WHERE hash = ?", [text]).fetchone()) for text in hashes)
-        return {text: int(row[0]) for text, row in found if row}
+        with self.transaction() as connection:
+            segment = take_numbers(connection, "next_segment")
+            return Reserved(segment, take_numbers(connection, "next_blob", documents))
 
     def put(
         self,
@@ -84,35 +88,28 @@ class Writer:
 
         ``files``: each file's row, whose ``blob`` is settled here by the content hash beside it (empty: declined).
         """
+        rows: list[FileRow] = []
         with self.transaction() as connection:
-            fresh = [text for text in texts if self._put_text(text)]
+            insert = "INSERT OR IGNORE INTO blob (id, hash, size, lines) VALUES (?, ?, ?, ?)"
+            # Another batch may have stored some of the texts since this one asked which are known.
+            fresh = [text.blob for text in texts if connection.execute(insert, text).rowcount]
             if fresh:
-                last = max(text.blob for text in fresh)
-                row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, last, 0)
+                row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
                 segments.put(connection, row, blocks)
-            rows = [self._put_file(row, text_hash) for row, text_hash in files]
+            for file, text_hash in files:
+                blob = 0
+                if text_hash:
+                    found = connection.execute("SELECT id FROM blob WHERE hash = ?", [text_hash]).fetchone()
+                    if found is None:
+                        raise Damaged("a text that was here is gone, or its number was taken")
+                    blob = int(found[0])
+                stored = file._replace(blob=blob)
+                checksum = schema.row_checksum(file.path, blob, file.size, file.mtime_ns, file.ctime_ns)
+                connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
+                rows.append(stored)
             connection.executemany("DELETE FROM path WHERE path = ?", [[path] for path in gone])
-            generation = take(connection, "generation") + 1
+            generation = take_numbers(connection, "generation") + 1
         return generation, rows
-
-    def _put_text(self, text: Text) -> bool:
-        done = self.connection.execute(
-            "INSERT OR IGNORE INTO blob (id, hash, size, lines) VALUES (?, ?, ?, ?)",
-            [text.blob, text.hash, text.size, text.lines],
-        )
-        return bool(done.rowcount)
-
-    def _put_file(self, row: FileRow, text_hash: bytes) -> FileRow:
-        blob = 0
-        if text_hash:
-            found = self.connection.execute("SELECT id FROM blob WHERE hash = ?", [text_hash]).fetchone()
-            if found is None:
-                raise Damaged("a text that was here is gone, or its number was taken")
-            blob = int(found[0])
-        stored = row._replace(blob=blob)
-        checksum = schema.row_checksum(row.path, blob, row.size, row.mtime_ns, row.ctime_ns)
-        self.connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
-        return stored
 
     def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
         """Store symbols of texts, and of others why they have none."""
@@ -122,19 +119,29 @@ class Writer:
                 symbols.put_declined(connection, blob, reason)
 
     def merge(self) -> None:
-        """Make one segment of those that are worth it, without documents that no file has any more."""
+        """Make one segment of those that are worth it, without documents that no file has any more.
+
+        Texts that no file has are dropped when they are many; fewer are kept, so that switching back costs nothing.
+        """
         with self.transaction() as connection:
-            many = len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS
-            dropped = many and self._drop_dead()
+            dropped = False
+            if len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
+                dead = "FROM blob WHERE NOT EXISTS (SELECT 1 FROM path WHERE path.blob = blob.id)"
+                count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
+                dropped = count > connection.execute("SELECT count(*) FROM blob").fetchone()[0] * DEAD_SHARE
+                if dropped:
+                    connection.execute(f"DELETE {dead}")
+                    symbols.drop_dead(connection)
+                    chunks.drop_dead(connection)
             for kind in segments.Kind:
                 rows = segments.segments(connection, kind)
                 chosen = rows if dropped else segments.worth_merging(rows)
                 if chosen:
-                    segments.merge(connection, chosen, self._alive(kind, chosen[0].first, chosen[-1].last))
+                    segments.merge(connection, chosen, self._find_alive(kind, chosen[0].first, chosen[-1].last))
         while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
 
-    def _alive(self, kind: segments.Kind, first: int, last: int) -> npt.NDArray[np.bool_]:
+    def _find_alive(self, kind: segments.Kind, first: int, last: int) -> npt.NDArray[np.bool_]:
         """Return which documents of a range are still known."""
         alive = np.zeros(last - first + 1, bool)
         if kind == segments.Kind.GRAMS:
@@ -148,14 +155,32 @@ class Writer:
                 alive[max(0, start - first) : start - first + count] = True
         return alive
 
-    def _drop_dead(self) -> bool:
-        """Forget texts no file has, when they are many; fewer are kept, so that switching back costs nothing."""
-        one = self.connection.execute
-        dead = "FROM blob WHERE NOT EXISTS (SELECT 1 FROM path WHERE path.blob = blob.id)"
-        many = one(f"SELECT count(*) {dead}").fetchone()[0]
-        if many <= one("SELECT count(*) FROM blob").fetchone()[0] * DEAD_SHARE:
-            return False
-        one(f"DELETE {dead}")
-        symbols.drop_dead(self.connection)
-        chunks.drop_dead(self.connection)
-        return True
+
+# Grams and words of a text depend on nothing but the database's format. Symbols depend on grammars and queries, chunks
+# on symbols and rules, vectors on chunks and a model. Rows that other code made are dropped, and their stage done anew.
+
+
+def are_current(connection: sqlite3.Connection, versions: Mapping[str, str]) -> bool:
+    """Return whether the rows of each stage were made by the code of these versions."""
+    stored = dict(connection.execute("SELECT key, value FROM meta WHERE key LIKE 'stage %'").fetchall())
+    return all(stored.get(f"stage {stage}") == version for stage, version in versions.items())
+
+
+def drop_outdated(connection: sqlite3.Connection, versions: Mapping[str, str]) -> None:
+    """Drop the rows of stages of another version, with what was built on them, and note the versions; all or nothing.
+
+    ``versions``: of the late stages; the connection must be the writer's.
+    """
+    if are_current(connection, versions):
+        return
+    with schema.transaction(connection):
+        outdated = [stage for stage in versions if not are_current(connection, {stage: versions[stage]})]
+        dropped = {each for stage in outdated for each in _BUILT_ON[stage]}
+        if "symbols" in dropped:
+            symbols.drop_all(connection)
+        if "chunks" in dropped:
+            chunks.drop_all(connection)
+        elif "vectors" in dropped:
+            chunks.drop_vectors(connection)
+        rows = [(f"stage {stage}", version) for stage, version in versions.items()]
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)

@@ -11,8 +11,8 @@ import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from flashgrep.index.rows import FileRow, LateStage, Left
-from flashgrep.index.table import Mark
+from flashgrep.index.schema import LateStage, Left
+from flashgrep.index.table import FileRow, Mark
 from flashgrep.indexer.job import IndexJob
 from flashgrep.own_folders import make_store
 

@@ -14,8 +14,8 @@ from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
-from flashgrep.index.rows import LATE_STAGES, FileRow, LateStage, Left
-from flashgrep.index.table import FileTable, Mark
+from flashgrep.index.schema import LATE_STAGES, LateStage, Left
+from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.indexer.child import IndexerChild, IndexerFailed
 from flashgrep.indexer.job import IndexJob
 from flashgrep.machine import release_memory

@@ -13,7 +13,7 @@ from flashgrep.embed.providers import embedder_of
 from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
-from flashgrep.index.rows import Left
+from flashgrep.index.schema import Left
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.chunking import chunk_text, embedding_text
 from flashgrep.indexer.job import IndexJob

@@ -33,10 +33,9 @@ import orjson
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy, ProviderUnavailable
 from flashgrep.index import schema, symbols
-from flashgrep.index.rows import Left
-from flashgrep.index.stages import drop_outdated
+from flashgrep.index.schema import Left
 from flashgrep.index.symbols import StoredSymbols
-from flashgrep.index.writer import Writer
+from flashgrep.index.writer import Writer, drop_outdated
 from flashgrep.indexer.job import IndexJob
 from flashgrep.indexer.workers import WorkerPool, hold_back, prepare, read_text
 from flashgrep.ingest.openat import RootFiles, RootFolder

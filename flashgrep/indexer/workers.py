@@ -22,7 +22,7 @@ from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.postings import Block, encode, pairs_of
-from flashgrep.index.rows import FileRow
+from flashgrep.index.table import FileRow
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder

@@ -18,8 +18,8 @@ from flashgrep.edit.journal import recover
 from flashgrep.edit.root import Root
 from flashgrep.errors import Busy
 from flashgrep.index.project_index import ProjectIndex
-from flashgrep.index.reader import Reader
-from flashgrep.index.rows import LATE_STAGES, IndexSize
+from flashgrep.index.reader import IndexSize, Reader
+from flashgrep.index.schema import LATE_STAGES
 from flashgrep.indexer.index_scheduler import WITH_ALL_GRAMS, IndexScheduler, Progress
 from flashgrep.indexer.job import IndexJob, stage_versions
 from flashgrep.ingest.globs import PathFilter

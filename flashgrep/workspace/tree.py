@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashgrep.errors import Busy
-from flashgrep.index.rows import FileRow
-from flashgrep.index.table import FileTable, Mark
+from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.ingest.finder import Known
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from flashgrep.handlers.indexing import difference
-from flashgrep.index.rows import FileRow
-from flashgrep.index.table import FileTable
+from flashgrep.index.table import FileRow, FileTable
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 
 FILES: dict[str, str | bytes] = {"a.py": "a = 1\n", "src/b.py": "b = 2\n", "tests/test_a.py": "c = 3\n"}

@@ -16,9 +16,8 @@ from flashgrep.damage import Damaged
 from flashgrep.index import schema
 from flashgrep.index.health import health
 from flashgrep.index.reader import Reader
-from flashgrep.index.rows import FileRow, SegmentRow
-from flashgrep.index.segments import MOST_SEGMENTS, Kind, segments, worth_merging
-from flashgrep.index.table import FileTable
+from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments, worth_merging
+from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder

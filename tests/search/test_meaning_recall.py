@@ -10,8 +10,7 @@ import pytest
 from flashgrep.embed import static
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
-from flashgrep.index.rows import FileRow
-from flashgrep.index.table import FileTable
+from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantised
 from flashgrep.index.words import Fields
 from flashgrep.index.writer import Writer

@@ -16,11 +16,10 @@ from flashgrep.index import chunks as table
 from flashgrep.index import symbols
 from flashgrep.index.chunk_words import find_words, score
 from flashgrep.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
-from flashgrep.index.counters import take
 from flashgrep.index.postings import encode
 from flashgrep.index.reader import Reader
-from flashgrep.index.rows import SegmentRow
-from flashgrep.index.segments import MOST_SEGMENTS, Kind, segments
+from flashgrep.index.schema import take_numbers
+from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments
 from flashgrep.index.segments import put as put_segment
 from flashgrep.index.words import LEVELS, USUAL_WORDS, Fields, impacts_of, parts, scores_of
 from flashgrep.index.writer import Writer
@@ -374,7 +373,7 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
     assert len(segments(writer.connection, Kind.WORDS)) == 1
     assert {word: numbers_with(writer, word) for word in words} == before
     for _ in range(MOST_SEGMENTS + 1):  # few texts are left, in few segments: grams are merged, and dead texts dropped
-        row = SegmentRow(take(writer.connection, "next_segment"), Kind.GRAMS, 1, 40, 0)
+        row = SegmentRow(take_numbers(writer.connection, "next_segment"), Kind.GRAMS, 1, 40, 0)
         with writer.transaction() as connection:
             put_segment(connection, row, encode(np.empty(0, np.uint64), row.id))
     with writer.transaction() as connection:

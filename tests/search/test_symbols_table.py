@@ -17,7 +17,7 @@ def connected() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     for statement in schema._TABLES.strip().rstrip(";").split(";\n"):
         connection.execute(statement)
-    symbols.create(connection)
+    schema.create_tables(connection, schema.SYMBOL_TABLES)
     return connection
 
 
