@@ -1,18 +1,19 @@
 """Which rules hold in which folder: read once, remembered, shared by all folders without rules of their own."""
 
 import os
+import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from stat import S_ISDIR
 from typing import Literal
 
 from flashgrep.ingest.ignore import Rules, Scope, read_rules
-from flashgrep.ingest.repository import exclude_file, global_excludes
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
 from flashgrep.lazy import LazyAttribute
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 
 REPOSITORY = frozenset((b".git", b".jj"))
+_CONFIG_SECONDS = 5  # git reads a few small files; more means a hung network home
 _MAX_REMEMBERED = 200_000  # folders: some 30 MB, then the table starts afresh
 _MAX_SPEAKING = 5_000  # of them with rules of their own, at 10 KB each: the same
 _MAX_CUT = 1_000  # files: what is told of more of them nobody reads
@@ -172,3 +173,46 @@ def _version(path: bytes, by_presence: bool) -> tuple[int, int]:  # noqa: FBT001
     except OSError:
         return -1, -1
     return (0, 0) if by_presence else (found.st_mtime_ns, found.st_size)
+
+
+# Where git keeps the rules that lie outside the tree
+
+
+def exclude_file(top: bytes) -> bytes:
+    """Return the path of the repository's ``info/exclude``, which need not exist; work trees share their main one's."""
+    git = top + b"/.git"
+    pointer = _read_first_line(git)
+    if pointer.startswith(b"gitdir:"):
+        git = os.path.join(top, pointer.removeprefix(b"gitdir:").strip())
+        common = _read_first_line(git + b"/commondir")
+        if common:
+            git = os.path.join(git, common)
+    return os.path.normpath(git) + b"/info/exclude"
+
+
+def global_excludes(folder: bytes) -> bytes:
+    """Return the path of the user's global excludes file, as git run in ``folder`` would find it; it need not exist."""
+    command = [b"git", b"-C", folder, b"config", b"--type=path", b"--get", b"core.excludesFile"]
+    try:
+        answer = subprocess.run(command, capture_output=True, timeout=_CONFIG_SECONDS, check=False)
+        path = answer.stdout.removesuffix(b"\n")
+    except (OSError, subprocess.TimeoutExpired):
+        path = b""
+    if path:
+        return os.path.join(folder, path)
+    # The one setting read from the environment below the daemon: it is git's, and git reads it just so.
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.fsencode(home) + b"/git/ignore"
+
+
+def _read_first_line(path: bytes) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not be waited for
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, 4096).partition(b"\n")[0].strip()
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)

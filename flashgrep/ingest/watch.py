@@ -13,17 +13,39 @@ import struct
 import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from flashgrep.ingest.mounts import silent_type
 from flashgrep.paths import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+SILENT = frozenset({
+    "9p",  # Windows drives under WSL 2
+    "afs",
+    "ceph",
+    "cifs",
+    "drvfs",  # Windows drives under WSL 1
+    "fuse",
+    "glusterfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "prl_fs",
+    "smb3",
+    "smbfs",
+    "vboxsf",
+    "virtiofs",
+    "vmhgfs",
+})  # fmt: skip
+"""Types whose files can change on another machine, or in another system, without an event here."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
 
 READ_BYTES = 1 << 18
 """Read from the queue at once: about 8,000 events."""
@@ -66,6 +88,26 @@ def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
     if silent:
         watcher.failed = f"changes made elsewhere are not told on {silent}"
     return watcher
+
+
+def silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
+    """Return the type of the file system ``root`` is on if it tells of no changes, else an empty string."""
+    try:
+        lines = mounts.read_bytes().splitlines()
+    except OSError:
+        return ""  # no Linux: watchdog knows its systems
+    path = os.path.realpath(root)
+    best, found = b"", ""
+    for line in lines:
+        fields, _, rest = line.partition(b" - ")
+        point = fields.split(b" ")[4]
+        for code in (b" ", b"\t", b"\n", b"\\"):  # mountinfo writes these as octal escapes
+            point = point.replace(b"\\%03o" % code[0], code)
+        # The innermost mount point holds the path; of two at one place the later one hides the other.
+        holds = path == point or path.startswith(point.rstrip(b"/") + b"/")
+        if holds and len(point) >= len(best):
+            best, found = point, rest.split(b" ")[0].decode("ascii", "replace")
+    return found if found.partition(".")[0] in SILENT else ""
 
 
 class Inotify:

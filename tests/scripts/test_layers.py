@@ -104,7 +104,7 @@ def test_only_the_store_opens_databases() -> None:
 def test_nothing_below_the_daemon_reads_the_environment() -> None:
     allowed = {"launcher", "daemon", "client", "cli", "mcp", "__main__"}
     own_reasons = {
-        "ingest.repository",  # where git keeps its global excludes is said in the environment alone
+        "ingest.scopes",  # where git keeps its global excludes is said in the environment alone
         "indexer.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so
     }
     readers = {
