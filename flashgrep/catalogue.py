@@ -100,8 +100,8 @@ class Catalogue:
     async def __aenter__(self) -> Self:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
         self._workers.open(self._tasks)
-        self._tasks.start_soon(self._rest)
-        self._tasks.start_soon(self._recover)
+        self._tasks.start_soon(self._release_models)
+        self._tasks.start_soon(self._release_caches)
         return self
 
     async def __aexit__(self, *failure: object) -> None:
@@ -112,7 +112,7 @@ class Catalogue:
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
 
-    async def _recover(self) -> None:
+    async def _release_caches(self) -> None:
         """Give back the memory that a flood of look-ups has taken, once it is over."""
         while True:
             await self._scheduler.wait_for_rest(RECOVERY_SECONDS, FLOOD_SECONDS)
@@ -120,7 +120,7 @@ class Catalogue:
             forget_parsed()
             release_memory()
 
-    async def _rest(self) -> None:
+    async def _release_models(self) -> None:
         while True:
             await anyio.sleep(IDLE_SECONDS)
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
@@ -128,7 +128,7 @@ class Catalogue:
                 release()
                 release_memory()
 
-    def projects(self) -> list[ProjectInfo]:
+    def list_projects(self) -> list[ProjectInfo]:
         """Return the known projects, by name."""
         return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]
 
@@ -151,18 +151,18 @@ class Catalogue:
             suggestion="make the folder one with: fgrep index",
         )
 
-    def opened(self) -> list[Workspace]:
+    def list_open(self) -> list[Workspace]:
         """Return the projects that are open."""
         return list(self._open.values())
 
-    def names_of(self, session: Session) -> list[str]:
+    def list_bound(self, session: Session) -> list[str]:
         """Return the names of the projects a connection is bound to, in its order; none for an unbound one."""
         names = {root: name for name, root in self._roots.items()}
-        return [names[root] for one in session.projects if (root := self._root_of(one)) in names]
+        return [names[root] for one in session.projects if (root := self._find_root(one)) in names]
 
-    def reachable(self, session: Session) -> list[str]:
+    def list_reachable(self, session: Session) -> list[str]:
         """Return the names of the projects a connection may name: those it is bound to, else all that are known."""
-        return self.names_of(session) if session.projects else sorted(self._roots)
+        return self.list_bound(session) if session.projects else sorted(self._roots)
 
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
         """Return a project, by name or by the absolute path of its folder; ``adopt`` makes a folder that is none one.
@@ -172,33 +172,34 @@ class Catalogue:
             Forbidden: it is one of flashgrep's own folders, or the whole file system.
 
         """
-        at_hand = self._at_hand(root_or_name)
-        if at_hand is not None:
-            return at_hand
-        root = self._root_of(root_or_name)
+        found = self._find_open(root_or_name)
+        if found is not None:
+            return found
+        root = self._find_root(root_or_name)
         if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
             raise Forbidden(f"flashgrep's own folder is no project: {root_or_name}", reason="outside_root")
-        async with self._hold(root_or_name, make=adopt) as name:
+        async with self._lock_project(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].lost():
                 await self._open.pop(name).close()
             if name not in self._open:
-                self._open[name] = await self._start(name)
+                self._open[name] = await self._open_project(name)
             return self._open[name]
 
     def open_later(self, root: str) -> None:
         """Begin to open a project in the background; one that cannot be opened tells whoever asks it something."""
+
+        async def open_quietly() -> None:
+            try:
+                await self.open(root)
+            except (FlashgrepError, OSError):
+                return
+            finally:
+                self._opening.discard(root)
+
         if root not in self._opening:
             assert self._tasks is not None  # noqa: S101 - set on entry
             self._opening.add(root)
-            self._tasks.start_soon(self._open_in_background, root)
-
-    async def _open_in_background(self, root: str) -> None:
-        try:
-            await self.open(root)
-        except (FlashgrepError, OSError):
-            return
-        finally:
-            self._opening.discard(root)
+            self._tasks.start_soon(open_quietly)
 
     async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
         """Return the project a call is about: the one it names, else the one its connection is bound to; never another.
@@ -221,18 +222,18 @@ class Catalogue:
                 message = f"the connection has several projects: pass `project`, one of {', '.join(names)}"
                 raise InvalidParams(message, reason="project_required", field="project", allowed=names)
             return await self.open(own[0], adopt=False)
-        if session.projects and self._root_of(project) not in {self._root_of(one) for one in session.projects}:
+        if session.projects and self._find_root(project) not in {self._find_root(one) for one in session.projects}:
             raise Forbidden(
                 f"the connection is bound to another project: {project}",
                 reason="outside_root",
                 suggestion="leave `project` out; to ask another project, start the client in it or with --project",
-                bound_to=self.names_of(session),
+                bound_to=self.list_bound(session),
             )
         return await self.open(project)
 
     async def remove(self, name: str) -> Path:
         """Forget a project, given by name or root, with its index, and return its root; its folder is left as it is."""
-        async with self._hold(name, make=False) as known:
+        async with self._lock_project(name, make=False) as known:
             workspace = self._open.pop(known, None)
             if workspace is not None:
                 await workspace.close()
@@ -245,28 +246,28 @@ class Catalogue:
             return root
 
     @contextlib.asynccontextmanager
-    async def _hold(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
+    async def _lock_project(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
         """Hold a project's lock and yield its name; while one is opened, which may take long, the others are not."""
         while True:
-            root = self._roots[self._name(root_or_name, make=make)]
+            root = self._roots[self._find_name(root_or_name, make=make)]
             lock = self._locks.setdefault(root, anyio.Lock())
             async with lock:
-                name = self._name(root_or_name, make=make)
+                name = self._find_name(root_or_name, make=make)
                 if self._roots[name] == root:  # else the name went to another folder meanwhile
                     yield name
                     return
 
-    def _at_hand(self, root_or_name: str) -> Workspace | None:
+    def _find_open(self, root_or_name: str) -> Workspace | None:
         """Return a project that is open: it must not wait while another is being opened."""
         found = self._open.get(root_or_name)
         if found is None:  # bindings are roots, with no link in them: resolving one again takes 50 µs
             found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
         if found is None or found.lost():
-            root = self._root_of(root_or_name)
+            root = self._find_root(root_or_name)
             found = next((one for one in self._open.values() if one.path == root), None)
         return None if found is None or found.lost() else found
 
-    async def _start(self, name: str) -> Workspace:
+    async def _open_project(self, name: str) -> Workspace:
         root = self._roots[name]
         if not root.is_dir():
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
@@ -299,24 +300,28 @@ class Catalogue:
             raise
         return workspace
 
-    def _root_of(self, root_or_name: str) -> Path | None:
+    def _find_root(self, root_or_name: str) -> Path | None:
         if root_or_name.startswith("/") and "\0" not in root_or_name:
             return Path(root_or_name).resolve()
         return self._roots.get(root_or_name)
 
-    def _name(self, root_or_name: str, *, make: bool = True) -> str:
+    def _find_name(self, root_or_name: str, *, make: bool) -> str:
+        """Return a project's name; ``make``: one for a folder that is no project yet.
+
+        Raises:
+            NotFound: no project is known so, or no folder is there.
+            Forbidden: the whole file system.
+
+        """
         if root_or_name in self._roots:
             return root_or_name
-        root = self._root_of(root_or_name)
+        root = self._find_root(root_or_name)
         for name, known in self._roots.items():
             if known == root:
                 return name
         if root is None or not make:
             known_names = sorted(self._roots)
             raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=known_names)
-        return self._adopt(root)
-
-    def _adopt(self, root: Path) -> str:
         if not os.path.isdir(root):  # noqa: PTH112 - unlike Path's, it holds a name that is too long for none
             raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
         if root == Path(root.anchor):
@@ -336,12 +341,12 @@ class Catalogue:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
             roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
             return {name: root for name, root in roots.items() if not self._private.contain(os.fsencode(root))}
-        except (OSError, ValueError, KeyError, AttributeError):
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return {}
 
     def _save(self) -> None:
         projects = {name: os.fsencode(root).decode("latin-1") for name, root in self._roots.items()}
-        fresh = self._file.with_suffix(".new")
+        fresh = self._file.with_suffix(".new")  # a daemon that dies while it writes leaves the list as it was
         with contextlib.suppress(OSError):
             fresh.write_text(json.dumps({"projects": projects}, indent=1))
             fresh.replace(self._file)

@@ -6,6 +6,9 @@ wait, for their turn here or for a worker process that can run them. Whose conne
 its next ``checkpoint`` once it has run for a quantum, and stops there when nobody waits for its answer any more. One
 that reaches no checkpoint for long, or waits for something else (``blocking``), is not waited for: others run beside
 it, and so they do when every worker is busy with a long one.
+
+The state is shared by the event loop and the threads of the look-ups, and changes with the lock held. Workers are
+spoken to on the event loop alone, but for ``serving``.
 """
 
 import asyncio
@@ -143,7 +146,7 @@ class Scheduler:
     def __init__(self, workers: Workers | None = None) -> None:
         self._workers = workers
         if workers is not None:
-            workers.freed = self._assign
+            workers.freed = self._assign_to_workers
         self._lock = threading.Lock()
         self._flows: dict[Hashable, _Flow] = {}
         self._running: _Task | None = None
@@ -171,7 +174,7 @@ class Scheduler:
             self._limiter = anyio.CapacityLimiter(THREADS)
             self._loop = asyncio.get_running_loop()
             self._loop_thread = threading.get_ident()
-        task = self._enter(FLOW.get(), portable)
+        task = self._enqueue(FLOW.get(), portable)
         try:
             await task.ready
             if portable is not None and task.reply is not None:
@@ -198,7 +201,7 @@ class Scheduler:
         with self._lock:
             self._charge(task)
             task.flow.waiting.append(task)
-            self._next()
+            self._run_next()
         task.gate.acquire()
         if task.stopped:
             raise Abandoned
@@ -207,15 +210,15 @@ class Scheduler:
         """Have others run beside a look-up until it is queued again."""
         with self._lock:
             self._charge(task)
-            self._next()
+            self._run_next()
 
-    def _enter(self, key: Hashable, portable: Portable[object] | None) -> _Task:
+    def _enqueue(self, key: Hashable, portable: Portable[object] | None) -> _Task:
         with self._lock:
             flow = self._flows.get(key)
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
-                flow.served = max(flow.served, self._now)
+                flow.served = max(flow.served, self._now)  # what it did not use while idle is not saved up
             ready = asyncio.get_running_loop().create_future()
             task = _Task(flow, self, ready, portable, None if portable is None else portable.place)
             flow.members += 1
@@ -226,36 +229,36 @@ class Scheduler:
             self._hand(task, portable, worker)
         elif not self._watched or not self._waits_for_worker(task):
             with self._lock:
-                self._next()
+                self._run_next()
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
         """Return whether a look-up's turn is not here, as things are."""
         return task.portable is not None and self._workers is not None and task.place in self._workers.serving
 
-    def _assign(self) -> None:
-        """Give free workers the look-ups that are next for them; on the event loop."""
-        while (found := self._next_for_workers()) is not None:
-            self._hand(*found)
-
-    def _next_for_workers(self) -> tuple[_Task, Portable[object], Worker] | None:
-        """Return the look-up that is next of those that a free worker can run, and that worker."""
-        found, served = None, 0.0
-        free: dict[Hashable, Worker | None] = {}
-        with self._lock:
-            for flow in self._flows.values():
-                if found is not None and flow.served >= served:
-                    continue
-                for task in flow.waiting:
-                    if task.portable is None or self._workers is None:
+    def _assign_to_workers(self) -> None:
+        """Give free workers the look-ups that are next of those they can run; on the event loop."""
+        if self._workers is None:
+            return
+        while True:
+            chosen, served = None, 0.0
+            free: dict[Hashable, Worker | None] = {}
+            with self._lock:
+                for flow in self._flows.values():
+                    if chosen is not None and flow.served >= served:
                         continue
-                    if task.place not in free:
-                        free[task.place] = self._workers.free(task.place)
-                    worker = free[task.place]
-                    if worker is not None:
-                        found, served = (task, task.portable, worker), flow.served
-                        break
-        return found
+                    for task in flow.waiting:
+                        if task.portable is None:
+                            continue
+                        if task.place not in free:
+                            free[task.place] = self._workers.free(task.place)
+                        worker = free[task.place]
+                        if worker is not None:
+                            chosen, served = (task, task.portable, worker), flow.served
+                            break
+            if chosen is None:
+                return
+            self._hand(*chosen)
 
     def _hand(self, task: _Task, portable: Portable[object], worker: Worker) -> None:
         """Have a free worker run a look-up that waits, or have it wait for its turn here; on the event loop."""
@@ -263,7 +266,7 @@ class Scheduler:
         with self._lock:
             if request is None or task.begun:  # begun by a thread just now
                 task.portable = None
-                self._next()
+                self._run_next()
                 return
             task.flow.waiting.remove(task)
             self._now = max(self._now, task.flow.served)
@@ -279,10 +282,10 @@ class Scheduler:
             elif reply is None:
                 task.portable = None
                 task.flow.waiting.appendleft(task)
-                self._next()
+                self._run_next()
             else:
                 task.reply = reply
-                _begin(task)
+                _set_ready(task)
 
     def _execute(self, task: _Task, work: Callable[[], ResultT]) -> ResultT:
         with self._lock:
@@ -323,7 +326,7 @@ class Scheduler:
         if task.begun:
             flow.begun -= 1
             self._begun -= 1
-            self._next()
+            self._run_next()
 
     def _charge(self, task: _Task) -> None:
         """Take the processor from a look-up, if it has it, and note how long it had it."""
@@ -334,18 +337,34 @@ class Scheduler:
             task.flow.served += took
             self._used_seconds += took
 
-    def _next(self) -> None:
+    def _run_next(self) -> None:
         """Let the next one run here, unless one does; with the lock held."""
-        flows = [flow for flow in self._flows.values() if flow.waiting and self._first(flow) is not None]
-        if self._running is None and flows:
-            flow = min(flows, key=lambda flow: flow.served)
-            self._grant(flow)
+        # Each connection that has one that may run here, and that one.
+        firsts = {
+            flow: task for flow in self._flows.values() if flow.waiting and (task := self._first(flow)) is not None
+        }
+        if self._running is None and firsts:
+            flow = min(firsts, key=lambda flow: flow.served)
+            task = firsts[flow]
+            flow.waiting.remove(task)
+            self._now = max(self._now, flow.served)
+            self._running, task.runs, task.since = task, True, time.monotonic()
+            if task.threaded:
+                task.gate.release()
+            elif self._loop is not None:
+                task.begun, task.portable = True, None
+                flow.begun += 1
+                self._begun += 1
+                if threading.get_ident() == self._loop_thread:
+                    _set_ready(task)
+                else:
+                    self._loop.call_soon_threadsafe(_set_ready, task)
             if self._first(flow) is None:
-                flows.remove(flow)
-        self.contended = bool(flows)
+                del firsts[flow]
+        self.contended = bool(firsts)
         if not self._watched and self._loop is not None and any(flow.waiting for flow in self._flows.values()):
             self._watched = True
-            self._loop.call_soon_threadsafe(self._watch_later)
+            self._loop.call_soon_threadsafe(self._loop.call_later, PATIENCE, self._watch)
 
     def _first(self, flow: _Flow) -> _Task | None:
         """Return the first of a connection's look-ups that may run here."""
@@ -355,42 +374,22 @@ class Scheduler:
                 return task
         return None
 
-    def _grant(self, flow: _Flow) -> None:
-        task = self._first(flow)
-        assert task is not None  # noqa: S101 - asked before
-        flow.waiting.remove(task)
-        self._now = max(self._now, flow.served)
-        self._running, task.runs, task.since = task, True, time.monotonic()
-        if task.threaded:
-            task.gate.release()
-        elif self._loop is not None:
-            task.begun, task.portable = True, None
-            flow.begun += 1
-            self._begun += 1
-            if threading.get_ident() == self._loop_thread:
-                _begin(task)
-            else:
-                self._loop.call_soon_threadsafe(_begin, task)
-
-    def _watch_later(self) -> None:
-        if self._loop is not None:
-            self._loop.call_later(PATIENCE, self._watch)
-
     def _watch(self) -> None:
         """Wait no longer for a look-up that reaches no checkpoint; on the event loop, while anybody waits."""
         with self._lock:
             task = self._running
             if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
                 self._charge(task)
+            # By these the workers learn that look-ups wait: more of them may be started.
             places = {task.place for flow in self._flows.values() for task in flow.waiting if task.place is not None}
         if self._workers is not None:
             for place in places:
                 self._workers.want(place)
         with self._lock:
             self._watched = False
-            self._next()
+            self._run_next()
 
 
-def _begin(task: _Task) -> None:
+def _set_ready(task: _Task) -> None:
     if not task.ready.done():  # else it was cancelled
         task.ready.set_result(None)

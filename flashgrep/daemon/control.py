@@ -120,8 +120,8 @@ class Control:
         return {"removed": [_as_latin1(str(root))]}
 
     def _projects(self) -> list[dict[str, Any]]:
-        opened = {workspace.name: workspace for workspace in self.catalogue.opened()}
-        return [_told(info, opened.get(info.name)) for info in self.catalogue.projects()]
+        opened = {workspace.name: workspace for workspace in self.catalogue.list_open()}
+        return [_told(info, opened.get(info.name)) for info in self.catalogue.list_projects()]
 
 
 def _told(info: ProjectInfo, workspace: Workspace | None) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class Daemon:
         token(self.paths)
         await wires.open_control()
         await wires.open_tcp()
-        for info in catalogue.projects():
+        for info in catalogue.list_projects():
             await wires.offer_project(info.root)
 
     async def _stop_when_idle(self, wires: Wires, stopping: anyio.Event) -> None:

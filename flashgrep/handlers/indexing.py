@@ -225,12 +225,12 @@ def _own_root(call: Call[Catalogue], path: str) -> Path:
     own = call.session.projects or call.session.indexed
     if len(own) != 1:
         raise InvalidParams(f"path: an absolute path is needed: {path}", field="path")
-    return next((info.root for info in call.host.projects() if info.name == own[0]), Path(own[0]))
+    return next((info.root for info in call.host.list_projects() if info.name == own[0]), Path(own[0]))
 
 
 def root_around(call: Call[Catalogue], folder: Path) -> str:
     """Return the root of the project a folder lies in, else the folder, which may become one."""
-    known = {info.root for info in call.host.projects()}
+    known = {info.root for info in call.host.list_projects()}
     return str(next((one for one in (folder, *folder.parents) if one in known), folder))
 
 

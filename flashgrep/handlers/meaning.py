@@ -219,11 +219,11 @@ async def _repositories(call: Call[Catalogue], named: str | None) -> list[Worksp
         try:
             return [await call.host.workspace(call, named)]
         except NotFound as error:
-            known = call.host.reachable(call.session)
+            known = call.host.list_reachable(call.session)
             raise NotFound(f"no such repository: {named}", reason="repository_not_found", known=known) from error
     if call.session.projects:
         return [await call.host.open(project, adopt=False) for project in call.session.projects]
-    return call.host.opened() or [await call.host.workspace(call, None)]
+    return call.host.list_open() or [await call.host.workspace(call, None)]
 
 
 async def _asked(call: Call[Catalogue], workspace: Workspace, params: SemanticSearchParams) -> MeaningAnswer:

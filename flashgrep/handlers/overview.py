@@ -147,7 +147,7 @@ class StatsResult(TypedDict):
 async def stats(call: Call[Catalogue], params: StatsParams) -> StatsResult:
     """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
     session = call.session
-    known = call.host.reachable(session)
+    known = call.host.list_reachable(session)
     if params.project is None and not (session.projects or session.indexed):
         message = f"this connection is bound to no project: {HOW_TO_GET_A_PROJECT}"
         return {"project": None, "version": __version__, "projects": known, "message": message, "pid": os.getpid()}

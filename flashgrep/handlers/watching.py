@@ -61,7 +61,7 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
     Saying it twice is saying it once. Answers are right either way: stopped, each question looks at the whole tree.
     """
     root = root_around(call, folder_named(call, params.path))
-    opened = {str(workspace.path) for workspace in call.host.opened()}
+    opened = {str(workspace.path) for workspace in call.host.list_open()}
     if params.action != "start" and root not in opened:
         return _closed(params.action, root)
     workspace = await call.host.workspace(call, root)

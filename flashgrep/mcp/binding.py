@@ -103,7 +103,7 @@ class Binder:
         elif not session.projects:
             client.fallback = given.get("fallback")
             client.to_choose += 1
-        names = self._catalogue.names_of(session)
+        names = self._catalogue.list_bound(session)
         return {"projects": names, "collections": names if session.collections else []}
 
     async def choose_again(self, context: RequestContext, _params: Any) -> None:

@@ -133,7 +133,7 @@ class Service:
     def list_resources(self, session: Session, cursor: Any) -> dict[str, Any]:
         """Return one page of what can be attached to a conversation: for each project the skill and its figures."""
         resources = []
-        for project in self.catalogue.names_of(session):
+        for project in self.catalogue.list_bound(session):
             for kind, title, description, mime_type in (
                 ("skill", "flashgrep skill", "How to use flashgrep's methods, with worked calls.", MARKDOWN),
                 ("stats", f"{project}: index", "Files, index size, stage and progress.", JSON),
@@ -156,7 +156,7 @@ class Service:
 
         """
         address = parse_uri(uri)
-        if address is None or address.project not in self.catalogue.reachable(session):
+        if address is None or address.project not in self.catalogue.list_reachable(session):
             raise _no_resource(uri)
         meta: dict[str, Any] = {}
         if address.kind == "skill":

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from flashgrep.catalogue import Catalogue
+from flashgrep.catalogue import PROJECTS_FILE, Catalogue
 from flashgrep.config import Settings
 from flashgrep.errors import NotFound
 from flashgrep.index.schema import row_checksum
@@ -234,3 +234,16 @@ def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand
     shutil.rmtree(root)
     told = cold_daemon.run("doctor").stdout
     assert f"{cold_daemon.index(root).parent} is of {root}, which is gone" in told
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "1", '{"projects": []}', '{"projects": {"a": 1}}', '{"projects": null}']
+)
+def test_a_list_of_projects_that_is_none_is_an_empty_one(tmp_path: Path, text: str) -> None:
+    (tmp_path / PROJECTS_FILE).write_text(text)
+
+    async def body() -> None:
+        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+            assert catalogue.list_projects() == []
+
+    anyio.run(body)

@@ -20,7 +20,7 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
         root = catalogue.find_enclosing_root(Path(os.fsdecode(call.cwd)))
     except NotFound:
         return {"plan": None}
-    workspace = next((each for each in catalogue.opened() if each.path == root), None)
+    workspace = next((each for each in catalogue.list_open() if each.path == root), None)
     if workspace is None:
         catalogue.open_later(str(root))
         return {"plan": None}
