@@ -21,6 +21,7 @@ from flashgrep.connect import connect as connect_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.own_folders import INDEX, store_folder
 from flashgrep.paths import GRAMMARS_VARIABLE, Paths
+from tests.support.workspace import repository
 
 # How long an example takes tells how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -226,6 +227,19 @@ def daemon(_module_folder: Path) -> Iterator[DaemonAtHand]:
     at_hand.start()
     yield at_hand
     at_hand.stop()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Return the event loop that async tests run on: the daemon's."""
+    return "asyncio"
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """Return a folder that git and ripgrep take for a repository."""
+    with repository() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -24,13 +24,15 @@ def results(daemon: DaemonAtHand, root: Path, *arguments: str) -> list[str]:
     return found.stdout.splitlines()
 
 
-def test_an_open_project_does_not_wait_for_one_that_is_being_opened(project: MakeProject, tmp_path: Path) -> None:
+async def test_an_open_project_does_not_wait_for_one_that_is_being_opened(project: MakeProject, tmp_path: Path) -> None:
     ready, slow = project({"a.txt": "x"}, "ready"), project({"b.txt": "x"}, "slow")
     index = store_folder(tmp_path / "cache", os.fsencode(slow)) / INDEX
     make_store(index.parent, os.fsencode(slow))
     ended: list[str] = []
 
-    async def both() -> None:
+    with sqlite3.connect(index, isolation_level=None) as holder:
+        holder.execute("CREATE TABLE mine (x)")
+        holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
         async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
             await catalogue.open(str(ready))
 
@@ -43,10 +45,6 @@ def test_an_open_project_does_not_wait_for_one_that_is_being_opened(project: Mak
                 await anyio.lowlevel.checkpoint()
                 tasks.start_soon(take, ready)
 
-    with sqlite3.connect(index, isolation_level=None) as holder:
-        holder.execute("CREATE TABLE mine (x)")
-        holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
-        anyio.run(both)
     holder.close()
     assert ended == ["ready", "slow"]
 

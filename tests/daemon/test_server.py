@@ -5,7 +5,8 @@ import json
 import os
 import signal
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,6 @@ from flashgrep.daemon.server import Daemon, token
 from flashgrep.paths import Paths
 from flashgrep.rpc.context import RequestContext
 from tests.conftest import BOUND, short_folder
-
-Scenario = Callable[["Running"], Awaitable[None]]
 
 
 class Running:
@@ -45,16 +44,15 @@ class Running:
     async def connect(self) -> ByteStream:
         return await anyio.connect_unix(self.paths.socket)
 
-    def run(self, scenario: Scenario) -> None:
-        async def main() -> None:
-            ready = anyio.Event()
-            with anyio.fail_after(BOUND):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self.daemon.run, ready.set)
-                    await ready.wait()
-                    await scenario(self)
-
-        anyio.run(main)
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Run it until it ends by itself."""
+        ready = anyio.Event()
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self.daemon.run, ready.set)
+                await ready.wait()
+                yield
 
 
 @pytest.fixture
@@ -76,42 +74,38 @@ async def answer(stream: ByteStream) -> Any:
     return orjson.loads(await BufferedByteReceiveStream(stream).receive_until(b"\n", 1_000_000))
 
 
-def test_a_call_in_flight_is_answered_before_the_daemon_ends(running: Running) -> None:
-    async def scenario(it: Running) -> None:
-        stream = await it.connect()
+async def test_a_call_in_flight_is_answered_before_the_daemon_ends(running: Running) -> None:
+    async with running.serving():
+        stream = await running.connect()
         await ask(stream, "$/cli")
-        await it.entered.wait()
+        await running.entered.wait()
         os.kill(os.getpid(), signal.SIGTERM)
-        it.release.set()
+        running.release.set()
         assert (await answer(stream))["result"] == {"done": True}
         await stream.aclose()
 
-    running.run(scenario)
 
-
-def test_a_call_that_never_ends_does_not_hold_up_the_end(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_never_ends_does_not_hold_up_the_end(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "GRACE_SECONDS", 0.2)
 
-    async def scenario(it: Running) -> None:
-        stream = await it.connect()
+    async with running.serving():
+        stream = await running.connect()
         await ask(stream, "$/cli")
-        await it.entered.wait()
+        await running.entered.wait()
         os.kill(os.getpid(), signal.SIGTERM)
         with contextlib.suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
             assert "error" in await answer(stream)
         await stream.aclose()
 
-    running.run(scenario)
 
-
-def test_shutdown_is_answered_first(running: Running) -> None:
-    async def scenario(it: Running) -> None:
-        stream = await it.connect()
+async def test_shutdown_is_answered_first(running: Running) -> None:
+    async with running.serving():
+        stream = await running.connect()
         await ask(stream, "$/shutdown")
         assert (await answer(stream))["result"] == {"stopping": True}
         await stream.aclose()
-
-    running.run(scenario)
     assert not Path(running.paths.socket).exists()
 
 

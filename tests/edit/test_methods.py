@@ -355,17 +355,14 @@ def test_who_may_not_write_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["code.py"]
 
 
-def test_a_write_that_is_cancelled_too_late_is_marked_all_the_same(call: Caller, tmp_path: Path) -> None:
-    async def cancelled() -> bool:
-        with anyio.CancelScope() as scope:
-            editor = call.project.editor
-            editor.step = lambda step: anyio.from_thread.run_sync(scope.cancel) if step == "check" else None
-            context = Call(Host(call.project), call.session)
-            await REGISTRY.get("write_code").call(context, MINIMAL["write_code"])
-            await anyio.lowlevel.checkpoint()
-        return scope.cancelled_caught
-
-    assert asyncio.run(cancelled())
+async def test_a_write_that_is_cancelled_too_late_is_marked_all_the_same(call: Caller, tmp_path: Path) -> None:
+    with anyio.CancelScope() as scope:
+        editor = call.project.editor
+        editor.step = lambda step: anyio.from_thread.run_sync(scope.cancel) if step == "check" else None
+        context = Call(Host(call.project), call.session)
+        await REGISTRY.get("write_code").call(context, MINIMAL["write_code"])
+        await anyio.lowlevel.checkpoint()
+    assert scope.cancelled_caught
     assert (tmp_path / "code.py").read_bytes().startswith(b"x\n")
     assert call.project.changed == [b"code.py"]
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from tests.faults.harness import agree, changing, fill, indexed, integrity
-from tests.support.workspace import index_of, opened, put, run
+from tests.support.workspace import index_of, opened, put
 
 Damage = Callable[[Path, random.Random], None]
 
@@ -89,72 +89,63 @@ def some_tree(root: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
-def test_a_damaged_database_is_told_at_the_start_and_built_anew(damage: Damage) -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(damage.__name__)
-        some_tree(root, rng)
-        async with opened(root) as workspace:
-            await indexed(workspace)
-            put(root, {"second.txt": b"a second segment with a needle\n"})
-            await indexed(workspace)
-        damage(index_of(root), rng)
-        put(root, {"later.txt": b"word7 word7 needle saved while nobody looked\n"})
-        async with opened(root) as workspace:
-            await agree(workspace, root)
-            await indexed(workspace)
-            put(root, {"after.txt": b"word7 word7 needle saved after the damage\n"})
-            await indexed(workspace)
-            await agree(workspace, root)
-            assert not workspace.tree.pending
-            assert workspace.index.reader is not None
-        assert integrity(index_of(root)) == "ok"
-
-    run(body)
+async def test_a_damaged_database_is_told_at_the_start_and_built_anew(damage: Damage, root: Path) -> None:
+    rng = random.Random(damage.__name__)
+    some_tree(root, rng)
+    async with opened(root) as workspace:
+        await indexed(workspace)
+        put(root, {"second.txt": b"a second segment with a needle\n"})
+        await indexed(workspace)
+    damage(index_of(root), rng)
+    put(root, {"later.txt": b"word7 word7 needle saved while nobody looked\n"})
+    async with opened(root) as workspace:
+        await agree(workspace, root)
+        await indexed(workspace)
+        put(root, {"after.txt": b"word7 word7 needle saved after the damage\n"})
+        await indexed(workspace)
+        await agree(workspace, root)
+        assert not workspace.tree.pending
+        assert workspace.index.reader is not None
+    assert integrity(index_of(root)) == "ok"
 
 
 @pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
-def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage) -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(damage.__name__)
-        some_tree(root, rng)
-        async with opened(root) as workspace:
-            await indexed(workspace)
-            await workspace.indexing.close()
-            damage(index_of(root), rng)
-            await agree(workspace, root)
-            for turn in range(3):
-                put(root, {f"fresh{turn}.txt": b"word7 word7 needle saved after the damage\n"})
-                await indexed(workspace)
-                await agree(workspace, root)
-            assert not workspace.tree.pending
-        async with opened(root) as workspace:
-            await agree(workspace, root)
+async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage, root: Path) -> None:
+    rng = random.Random(damage.__name__)
+    some_tree(root, rng)
+    async with opened(root) as workspace:
+        await indexed(workspace)
+        await workspace.indexing.close()
+        damage(index_of(root), rng)
+        await agree(workspace, root)
+        for turn in range(3):
+            put(root, {f"fresh{turn}.txt": b"word7 word7 needle saved after the damage\n"})
             await indexed(workspace)
             await agree(workspace, root)
-        assert integrity(index_of(root)) == "ok"
-
-    run(body)
+        assert not workspace.tree.pending
+    async with opened(root) as workspace:
+        await agree(workspace, root)
+        await indexed(workspace)
+        await agree(workspace, root)
+    assert integrity(index_of(root)) == "ok"
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_bits_flipped_at_drawn_offsets_never_cost_a_hit(seed: int) -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(seed)
-        some_tree(root, rng)
-        async with opened(root) as workspace:
-            await indexed(workspace)
-            if seed % 2:
-                flip(index_of(root), rng)
-                await agree(workspace, root)
-        if not seed % 2:
+async def test_bits_flipped_at_drawn_offsets_never_cost_a_hit(seed: int, root: Path) -> None:
+    rng = random.Random(seed)
+    some_tree(root, rng)
+    async with opened(root) as workspace:
+        await indexed(workspace)
+        if seed % 2:
             flip(index_of(root), rng)
-        async with opened(root) as workspace:
             await agree(workspace, root)
-            put(root, {"after.txt": b"word7 word7 needle saved after the damage\n"})
-            await indexed(workspace)
-            await agree(workspace, root)
-
-    run(body)
+    if not seed % 2:
+        flip(index_of(root), rng)
+    async with opened(root) as workspace:
+        await agree(workspace, root)
+        put(root, {"after.txt": b"word7 word7 needle saved after the damage\n"})
+        await indexed(workspace)
+        await agree(workspace, root)
 
 
 LOCKER = """
@@ -181,68 +172,56 @@ def locked(file: Path) -> Iterator[None]:
             process.kill()
 
 
-def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards() -> None:
-    async def body(root: Path) -> None:
-        some_tree(root, random.Random(1))
-        async with opened(root) as workspace:
-            await indexed(workspace)
-        with locked(index_of(root)):
-            async with opened(root) as workspace:
-                await agree(workspace, root)
+async def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards(root: Path) -> None:
+    some_tree(root, random.Random(1))
+    async with opened(root) as workspace:
+        await indexed(workspace)
+    with locked(index_of(root)):
         async with opened(root) as workspace:
             await agree(workspace, root)
-            await indexed(workspace)
-            assert workspace.index.reader is not None
-            await workspace.indexing.close()
+    async with opened(root) as workspace:
+        await agree(workspace, root)
+        await indexed(workspace)
+        assert workspace.index.reader is not None
+        await workspace.indexing.close()
 
-    run(body)
 
-
-def test_an_indexer_that_meets_a_lock_goes_on_when_it_is_gone() -> None:
-    async def body(root: Path) -> None:
-        some_tree(root, random.Random(1))
+async def test_an_indexer_that_meets_a_lock_goes_on_when_it_is_gone(root: Path) -> None:
+    some_tree(root, random.Random(1))
+    async with opened(root) as workspace:
+        await indexed(workspace)
+    with locked(index_of(root)):
         async with opened(root) as workspace:
-            await indexed(workspace)
-        with locked(index_of(root)):
-            async with opened(root) as workspace:
-                put(root, {"fresh.txt": b"word7 word7 needle\n"})
-                await agree(workspace, root)
-        async with opened(root) as workspace:
-            await indexed(workspace)
+            put(root, {"fresh.txt": b"word7 word7 needle\n"})
             await agree(workspace, root)
-
-    run(body)
-
-
-def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth() -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(1)
-        some_tree(root, rng)
-        index_of(root).parent.mkdir(mode=0o700, parents=True)
-        folder_in_its_place(index_of(root), rng)
-        async with opened(root) as workspace:
-            await agree(workspace, root)
-            with anyio.fail_after(20):
-                await workspace.wait_indexed()
-            assert workspace.progress.stage == "failed"
-            await agree(workspace, root)
-
-    run(body)
+    async with opened(root) as workspace:
+        await indexed(workspace)
+        await agree(workspace, root)
 
 
-def test_files_that_change_while_they_are_indexed_are_found_as_they_are() -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(5)
-        fill(root, rng, 60)
-        async with opened(root) as workspace:
-            with changing(root, 5):
-                for _ in range(3):
-                    await workspace.refresh()
-                    await workspace.indexing.pause()
-            await agree(workspace, root)
-            await indexed(workspace)
-            await agree(workspace, root)
-        async with opened(root) as workspace:
-            await agree(workspace, root)
+async def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth(root: Path) -> None:
+    rng = random.Random(1)
+    some_tree(root, rng)
+    index_of(root).parent.mkdir(mode=0o700, parents=True)
+    folder_in_its_place(index_of(root), rng)
+    async with opened(root) as workspace:
+        await agree(workspace, root)
+        with anyio.fail_after(20):
+            await workspace.wait_indexed()
+        assert workspace.progress.stage == "failed"
+        await agree(workspace, root)
 
-    run(body)
+
+async def test_files_that_change_while_they_are_indexed_are_found_as_they_are(root: Path) -> None:
+    rng = random.Random(5)
+    fill(root, rng, 60)
+    async with opened(root) as workspace:
+        with changing(root, 5):
+            for _ in range(3):
+                await workspace.refresh()
+                await workspace.indexing.pause()
+        await agree(workspace, root)
+        await indexed(workspace)
+        await agree(workspace, root)
+    async with opened(root) as workspace:
+        await agree(workspace, root)

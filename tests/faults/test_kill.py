@@ -14,7 +14,7 @@ from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.faults.harness import PATTERNS, agree, changing, fill, indexed, integrity, kill, truth
-from tests.support.workspace import BOUND, index_of, opened, put, run
+from tests.support.workspace import BOUND, index_of, opened, put
 
 SEEDS = (1, 2)
 
@@ -54,71 +54,59 @@ async def some_questions(workspace: Workspace, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit(seed: int) -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(seed)
-        fill(root, rng, 300)
-        async with opened(root) as workspace:
-            with changing(root, seed):
-                for _ in range(6):
-                    await some_questions(workspace, rng)
-                    kill(workspace.facts()["indexer_pid"])
-            await agree(workspace, root)
-            await indexed(workspace)
-            await agree(workspace, root)
-        assert integrity(index_of(root)) == "ok"
-
-    run(body)
+async def test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit(seed: int, root: Path) -> None:
+    rng = random.Random(seed)
+    fill(root, rng, 300)
+    async with opened(root) as workspace:
+        with changing(root, seed):
+            for _ in range(6):
+                await some_questions(workspace, rng)
+                kill(workspace.facts()["indexer_pid"])
+        await agree(workspace, root)
+        await indexed(workspace)
+        await agree(workspace, root)
+    assert integrity(index_of(root)) == "ok"
 
 
-def test_the_workers_of_a_killed_indexer_end_with_it() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
-        async with opened(root) as workspace:
+async def test_the_workers_of_a_killed_indexer_end_with_it(root: Path) -> None:
+    put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        pid, workers = None, set[int]()
+        while not workers:
             await workspace.refresh()
-            pid, workers = None, set[int]()
-            while not workers:
-                await workspace.refresh()
-                pid = workspace.facts()["indexer_pid"]
-                workers = descendants(pid) if pid else set()
-            kill(pid)
-            assert not wait_gone(workers)
-            await indexed(workspace)
-
-    run(body)
+            pid = workspace.facts()["indexer_pid"]
+            workers = descendants(pid) if pid else set()
+        kill(pid)
+        assert not wait_gone(workers)
+        await indexed(workspace)
 
 
-def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
-        async with opened(root) as workspace:
+async def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody(root: Path) -> None:
+    put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        while workspace.facts()["indexer_pid"] is None:
             await workspace.refresh()
-            while workspace.facts()["indexer_pid"] is None:
-                await workspace.refresh()
-            kill(workspace.facts()["indexer_pid"])
-            with anyio.fail_after(BOUND):
-                await workspace.wait_indexed()
-            assert workspace.progress.stage != "failed"
-            assert not workspace.tree.pending
-
-    run(body)
+        kill(workspace.facts()["indexer_pid"])
+        with anyio.fail_after(BOUND):
+            await workspace.wait_indexed()
+        assert workspace.progress.stage != "failed"
+        assert not workspace.tree.pending
 
 
-def test_a_worker_of_the_indexer_that_is_killed_is_done_without() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() + b" needle\n" for at in range(8)})
-        async with opened(root) as workspace:
+async def test_a_worker_of_the_indexer_that_is_killed_is_done_without(root: Path) -> None:
+    put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() + b" needle\n" for at in range(8)})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        workers = set[int]()
+        while not workers:
             await workspace.refresh()
-            workers = set[int]()
-            while not workers:
-                await workspace.refresh()
-                pid = workspace.facts()["indexer_pid"]
-                workers = descendants(pid) if pid else set()
-            kill(max(workers))
-            await indexed(workspace)
-            await agree(workspace, root)
-
-    run(body)
+            pid = workspace.facts()["indexer_pid"]
+            workers = descendants(pid) if pid else set()
+        kill(max(workers))
+        await indexed(workspace)
+        await agree(workspace, root)
 
 
 def hits(wire: Wire, mode: str, text: str) -> set[tuple[bytes, int]]:

@@ -18,7 +18,7 @@ from flashgrep.ingest.parse import unpack
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.workspace import Workspace
 from tests.support.meaning import FILES, settled
-from tests.support.workspace import BOUND, index_of, opened, put, run
+from tests.support.workspace import BOUND, index_of, opened, put
 
 
 @given(data=st.binary(max_size=300), most=st.integers(1, 300))
@@ -86,33 +86,29 @@ async def hashes_passwords(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(("table", "answers"), [("symbol", defines_the_cart), ("chunked", hashes_passwords)])
-def test_what_is_spoilt_costs_no_answer_and_is_made_anew(
-    table: str, answers: Callable[[Workspace], Awaitable[None]]
+async def test_what_is_spoilt_costs_no_answer_and_is_made_anew(
+    table: str,
+    answers: Callable[[Workspace], Awaitable[None]],
+    root: Path,
 ) -> None:
-    async def body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root) as workspace:
+    put(root, FILES)
+    async with opened(root) as workspace:
+        await healed(workspace)
+        spoil(root, table)
+        for _ in range(2):
+            await answers(workspace)
             await healed(workspace)
-            spoil(root, table)
-            for _ in range(2):
-                await answers(workspace)
-                await healed(workspace)
-
-    run(body)
 
 
 @pytest.mark.parametrize(("table", "unfinished"), [("symbol", "chunked"), ("chunked", "embedded")])
-def test_an_indexer_that_meets_them_makes_the_index_anew(table: str, unfinished: str) -> None:
-    async def body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root) as workspace:
-            await healed(workspace)
-        spoil(root, table)
-        with closing(sqlite3.connect(index_of(root))) as connection, connection:
-            connection.execute(f"DELETE FROM {unfinished}")  # noqa: S608 - one of ours
-        async with opened(root) as workspace:
-            await workspace.refresh()
-            await healed(workspace)
-            await defines_the_cart(workspace)
-
-    run(body)
+async def test_an_indexer_that_meets_them_makes_the_index_anew(table: str, unfinished: str, root: Path) -> None:
+    put(root, FILES)
+    async with opened(root) as workspace:
+        await healed(workspace)
+    spoil(root, table)
+    with closing(sqlite3.connect(index_of(root))) as connection, connection:
+        connection.execute(f"DELETE FROM {unfinished}")  # noqa: S608 - one of ours
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        await healed(workspace)
+        await defines_the_cart(workspace)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import DaemonAtHand, MakeProject, Wire
 from tests.faults.harness import agree, fill, indexed, integrity, truth
-from tests.support.workspace import index_of, opened, put, run
+from tests.support.workspace import index_of, opened, put
 
 
 @contextmanager
@@ -32,24 +32,21 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on() -> None:
-    async def body(root: Path) -> None:
-        fill(root, random.Random(1), 400)
-        with small_disk(index_of(root).parents[2], "300k"):
-            async with opened(root) as workspace:
-                await agree(workspace, root)
-                await workspace.wait_indexed()
-                assert workspace.progress.stage == "failed"
-                assert workspace.progress.detail.startswith("full: ")
-                await agree(workspace, root)
-                put(root, {"fresh.txt": b"word7 word7 needle\n"})
-                await agree(workspace, root)
-                await anyio.run_process(["mount", "-o", "remount,size=60m", str(index_of(root).parents[2])])
-                await indexed(workspace)
-                await agree(workspace, root)
-            assert integrity(index_of(root)) == "ok"
-
-    run(body)
+async def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on(root: Path) -> None:
+    fill(root, random.Random(1), 400)
+    with small_disk(index_of(root).parents[2], "300k"):
+        async with opened(root) as workspace:
+            await agree(workspace, root)
+            await workspace.wait_indexed()
+            assert workspace.progress.stage == "failed"
+            assert workspace.progress.detail.startswith("full: ")
+            await agree(workspace, root)
+            put(root, {"fresh.txt": b"word7 word7 needle\n"})
+            await agree(workspace, root)
+            await anyio.run_process(["mount", "-o", "remount,size=60m", str(index_of(root).parents[2])])
+            await indexed(workspace)
+            await agree(workspace, root)
+        assert integrity(index_of(root)) == "ok"
 
 
 @contextmanager
@@ -63,19 +60,16 @@ def limited(what: int, least: int) -> Iterator[None]:
         resource.setrlimit(what, before)
 
 
-def test_an_index_that_may_not_grow_leaves_right_answers_and_goes_on_when_it_may() -> None:
-    async def body(root: Path) -> None:
-        fill(root, random.Random(2), 300)
-        async with opened(root) as workspace:
-            with limited(resource.RLIMIT_FSIZE, 100_000):
-                await workspace.wait_indexed()
-                assert workspace.progress.stage == "failed"
-                await agree(workspace, root)
-            await indexed(workspace)
+async def test_an_index_that_may_not_grow_leaves_right_answers_and_goes_on_when_it_may(root: Path) -> None:
+    fill(root, random.Random(2), 300)
+    async with opened(root) as workspace:
+        with limited(resource.RLIMIT_FSIZE, 100_000):
+            await workspace.wait_indexed()
+            assert workspace.progress.stage == "failed"
             await agree(workspace, root)
-        assert integrity(index_of(root)) == "ok"
-
-    run(body)
+        await indexed(workspace)
+        await agree(workspace, root)
+    assert integrity(index_of(root)) == "ok"
 
 
 def hits(wire: Wire, mode: str, text: str) -> set[tuple[bytes, int]]:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import anyio
+
 from tests.faults.harness import indexed
-from tests.support.workspace import ask, files_with, opened, put, run
+from tests.support.workspace import ask, files_with, opened, put, repository
 
 
 async def body(root: Path) -> None:
@@ -27,4 +29,5 @@ async def body(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(body)
+    with repository() as folder:
+        anyio.run(body, folder)

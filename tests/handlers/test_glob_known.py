@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flashgrep.ingest.finder import GlobOptions, GlobPage, find
 from flashgrep.workspace import Workspace, tree
-from tests.support.workspace import cancelled_at, opened, put, run
+from tests.support.workspace import cancelled_at, opened, put, repository
 
 FOLDERS = ["", "a/", "a/b/", "out/", "out/deep/", "a/out/", ".h/", "kept/"]
 NAMES = ["x.py", "y.o", "z.txt", ".hidden", "out"]
@@ -86,10 +86,10 @@ async def as_a_walk(workspace: Workspace, root: Path) -> None:
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=steps, after=steps)
-def test_known_files_are_those_of_a_walk_after_each_change(
+async def test_known_files_are_those_of_a_walk_after_each_change(
     before: list[tuple[str, str]], after: list[tuple[str, str]]
 ) -> None:
-    async def body(root: Path) -> None:
+    with repository() as root:
         for step in before:
             change(root, *step)
         async with opened(root) as workspace:
@@ -99,8 +99,6 @@ def test_known_files_are_those_of_a_walk_after_each_change(
                 assert await workspace.refresh()
                 await as_a_walk(workspace, root)
 
-    run(body)
-
 
 def a_tree(root: Path) -> None:
     put(root, {path: b"%d" % at for at, path in enumerate(FILES)})
@@ -108,50 +106,41 @@ def a_tree(root: Path) -> None:
 
 
 @pytest.mark.parametrize("number", range(1, 6))
-def test_a_barrier_cancelled_at_any_wait_costs_no_file(number: int) -> None:
-    async def body(root: Path) -> None:
-        a_tree(root)
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            change(root, "move", "a/")
-            change(root, "rules", "*.py\n")
-            put(root, {"new/out/x.py": b"", "new/y.o": b"", "a/x.py": b"again"})
-            await cancelled_at(number, workspace.refresh())
-            assert await workspace.refresh()
-            await as_a_walk(workspace, root)
-
-    run(body)
+async def test_a_barrier_cancelled_at_any_wait_costs_no_file(number: int, root: Path) -> None:
+    a_tree(root)
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        change(root, "move", "a/")
+        change(root, "rules", "*.py\n")
+        put(root, {"new/out/x.py": b"", "new/y.o": b"", "a/x.py": b"again"})
+        await cancelled_at(number, workspace.refresh())
+        assert await workspace.refresh()
+        await as_a_walk(workspace, root)
 
 
-def test_where_too_much_is_ignored_the_disk_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_too_much_is_ignored_the_disk_is_walked(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.setattr(tree, "MOST_EXCLUDED", 3)
 
-    async def body(root: Path) -> None:
-        a_tree(root)
-        async with opened(root) as workspace:
-            await workspace.refresh()
-            assert workspace.tree.known(workspace.snapshot()) is None
-
-    run(body)
+    a_tree(root)
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        assert workspace.tree.known(workspace.snapshot()) is None
 
 
-def test_known_folders_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def body(root: Path) -> None:
-        a_tree(root)
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            snapshot = workspace.snapshot()
-            known = workspace.tree.known(snapshot)
-            read: list[int] = []
-            list_one = os.scandir
+async def test_known_folders_are_not_read(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    a_tree(root)
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        snapshot = workspace.snapshot()
+        known = workspace.tree.known(snapshot)
+        read: list[int] = []
+        list_one = os.scandir
 
-            def listing(opened: int) -> Any:
-                read.append(opened)
-                return list_one(opened)
+        def listing(opened: int) -> Any:
+            read.append(opened)
+            return list_one(opened)
 
-            monkeypatch.setattr(os, "scandir", listing)
-            found = find(os.fsencode(root), GlobOptions(include=("**/x.py",)), known=known)
-            assert found.total == 7
-            assert len(read) == 3  # out, out/deep, a/out: what is ignored is not known
-
-    run(body)
+        monkeypatch.setattr(os, "scandir", listing)
+        found = find(os.fsencode(root), GlobOptions(include=("**/x.py",)), known=known)
+        assert found.total == 7
+        assert len(read) == 3  # out, out/deep, a/out: what is ignored is not known

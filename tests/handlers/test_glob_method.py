@@ -67,18 +67,19 @@ def test_ignore_rules_hold_on_request_only(root: Path) -> None:
     assert glob(root, pattern="*.rs", respect_ignore=True)["total"] == 0
 
 
-def test_pages_follow_one_another_by_cursor_through_changes(root: Path) -> None:
-    async def walk() -> list[str]:
-        async with asking(root) as ask:
-            first = await ask(limit=1)
-            (root / "a.py").unlink()  # what was sent already is gone: an offset would now pass over a file
-            second = await ask(limit=1, cursor=first["next"])
-            third = await ask(limit=1, cursor=second["next"])
-            assert [page["completed"] for page in (first, second, third)] == [False, False, True]
-            assert third["next"] is None
-            return [page["results"][0]["file_path"] for page in (first, second, third)]
-
-    assert anyio.run(walk) == ["a.py", "src/b.py", "src/deep/c.rs"]
+async def test_pages_follow_one_another_by_cursor_through_changes(root: Path) -> None:
+    async with asking(root) as ask:
+        first = await ask(limit=1)
+        (root / "a.py").unlink()  # what was sent already is gone: an offset would now pass over a file
+        second = await ask(limit=1, cursor=first["next"])
+        third = await ask(limit=1, cursor=second["next"])
+        assert [page["completed"] for page in (first, second, third)] == [False, False, True]
+        assert third["next"] is None
+        assert [page["results"][0]["file_path"] for page in (first, second, third)] == [
+            "a.py",
+            "src/b.py",
+            "src/deep/c.rs",
+        ]
 
 
 def test_pages_follow_one_another_by_offset(root: Path) -> None:

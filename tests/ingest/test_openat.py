@@ -19,7 +19,7 @@ from flashgrep.ingest.walk import Walker
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
-from tests.support.workspace import files_with, opened, put, run
+from tests.support.workspace import files_with, opened, put
 
 SECONDS = 3.0
 """How long folders are swapped in the race."""
@@ -148,26 +148,23 @@ def swapping(root: Path, folder: str, outside: Path) -> Iterator[None]:
             process.terminate()  # it ends when the folder is back
 
 
-def test_questions_show_nothing_from_outside_while_folders_are_swapped_for_links(tmp_path: Path) -> None:
+async def test_questions_show_nothing_from_outside_while_folders_are_swapped_for_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     put(outside, {f"d/f{at}.txt": b"secret needle\n" for at in range(5)})
     shown = [Question(pattern=Pattern(texts=("secret",), mode="literal"), use_index=used) for used in (True, False)]
 
-    async def body(_: Path) -> None:
-        root = tmp_path / "root"
-        put(root, {f"a/d/f{at}.txt": b"open needle\n" for at in range(5)})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            asked, until = 0, time.monotonic() + SECONDS
-            with swapping(root, "a", outside):
-                while time.monotonic() < until:
-                    asked += 1
-                    await workspace.refresh()
-                    for question in shown:
-                        assert (await workspace.search(question)).results == []
-            assert asked
-            assert len(await files_with(workspace, "open needle")) == 5
-            await workspace.wait_indexed()
-            assert await files_with(workspace, "secret") == set()
-
-    run(body)
+    root = tmp_path / "root"
+    put(root, {f"a/d/f{at}.txt": b"open needle\n" for at in range(5)})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        asked, until = 0, time.monotonic() + SECONDS
+        with swapping(root, "a", outside):
+            while time.monotonic() < until:
+                asked += 1
+                await workspace.refresh()
+                for question in shown:
+                    assert (await workspace.search(question)).results == []
+        assert asked
+        assert len(await files_with(workspace, "open needle")) == 5
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "secret") == set()

@@ -1,6 +1,7 @@
 """What goes on beside an MCP call: progress, cancellation, logging, pages; within the process, without sleeps."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,23 +87,18 @@ async def sampling(call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - 
 REGISTRY = Registry([hold, steps, lost, broken, sampling])
 
 
-def run(tmp_path: Path, scenario: Callable[[Client], Awaitable[None]], page: int = 50) -> Notes:
-    """Run a scenario with a client of its own, and return what was logged."""
-    log = Notes()
-
-    async def main() -> None:
-        with anyio.fail_after(BOUND):
-            async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
-                service = Service(catalogue, {"name": "n", "version": "1"}, page)
-                extensions = Adapter(service, Binder(catalogue)).extensions()
-                service.dispatcher = Dispatcher(REGISTRY, catalogue, log=log, extensions=extensions)
-                async with memory(service.dispatcher, tmp_path) as connect:
-                    client = await connect()
-                    async with client.stream:
-                        await scenario(client)
-
-    anyio.run(main)
-    return log
+@asynccontextmanager
+async def connected(tmp_path: Path, page: int = 50, log: Notes | None = None) -> AsyncIterator[Client]:
+    """Serve a client of its own; ``log`` is given what is logged."""
+    with anyio.fail_after(BOUND):
+        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+            service = Service(catalogue, {"name": "n", "version": "1"}, page)
+            extensions = Adapter(service, Binder(catalogue)).extensions()
+            service.dispatcher = Dispatcher(REGISTRY, catalogue, log=log or Notes(), extensions=extensions)
+            async with memory(service.dispatcher, tmp_path) as connect:
+                client = await connect()
+                async with client.stream:
+                    yield client
 
 
 def request(method: str, **params: Any) -> dict[str, Any]:
@@ -111,8 +107,8 @@ def request(method: str, **params: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("token", [0, 7, "", "text"])
 @pytest.mark.parametrize("thread", [False, True])
-def test_progress_comes_before_the_answer_under_its_token(tmp_path: Path, *, token: Any, thread: bool) -> None:
-    async def scenario(client: Client) -> None:
+async def test_progress_comes_before_the_answer_under_its_token(tmp_path: Path, *, token: Any, thread: bool) -> None:
+    async with connected(tmp_path) as client:
         call = {"name": "steps", "arguments": {"steps": 3, "thread": thread}, "_meta": {"progressToken": token}}
         await client.send(request("tools/call", **call))
         first = await client.receive()
@@ -122,20 +118,16 @@ def test_progress_comes_before_the_answer_under_its_token(tmp_path: Path, *, tok
             assert answer["params"]["progressToken"] == token
         assert answer["result"]["structuredContent"] == {"done": "steps"}
 
-    run(tmp_path, scenario)
 
-
-def test_without_a_token_nothing_is_reported(tmp_path: Path) -> None:
-    async def scenario(client: Client) -> None:
+async def test_without_a_token_nothing_is_reported(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
         await client.send(request("tools/call", name="steps", arguments={"steps": 3}))
         assert (await client.receive())["id"] == "id"
 
-    run(tmp_path, scenario)
-
 
 @pytest.mark.parametrize("meta", [{}, {"_meta": ENVELOPE}])
-def test_a_cancelled_call_ends_unanswered_and_the_next_goes_on(tmp_path: Path, meta: Any) -> None:
-    async def scenario(client: Client) -> None:
+async def test_a_cancelled_call_ends_unanswered_and_the_next_goes_on(tmp_path: Path, meta: Any) -> None:
+    async with connected(tmp_path) as client:
         GATES.__init__()  # type: ignore[misc]  # events belong to one loop, and every run has its own
         await client.send(request("tools/call", name="hold", arguments={"name": "never"}, **meta))
         while not GATES.running:
@@ -146,11 +138,9 @@ def test_a_cancelled_call_ends_unanswered_and_the_next_goes_on(tmp_path: Path, m
         await client.send({**request("prompts/list"), "id": "next"})
         assert (await client.receive())["id"] == "next"
 
-    run(tmp_path, scenario)
 
-
-def test_the_client_hears_of_calls_at_its_level(tmp_path: Path) -> None:
-    async def scenario(client: Client) -> None:
+async def test_the_client_hears_of_calls_at_its_level(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
         for level, tool, heard in [
             ("debug", "steps", "debug"),
             ("debug", "lost", "warning"),
@@ -170,11 +160,9 @@ def test_the_client_hears_of_calls_at_its_level(tmp_path: Path) -> None:
             assert "result" in await client.receive()
         assert (await client.call("logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602
 
-    run(tmp_path, scenario)
 
-
-def test_a_stateless_request_opts_in_by_itself(tmp_path: Path) -> None:
-    async def scenario(client: Client) -> None:
+async def test_a_stateless_request_opts_in_by_itself(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
         meta = {**ENVELOPE, f"{PREFIX}logLevel": "debug"}
         await client.send(request("tools/call", name="lost", _meta=meta))
         assert (await client.receive())["method"] == "notifications/message"
@@ -182,38 +170,31 @@ def test_a_stateless_request_opts_in_by_itself(tmp_path: Path) -> None:
         await client.send(request("tools/call", name="lost", _meta=ENVELOPE))
         assert (await client.receive())["result"]["isError"]
 
-    run(tmp_path, scenario)
 
-
-def test_a_fault_of_ours_is_a_failed_call_whose_text_stays_in_the_log(tmp_path: Path) -> None:
-    answers: list[Any] = []
-
-    async def scenario(client: Client) -> None:
-        answers.append(await client.result("tools/call", {"name": "broken"}))
-
-    log = run(tmp_path, scenario)
-    told = answers[0]["structuredContent"]
-    assert (answers[0]["isError"], told["code"], told["message"]) == (True, -32603, "internal error")
-    assert "secret" not in str(answers)
+async def test_a_fault_of_ours_is_a_failed_call_whose_text_stays_in_the_log(tmp_path: Path) -> None:
+    log = Notes()
+    async with connected(tmp_path, log=log) as client:
+        answer = await client.result("tools/call", {"name": "broken"})
+    told = answer["structuredContent"]
+    assert (answer["isError"], told["code"], told["message"]) == (True, -32603, "internal error")
+    assert "secret" not in str(answer)
     [(_, noted)] = [note for note in log.notes if note[0] == "call failed"]
     assert noted["id"] == told["data"]["id"]
     assert "a secret" in noted["trace"]
 
 
-def test_a_capability_not_declared_is_an_error_of_the_protocol(tmp_path: Path) -> None:
-    async def scenario(client: Client) -> None:
+async def test_a_capability_not_declared_is_an_error_of_the_protocol(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
         error = (await client.call("tools/call", {"name": "sampling", "_meta": ENVELOPE}))["error"]
         assert error["code"] == -32021
         assert error["data"]["requiredCapabilities"] == {"sampling": {}}
         meta = {**ENVELOPE, f"{PREFIX}clientCapabilities": {"sampling": {}}}
         assert (await client.result("tools/call", {"name": "sampling", "_meta": meta}))["isError"] is False
 
-    run(tmp_path, scenario)
-
 
 @pytest.mark.parametrize("page", [1, 2, 4, 5])
-def test_pages_together_are_the_list_in_its_order(tmp_path: Path, page: int) -> None:
-    async def scenario(client: Client) -> None:
+async def test_pages_together_are_the_list_in_its_order(tmp_path: Path, page: int) -> None:
+    async with connected(tmp_path, page) as client:
         found: list[str] = []
         cursor: dict[str, Any] = {}
         while True:
@@ -225,13 +206,9 @@ def test_pages_together_are_the_list_in_its_order(tmp_path: Path, page: int) -> 
             cursor = {"cursor": answer["nextCursor"]}
         assert found == ["hold", "steps", "lost", "broken", "sampling"]
 
-    run(tmp_path, scenario, page)
 
-
-def test_notifications_are_not_answered(tmp_path: Path) -> None:
-    async def scenario(client: Client) -> None:
+async def test_notifications_are_not_answered(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
         for method in ("initialized", "roots/list_changed", "progress", "cancelled", "unheard/of"):
             await client.send({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": {}})
         assert await client.result("ping") == {}
-
-    run(tmp_path, scenario)

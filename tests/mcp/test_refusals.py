@@ -3,7 +3,6 @@
 import base64
 from typing import Any
 
-import anyio
 import pytest
 
 from flashgrep.errors import InvalidParams, Unavailable
@@ -15,14 +14,14 @@ from flashgrep.registry import Session
 from flashgrep.rpc.context import Peer
 
 
-def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked() -> None:
+async def test_whoever_only_waits_for_its_answer_is_neither_told_nor_asked() -> None:
     session = Session(wire="http")
     peer: Peer = Caller(session)
     assert peer.session is session
     assert peer.notify("notifications/progress", {}) is False
     assert peer.cancel(1) is False
     with pytest.raises(Unavailable, match="roots/list") as caught:
-        anyio.run(peer.request, "roots/list", {})
+        await peer.request("roots/list", {})
     assert caught.value.reason == "client_refused"
 
 

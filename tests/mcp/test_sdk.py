@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,38 +48,27 @@ async def over_http(daemon: DaemonAtHand, root: Path, mode: Any) -> AsyncIterato
         yield client
 
 
-Run = Callable[[Callable[[Client], Awaitable[None]]], None]
-
-
 @pytest.fixture(params=[(way, mode) for way in (over_stdio, over_http) for mode in MODES])
-def run(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Run:
+async def client(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> AsyncIterator[Client]:
     way, mode = request.param
-
-    async def main(scenario: Callable[[Client], Awaitable[None]]) -> None:
-        with anyio.fail_after(BOUND):
-            async with way(daemon, root, mode) as client:
-                assert client.protocol_version == MODES[mode]
-                await scenario(client)
-
-    return lambda scenario: anyio.run(partial(main, scenario))
+    async with way(daemon, root, mode) as client:
+        assert client.protocol_version == MODES[mode]
+        yield client
 
 
-def test_it_lists_and_calls(run: Run) -> None:
-    async def scenario(client: Client) -> None:
-        assert client.server_info is not None
-        assert client.server_info.name == "flashgrep"
-        assert "query" in {tool.name for tool in (await client.list_tools()).tools}
-        found = await client.call_tool("query", {"text": "needle"})
-        assert not found.is_error
-        assert found.structured_content["results"][0]["file_path"] == "a.py"
-        failed = await client.call_tool("query", {"text": "(", "mode": "regex"})
-        assert failed.is_error
-        assert failed.structured_content["data"]["reason"] == "invalid_pattern"
-        with pytest.raises(MCPError) as unknown:
-            await client.call_tool("nope", {})
-        assert unknown.value.code == -32602
-
-    run(scenario)
+async def test_it_lists_and_calls(client: Client) -> None:
+    assert client.server_info is not None
+    assert client.server_info.name == "flashgrep"
+    assert "query" in {tool.name for tool in (await client.list_tools()).tools}
+    found = await client.call_tool("query", {"text": "needle"})
+    assert not found.is_error
+    assert found.structured_content["results"][0]["file_path"] == "a.py"
+    failed = await client.call_tool("query", {"text": "(", "mode": "regex"})
+    assert failed.is_error
+    assert failed.structured_content["data"]["reason"] == "invalid_pattern"
+    with pytest.raises(MCPError) as unknown:
+        await client.call_tool("nope", {})
+    assert unknown.value.code == -32602
 
 
 @pytest.fixture(scope="module")
@@ -96,35 +84,29 @@ def fixture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_progress_and_a_missing_capability_come_over_http_too(fixture_url: str, mode: Any) -> None:
+async def test_progress_and_a_missing_capability_come_over_http_too(fixture_url: str, mode: Any) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total, message))
 
-    async def main() -> None:
-        with anyio.fail_after(BOUND):
-            async with Client(streamable_http_client(fixture_url), mode=mode) as client:
-                told = await client.call_tool("test_tool_with_progress", {}, progress_callback=note)
-                assert told.structured_content == {"text": "done"}
-                with pytest.raises(MCPError) as missing:
-                    await client.call_tool("test_missing_capability", {})
-                assert missing.value.code == -32021
-                assert missing.value.data["requiredCapabilities"] == {"sampling": {}}
-
-    anyio.run(main)
+    with anyio.fail_after(BOUND):
+        async with Client(streamable_http_client(fixture_url), mode=mode) as client:
+            told = await client.call_tool("test_tool_with_progress", {}, progress_callback=note)
+            assert told.structured_content == {"text": "done"}
+            with pytest.raises(MCPError) as missing:
+                await client.call_tool("test_missing_capability", {})
+            assert missing.value.code == -32021
+            assert missing.value.data["requiredCapabilities"] == {"sampling": {}}
     assert seen == [(0, 100, "at 0"), (50, 100, "at 50"), (100, 100, "at 100")]
 
 
-def test_it_reads_resources_and_prompts(run: Run) -> None:
-    async def scenario(client: Client) -> None:
-        uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
-        assert "flashgrep://sdk/skill" in uris
-        read = await client.read_resource("flashgrep://sdk/file/a.py")
-        assert "def needle" in read.model_dump()["contents"][0]["text"]
-        assert (await client.list_resource_templates()).resource_templates
-        prompt = await client.get_prompt("explore", {"question": "why"})
-        assert prompt.messages[0].role == "user"
-        assert len((await client.list_prompts()).prompts) == 3
-
-    run(scenario)
+async def test_it_reads_resources_and_prompts(client: Client) -> None:
+    uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+    assert "flashgrep://sdk/skill" in uris
+    read = await client.read_resource("flashgrep://sdk/file/a.py")
+    assert "def needle" in read.model_dump()["contents"][0]["text"]
+    assert (await client.list_resource_templates()).resource_templates
+    prompt = await client.get_prompt("explore", {"question": "why"})
+    assert prompt.messages[0].role == "user"
+    assert len((await client.list_prompts()).prompts) == 3

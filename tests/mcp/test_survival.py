@@ -110,18 +110,15 @@ def test_two_sessions_find_one_daemon_again(cold_daemon: DaemonAtHand, root: Pat
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_sdks_own_client_survives_a_kill(cold_daemon: DaemonAtHand, root: Path, mode: Any) -> None:
+async def test_the_sdks_own_client_survives_a_kill(cold_daemon: DaemonAtHand, root: Path, mode: Any) -> None:
     server = StdioServerParameters(command=FGREP, args=["mcp", "--project", str(root)], env=cold_daemon.environ)
 
-    async def main() -> None:
-        with anyio.fail_after(2 * BOUND):
-            async with Client(stdio_client(server), mode=mode) as client:
-                assert not (await client.call_tool("query", {"text": "needle"})).is_error
-                await anyio.to_thread.run_sync(kill, cold_daemon)
-                assert (await client.list_tools()).tools
-                assert not (await client.call_tool("query", {"text": "needle"})).is_error
-
-    anyio.run(main)
+    with anyio.fail_after(2 * BOUND):
+        async with Client(stdio_client(server), mode=mode) as client:
+            assert not (await client.call_tool("query", {"text": "needle"})).is_error
+            await anyio.to_thread.run_sync(kill, cold_daemon)
+            assert (await client.list_tools()).tools
+            assert not (await client.call_tool("query", {"text": "needle"})).is_error
 
 
 def test_json_rpc_over_stdio_goes_on_too(cold_daemon: DaemonAtHand, root: Path) -> None:

@@ -16,7 +16,7 @@ from flashgrep.ingest.walk import Walker
 from flashgrep.workspace import Workspace
 from tests.rg.project import Project, check
 from tests.support.rg_tree import commands
-from tests.support.workspace import opened, put, run
+from tests.support.workspace import opened, put
 
 _FILES = """
 a.py b.c Makefile src/a.py src/deep/a.py src/deep/b.C lib/src/a.py .hid.py src/.h/a.py src/.h/.in.py ign.log out/a.py
@@ -96,81 +96,72 @@ def test_drawn_filters_search_what_ripgreps_walk_does(
     check(project, [*globs, *flags, "needle", *given], project.root / "src" if below else project.root)
 
 
-def test_what_rules_take_out_is_known_as_it_is_now() -> None:
-    async def body(root: Path) -> None:
-        put(root, dict.fromkeys(FILES, b"x\n"))
-        put(root, {".ignore": b"*.log\nout/\n"})
-        rng = random.Random(3)
-        names = ["a.log", ".dot", "out", "src", "b.py", ".h"]
+async def test_what_rules_take_out_is_known_as_it_is_now(root: Path) -> None:
+    put(root, dict.fromkeys(FILES, b"x\n"))
+    put(root, {".ignore": b"*.log\nout/\n"})
+    rng = random.Random(3)
+    names = ["a.log", ".dot", "out", "src", "b.py", ".h"]
 
-        def draw() -> Path:
-            return root.joinpath(*rng.choices(names, k=rng.randint(1, 3)))
+    def draw() -> Path:
+        return root.joinpath(*rng.choices(names, k=rng.randint(1, 3)))
 
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            for _ in range(40):
-                for _ in range(rng.randint(1, 6)):
-                    path = draw()
-                    try:
-                        match rng.randrange(5):
-                            case 0:
-                                path.mkdir(parents=True)
-                            case 1:
-                                shutil.rmtree(path)
-                            case 2:
-                                path.rename(draw())
-                            case 3:
-                                path.unlink()
-                            case _:
-                                path.parent.mkdir(parents=True, exist_ok=True)
-                                path.write_bytes(b"x\n")
-                    except OSError:
-                        continue
-                assert await workspace.refresh()
-                found: dict[bytes, bool] = {}
-                list(Walker(os.fsencode(root)).walk(excluded=found))
-                assert workspace.snapshot().excluded == found
-
-    run(body)
-
-
-def test_of_too_many_entries_that_rules_take_out_none_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def body(root: Path) -> None:
-        put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n"})
-
-        def plan(workspace: Workspace, *arguments: str) -> list[bytes] | None:
-            return Project(root, workspace.snapshot(), workspace.walker).plan(arguments)
-
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            assert workspace.snapshot().excluded == {b".git": True, b".ignore": False, b"a.log": False}
-            monkeypatch.setattr("flashgrep.workspace.tree.MOST_EXCLUDED", 4)
-            put(root, {f"{number}.log": b"needle\n" for number in range(3)})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        for _ in range(40):
+            for _ in range(rng.randint(1, 6)):
+                path = draw()
+                try:
+                    match rng.randrange(5):
+                        case 0:
+                            path.mkdir(parents=True)
+                        case 1:
+                            shutil.rmtree(path)
+                        case 2:
+                            path.rename(draw())
+                        case 3:
+                            path.unlink()
+                        case _:
+                            path.parent.mkdir(parents=True, exist_ok=True)
+                            path.write_bytes(b"x\n")
+                except OSError:
+                    continue
             assert await workspace.refresh()
-            assert workspace.snapshot().excluded is None
-            assert plan(workspace, "-g", "*.log", "needle") is None
-            assert plan(workspace, "needle") is not None
-            for number in range(3):
-                (root / f"{number}.log").unlink()
-            (root / ".ignore").write_bytes(b"*.log\n\n")  # rules that change have the tree walked anew
-            assert await workspace.refresh()
-            planned = plan(workspace, "-g", "*.log", "needle")
-            assert planned is not None
-            assert planned[-1] == b"a.log"
-
-    run(body)
+            found: dict[bytes, bool] = {}
+            list(Walker(os.fsencode(root)).walk(excluded=found))
+            assert workspace.snapshot().excluded == found
 
 
-def test_large_files_that_are_not_indexed_are_ripgreps_to_read() -> None:
-    async def body(root: Path) -> None:
-        put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n" * (MOST_ADDED_BYTES // 7)})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            assert (
-                Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is not None
-            )
-            put(root, {"b.log": b"needle\n" * 2})
-            assert await workspace.refresh()
-            assert Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is None
+async def test_of_too_many_entries_that_rules_take_out_none_are_kept(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n"})
 
-    run(body)
+    def plan(workspace: Workspace, *arguments: str) -> list[bytes] | None:
+        return Project(root, workspace.snapshot(), workspace.walker).plan(arguments)
+
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert workspace.snapshot().excluded == {b".git": True, b".ignore": False, b"a.log": False}
+        monkeypatch.setattr("flashgrep.workspace.tree.MOST_EXCLUDED", 4)
+        put(root, {f"{number}.log": b"needle\n" for number in range(3)})
+        assert await workspace.refresh()
+        assert workspace.snapshot().excluded is None
+        assert plan(workspace, "-g", "*.log", "needle") is None
+        assert plan(workspace, "needle") is not None
+        for number in range(3):
+            (root / f"{number}.log").unlink()
+        (root / ".ignore").write_bytes(b"*.log\n\n")  # rules that change have the tree walked anew
+        assert await workspace.refresh()
+        planned = plan(workspace, "-g", "*.log", "needle")
+        assert planned is not None
+        assert planned[-1] == b"a.log"
+
+
+async def test_large_files_that_are_not_indexed_are_ripgreps_to_read(root: Path) -> None:
+    put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n" * (MOST_ADDED_BYTES // 7)})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is not None
+        put(root, {"b.log": b"needle\n" * 2})
+        assert await workspace.refresh()
+        assert Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is None

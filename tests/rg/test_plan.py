@@ -15,7 +15,7 @@ from flashgrep.cli.rg.arguments import flag_table
 from flashgrep.cli.rg.plan import COVER, HARMLESS, PATTERN_FLAGS, Call, plan
 from tests.rg.project import Project, check
 from tests.support.rg_tree import RG, Said, commands, make_tree, ripgrep
-from tests.support.workspace import opened, put, run
+from tests.support.workspace import opened, put
 
 PATTERNS = r"""
 foo | foo -n | foo -i | -S foo | -S Foo | -s Foo -i | -w foo | -x foo | -F foo | -F f.o | -e foo -e bar | -f patterns
@@ -159,53 +159,44 @@ def test_drawn_commands_print_what_ripgreps_print(
     check(project, [*flags, pattern, *given], project.root / "sub" if below else project.root)
 
 
-def test_a_candidate_with_a_nul_byte_has_ripgrep_decide() -> None:
-    async def body(root: Path) -> None:
-        (root / "late.txt").write_bytes(b"needle\n" * 20_000 + b"\0 needle\n")
-        (root / "text.txt").write_bytes(b"needle\n")
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            call = Call(["needle"], os.fsencode(root), None, readable_input=False)
-            assert plan(call, workspace.snapshot(), workspace.walker) is None
-            (root / "late.txt").unlink()
-            assert await workspace.refresh()
-            planned = plan(call, workspace.snapshot(), workspace.walker)
-            assert planned is not None
-            assert planned[-1] == b"text.txt"
-
-    run(body)
+async def test_a_candidate_with_a_nul_byte_has_ripgrep_decide(root: Path) -> None:
+    (root / "late.txt").write_bytes(b"needle\n" * 20_000 + b"\0 needle\n")
+    (root / "text.txt").write_bytes(b"needle\n")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        call = Call(["needle"], os.fsencode(root), None, readable_input=False)
+        assert plan(call, workspace.snapshot(), workspace.walker) is None
+        (root / "late.txt").unlink()
+        assert await workspace.refresh()
+        planned = plan(call, workspace.snapshot(), workspace.walker)
+        assert planned is not None
+        assert planned[-1] == b"text.txt"
 
 
-def test_a_file_that_only_we_ignore_is_ripgreps_to_find() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"sub/a.txt": b"needle\n", "sub/b.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            call = Call(["needle"], os.fsencode(root), None, readable_input=False)
-            assert plan(call, workspace.snapshot(), workspace.walker) is not None
-            (root / "sub" / ".flashgrepignore").write_bytes(b"b.txt\n")
-            assert await workspace.refresh()
-            assert plan(call, workspace.snapshot(), workspace.walker) is None
-            (root / "sub" / ".flashgrepignore").unlink()
-            assert await workspace.refresh()
-            assert plan(call, workspace.snapshot(), workspace.walker) is not None
-
-    run(body)
+async def test_a_file_that_only_we_ignore_is_ripgreps_to_find(root: Path) -> None:
+    put(root, {"sub/a.txt": b"needle\n", "sub/b.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        call = Call(["needle"], os.fsencode(root), None, readable_input=False)
+        assert plan(call, workspace.snapshot(), workspace.walker) is not None
+        (root / "sub" / ".flashgrepignore").write_bytes(b"b.txt\n")
+        assert await workspace.refresh()
+        assert plan(call, workspace.snapshot(), workspace.walker) is None
+        (root / "sub" / ".flashgrepignore").unlink()
+        assert await workspace.refresh()
+        assert plan(call, workspace.snapshot(), workspace.walker) is not None
 
 
-def test_more_candidates_than_pay_have_ripgrep_walk() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"{at}.{'py' if at % 8 else 'txt'}": b"needle\n" if at % 4 else b"other\n" for at in range(400)})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            plans = Project(root, workspace.snapshot(), workspace.walker).plan
-            assert plans(["needle"]) is None
-            assert plans(["needle", "-g", "*.py"]) is None
-            assert plans(["other"]) is None
-            assert plans(["other", "-g", "*.txt"]) is not None
-            assert plans(["other", "-g", "1*.py"]) is not None
-
-    run(body)
+async def test_more_candidates_than_pay_have_ripgrep_walk(root: Path) -> None:
+    put(root, {f"{at}.{'py' if at % 8 else 'txt'}": b"needle\n" if at % 4 else b"other\n" for at in range(400)})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        plans = Project(root, workspace.snapshot(), workspace.walker).plan
+        assert plans(["needle"]) is None
+        assert plans(["needle", "-g", "*.py"]) is None
+        assert plans(["other"]) is None
+        assert plans(["other", "-g", "*.txt"]) is not None
+        assert plans(["other", "-g", "1*.py"]) is not None
 
 
 def test_ripgreps_configuration_file_counts(project: Project, tmp_path: Path) -> None:

@@ -222,8 +222,8 @@ REQUEST_LIKE = st.fixed_dictionaries(
 
 
 @given(st.one_of(REQUEST_LIKE, st.lists(REQUEST_LIKE, max_size=5)).map(json.dumps).map(str.encode) | st.binary())
-def test_whatever_comes_the_answer_is_a_response_to_each_request_in_it(body: bytes) -> None:
-    line = anyio.run(answer_once, make_dispatcher(), Session(), body)
+async def test_whatever_comes_the_answer_is_a_response_to_each_request_in_it(body: bytes) -> None:
+    line = await answer_once(make_dispatcher(), Session(), body)
     answer = None if line is None else json.loads(line)
     answers = answer if isinstance(answer, list) else [] if answer is None else [answer]
     for one in answers:

@@ -10,7 +10,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
-from tests.support.workspace import opened, put, run
+from tests.support.workspace import opened, put
 
 SECONDS = 0.3
 MORE = 1.0
@@ -29,55 +29,46 @@ CASES: dict[str, tuple[bytes, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_search_ends_at_its_deadline(case: str) -> None:
+async def test_a_search_ends_at_its_deadline(case: str, root: Path) -> None:
     data, options, text = CASES[case]
 
-    async def body(root: Path) -> None:
-        put(root, {"file.txt": data})
-        async with opened(root) as workspace:
-            await workspace.refresh()
-            begun, spent = time.monotonic(), time.process_time()
-            question = Question(
-                pattern=Pattern(texts=(text,), mode="regex", case="sensitive"),
-                limit=10_000,
-                max_chars=10**8,
-                deadline=begun + SECONDS,
-                **options,
-            )
-            answer = await workspace.search(question)
-            assert time.process_time() - spent < SECONDS + MORE
-            assert not answer.complete
-
-    run(body)
+    put(root, {"file.txt": data})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        begun, spent = time.monotonic(), time.process_time()
+        question = Question(
+            pattern=Pattern(texts=(text,), mode="regex", case="sensitive"),
+            limit=10_000,
+            max_chars=10**8,
+            deadline=begun + SECONDS,
+            **options,
+        )
+        answer = await workspace.search(question)
+        assert time.process_time() - spent < SECONDS + MORE
+        assert not answer.complete
 
 
-def test_what_was_found_by_the_deadline_is_ranked_and_shown() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"file.txt": WIDE * 3})
-        async with opened(root) as workspace:
-            await workspace.refresh()
-            pattern = Pattern(texts=(".*" * 2_000,), mode="regex", case="sensitive")
-            next(pattern.matcher().lines(WIDE))  # compiled before, so that the time is spent on lines
-            pattern.grams()
-            begun, spent = time.monotonic(), time.process_time()
-            question = Question(pattern=pattern, order="relevance", limit=10, deadline=begun + 5 * SECONDS)
-            answer = await workspace.search(question)
-            assert time.process_time() - spent < 5 * SECONDS + MORE
-            assert len(answer.results) == 10
-            assert not answer.complete
-
-    run(body)
+async def test_what_was_found_by_the_deadline_is_ranked_and_shown(root: Path) -> None:
+    put(root, {"file.txt": WIDE * 3})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        pattern = Pattern(texts=(".*" * 2_000,), mode="regex", case="sensitive")
+        next(pattern.matcher().lines(WIDE))  # compiled before, so that the time is spent on lines
+        pattern.grams()
+        begun, spent = time.monotonic(), time.process_time()
+        question = Question(pattern=pattern, order="relevance", limit=10, deadline=begun + 5 * SECONDS)
+        answer = await workspace.search(question)
+        assert time.process_time() - spent < 5 * SECONDS + MORE
+        assert len(answer.results) == 10
+        assert not answer.complete
 
 
-def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"{at}.py": b"value = value + value\n" * 20_000 for at in range(8)})
-        async with opened(root) as workspace:
-            await workspace.refresh()
-            begun, spent = time.monotonic(), time.process_time()
-            question = SymbolQuestion(name="value", limit=1_000, deadline=begun + SECONDS)
-            answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
-            assert time.process_time() - spent < SECONDS + MORE
-            assert not answer.complete
-
-    run(body)
+async def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has(root: Path) -> None:
+    put(root, {f"{at}.py": b"value = value + value\n" * 20_000 for at in range(8)})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        begun, spent = time.monotonic(), time.process_time()
+        question = SymbolQuestion(name="value", limit=1_000, deadline=begun + SECONDS)
+        answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+        assert time.process_time() - spent < SECONDS + MORE
+        assert not answer.complete

@@ -44,34 +44,28 @@ async def read_all(chunks: list[bytes], limit: int) -> list[bytes | Oversized]:
 
 
 @given(st.lists(st.text(alphabet=" \r\n\tab", max_size=30).map(str.encode), max_size=8))
-def test_lines_are_those_of_the_whole_text_however_it_is_cut(chunks: list[bytes]) -> None:
+async def test_lines_are_those_of_the_whole_text_however_it_is_cut(chunks: list[bytes]) -> None:
     whole = b"".join(chunks).split(b"\n")
     expected = [Oversized if len(line) > LIMIT else line for line in whole if len(line) > LIMIT or line.strip()]
-    lines = anyio.run(read_all, chunks, LIMIT)
+    lines = await read_all(chunks, LIMIT)
     assert [Oversized if isinstance(line, Oversized) else line for line in lines] == expected
 
 
-def test_an_oversized_line_is_dropped_in_constant_memory() -> None:
-    async def read() -> None:
-        reader = LineReader(Chunks([b"x" * CHUNK] * 200 + [b"\nnext\n"]), 2 * CHUNK)
-        first = await reader.receive_line()
-        assert isinstance(first, Oversized)
-        assert (first.observed, first.limit) == (3 * CHUNK, 2 * CHUNK)
-        assert await reader.receive_line() == b"next"
-        assert len(reader._held) < CHUNK
-        assert await reader.receive_line() is None
-
-    anyio.run(read)
+async def test_an_oversized_line_is_dropped_in_constant_memory() -> None:
+    reader = LineReader(Chunks([b"x" * CHUNK] * 200 + [b"\nnext\n"]), 2 * CHUNK)
+    first = await reader.receive_line()
+    assert isinstance(first, Oversized)
+    assert (first.observed, first.limit) == (3 * CHUNK, 2 * CHUNK)
+    assert await reader.receive_line() == b"next"
+    assert len(reader._held) < CHUNK
+    assert await reader.receive_line() is None
 
 
-def test_the_first_byte_is_seen_without_being_taken() -> None:
-    async def read() -> None:
-        reader = LineReader(Chunks([b" \r\n", b"\n", b"\t{", b"}\n"]), LIMIT)
-        assert await reader.peek_byte() == b"{"
-        assert await reader.receive_line() == b"\t{}"
-        assert await LineReader(Chunks([b" \n" * 1000]), LIMIT).peek_byte() == b""
-
-    anyio.run(read)
+async def test_the_first_byte_is_seen_without_being_taken() -> None:
+    reader = LineReader(Chunks([b" \r\n", b"\n", b"\t{", b"}\n"]), LIMIT)
+    assert await reader.peek_byte() == b"{"
+    assert await reader.receive_line() == b"\t{}"
+    assert await LineReader(Chunks([b" \n" * 1000]), LIMIT).peek_byte() == b""
 
 
 JSON = st.recursive(
@@ -149,67 +143,55 @@ class Sink(MemoryStream):
         self.taken.append(item)
 
 
-def test_small_answers_are_sent_together_and_in_order() -> None:
-    async def send() -> None:
-        queue, sink = WriteQueue(1000, BOUND), Sink()
+async def test_small_answers_are_sent_together_and_in_order() -> None:
+    queue, sink = WriteQueue(1000, BOUND), Sink()
+    sink.gate.set()
+    for n in range(10):
+        await queue.put(b"%d" % n)
+    queue.close()
+    await queue.run(sink)
+    assert sink.taken == [b"0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"]
+
+
+async def test_what_waits_for_a_slow_reader_is_bounded() -> None:
+    queue, sink = WriteQueue(100, BOUND), Sink()
+    put = 0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(queue.run, sink)
+
+        async def put_all() -> None:
+            nonlocal put
+            for _ in range(50):
+                await queue.put(b"x" * 29)
+                put += 1
+
+        tasks.start_soon(put_all)
+        await anyio.wait_all_tasks_blocked()
+        assert put == 3
+        assert not queue.put_nowait(b"x" * 29)
         sink.gate.set()
-        for n in range(10):
-            await queue.put(b"%d" % n)
+        with anyio.fail_after(BOUND):
+            while put < 50:
+                await anyio.lowlevel.checkpoint()
+        assert queue.put_nowait(b"x")
         queue.close()
-        await queue.run(sink)
-        assert sink.taken == [b"0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"]
-
-    anyio.run(send)
+    assert sum(map(len, sink.taken)) == 50 * 30 + 2
 
 
-def test_what_waits_for_a_slow_reader_is_bounded() -> None:
-    async def send() -> None:
-        queue, sink = WriteQueue(100, BOUND), Sink()
-        put = 0
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(queue.run, sink)
-
-            async def put_all() -> None:
-                nonlocal put
-                for _ in range(50):
-                    await queue.put(b"x" * 29)
-                    put += 1
-
-            tasks.start_soon(put_all)
-            await anyio.wait_all_tasks_blocked()
-            assert put == 3
-            assert not queue.put_nowait(b"x" * 29)
-            sink.gate.set()
-            with anyio.fail_after(BOUND):
-                while put < 50:
-                    await anyio.lowlevel.checkpoint()
-            assert queue.put_nowait(b"x")
-            queue.close()
-        assert sum(map(len, sink.taken)) == 50 * 30 + 2
-
-    anyio.run(send)
+async def test_a_line_larger_than_the_bound_goes_when_nothing_else_waits() -> None:
+    queue, sink = WriteQueue(10, BOUND), Sink()
+    sink.gate.set()
+    await queue.put(b"x" * 100)
+    queue.close()
+    await queue.run(sink)
+    assert sink.taken == [b"x" * 100 + b"\n"]
 
 
-def test_a_line_larger_than_the_bound_goes_when_nothing_else_waits() -> None:
-    async def send() -> None:
-        queue, sink = WriteQueue(10, BOUND), Sink()
-        sink.gate.set()
-        await queue.put(b"x" * 100)
-        queue.close()
-        await queue.run(sink)
-        assert sink.taken == [b"x" * 100 + b"\n"]
-
-    anyio.run(send)
-
-
-def test_a_reader_that_takes_nothing_is_given_up() -> None:
-    async def send() -> None:
-        queue = WriteQueue(10, 0.01)
-        await queue.put(b"x")
-        with pytest.raises(TimeoutError):
-            await queue.run(Sink())
-
-    anyio.run(send)
+async def test_a_reader_that_takes_nothing_is_given_up() -> None:
+    queue = WriteQueue(10, 0.01)
+    await queue.put(b"x")
+    with pytest.raises(TimeoutError):
+        await queue.run(Sink())
 
 
 def test_numbers_without_a_json_form_become_null() -> None:

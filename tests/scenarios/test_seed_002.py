@@ -8,12 +8,10 @@ import os
 import re
 import signal
 from contextlib import closing
-from functools import partial
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
-import anyio
 import jsonschema
 import pytest
 
@@ -49,14 +47,14 @@ def test_personal_knowledge_mcp_server_class_implemented(searcher: Host) -> None
 
 
 @pytest.mark.scenario("002", "MCP Server", "Uses @modelcontextprotocol/sdk package")
-def test_uses_the_official_sdk_package(daemon: DaemonAtHand, shops: Path) -> None:
+async def test_uses_the_official_sdk_package(daemon: DaemonAtHand, shops: Path) -> None:
     """Python's official package it is: HTTP is served by it, and its client speaks with the process on stdio."""
     assert shops.is_dir()
     assert any(re.match(r"mcp\b", name) for name in requires("flashgrep") or ())
     client = McpClient(transport("http", daemon, shops / "shop"), "legacy")
     client.start()
     assert client.call("semantic_search", query=QUESTION, threshold=0)["structuredContent"]["results"]
-    tools, found, _ = anyio.run(partial(ask_by_the_official_client, daemon, "legacy"))
+    tools, found, _ = await ask_by_the_official_client(daemon, "legacy")
     assert "semantic_search" in tools
     assert found.structured_content["results"]
 

@@ -3,11 +3,9 @@
 import ast
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import jsonschema
 import pytest
 
@@ -170,10 +168,10 @@ def test_e2e_tests_spawn_server_send_requests_via_stdio() -> None:
 
 @pytest.mark.scenario("002", "Testing Requirements", "E2E tests: Verify MCP protocol compliance")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_e2e_tests_verify_mcp_protocol_compliance(daemon: DaemonAtHand, shops: Path, mode: str) -> None:
+async def test_e2e_tests_verify_mcp_protocol_compliance(daemon: DaemonAtHand, shops: Path, mode: str) -> None:
     """The official client checks each answer against the protocol's schema, in both of its revisions."""
     assert shops.is_dir()
-    tools, found, unknown = anyio.run(partial(ask_by_the_official_client, daemon, mode))
+    tools, found, unknown = await ask_by_the_official_client(daemon, mode)
     assert "semantic_search" in tools
     assert found.is_error is False
     assert found.structured_content["results"][0]["repository"] in REPOSITORIES

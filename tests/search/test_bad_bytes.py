@@ -15,7 +15,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.hits import make_hit
 from tests.support.truth import RG
-from tests.support.workspace import opened, put, run
+from tests.support.workspace import opened, put
 
 PARTS = [
     b"word", b"Word_2", b" ", b" ", b"x", "é".encode(), "É".encode(), "\u017f".encode(), "日".encode(), "😀".encode(),
@@ -52,29 +52,26 @@ def theirs(root: Path, mode: str, text: str, *flags: str) -> set[Place]:
     return found
 
 
-def test_lines_and_columns_are_ripgreps() -> None:
-    async def body(root: Path) -> None:
-        put(root, drawn_files())
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            hits = 0
-            for mode, text in PATTERNS:
-                for case, flags in (("sensitive", ()), ("insensitive", ("-i",))):
-                    pattern = Pattern(texts=(text,), mode=mode, case=case)  # type: ignore[arg-type]
-                    answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
-                    ours = {
-                        (hit["file_path"], hit["start_line"], hit.get("byte_column", hit["column"]), hit["text"])
-                        for hit in answer.results
-                    }
-                    assert ours == theirs(root, mode, text, *flags), (mode, text, case)
-                    for hit in answer.results if "-u" not in text else ():  # the column counts what is shown
-                        before = hit["text"][: hit["column"] - 1]
-                        size = sum(1 if each == "\ufffd" else len(each.encode()) for each in before)
-                        assert size == hit.get("byte_column", hit["column"]) - 1
-                    hits += len(ours)
-            assert hits > 1_000
-
-    run(body)
+async def test_lines_and_columns_are_ripgreps(root: Path) -> None:
+    put(root, drawn_files())
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        hits = 0
+        for mode, text in PATTERNS:
+            for case, flags in (("sensitive", ()), ("insensitive", ("-i",))):
+                pattern = Pattern(texts=(text,), mode=mode, case=case)  # type: ignore[arg-type]
+                answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
+                ours = {
+                    (hit["file_path"], hit["start_line"], hit.get("byte_column", hit["column"]), hit["text"])
+                    for hit in answer.results
+                }
+                assert ours == theirs(root, mode, text, *flags), (mode, text, case)
+                for hit in answer.results if "-u" not in text else ():  # the column counts what is shown
+                    before = hit["text"][: hit["column"] - 1]
+                    size = sum(1 if each == "\ufffd" else len(each.encode()) for each in before)
+                    assert size == hit.get("byte_column", hit["column"]) - 1
+                hits += len(ours)
+        assert hits > 1_000
 
 
 @pytest.mark.parametrize(

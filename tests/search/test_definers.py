@@ -13,7 +13,7 @@ from flashgrep.search.definers import MOST_PARSED, find_definers, names_asked
 from flashgrep.search.exact import Answer, Order, Position, Question
 from flashgrep.search.relevance import search
 from flashgrep.workspace import Workspace
-from tests.support.workspace import opened, put, run
+from tests.support.workspace import opened, put
 
 CROWD: dict[str, bytes] = {
     "CHANGELOG.md": b"- mend launch, once more\n" * 250,
@@ -49,100 +49,85 @@ async def by_path(workspace: Workspace, text: str) -> list[tuple[str, int]]:
     return places(answer)
 
 
-def test_the_definition_of_a_common_word_is_first() -> None:
-    async def body(root: Path) -> None:
-        put(root, CROWD)
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            answer = await workspace.search(asked("launch"))
-            assert places(answer)[:3] == [("zoo/z.c", 6), ("tests/test_z.py", 5), ("zoo/z.c", 2)]
-            assert (answer.results[0]["text"], answer.detail) == ("int launch(void)", "")
-            assert places(answer)[3] == ("app/launch.py", 2)  # then the other lines of their files and of that name
-            qualified = await workspace.search(asked("int launch"))
-            assert places(qualified) == [("zoo/z.c", 6), ("zoo/z.c", 2)]
-            sensitive = await workspace.search(asked("Launch"))
-            assert places(sensitive) == []
-
-    run(body)
+async def test_the_definition_of_a_common_word_is_first(root: Path) -> None:
+    put(root, CROWD)
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        answer = await workspace.search(asked("launch"))
+        assert places(answer)[:3] == [("zoo/z.c", 6), ("tests/test_z.py", 5), ("zoo/z.c", 2)]
+        assert (answer.results[0]["text"], answer.detail) == ("int launch(void)", "")
+        assert places(answer)[3] == ("app/launch.py", 2)  # then the other lines of their files and of that name
+        qualified = await workspace.search(asked("int launch"))
+        assert places(qualified) == [("zoo/z.c", 6), ("zoo/z.c", 2)]
+        sensitive = await workspace.search(asked("Launch"))
+        assert places(sensitive) == []
 
 
 @pytest.mark.parametrize("limit", [1, 7, 150])
-def test_pages_neither_repeat_nor_lose_a_hit(limit: int) -> None:
-    async def body(root: Path) -> None:
-        put(root, {name: data for at, (name, data) in enumerate(CROWD.items()) if at % 10 < 2 or "use" not in name})
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            wanted = await by_path(workspace, "launch")
-            found = await pages(workspace, "launch", limit)
-            assert sorted(found) == sorted(wanted)
-            assert len(found) > 290
-            assert (await workspace.search(asked("launch"))).total == len(wanted)
-
-    run(body)
+async def test_pages_neither_repeat_nor_lose_a_hit(limit: int, root: Path) -> None:
+    put(root, {name: data for at, (name, data) in enumerate(CROWD.items()) if at % 10 < 2 or "use" not in name})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        wanted = await by_path(workspace, "launch")
+        found = await pages(workspace, "launch", limit)
+        assert sorted(found) == sorted(wanted)
+        assert len(found) > 290
+        assert (await workspace.search(asked("launch"))).total == len(wanted)
 
 
-def test_pages_fit_together_while_a_saved_file_is_indexed() -> None:
-    async def body(root: Path) -> None:
-        put(root, CROWD)
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            put(root, {"app/use050.py": b"def launch(now):\n    pass\n\n\nlaunch(3)\n", "new.py": b"launch = 4\n"})
-            assert await workspace.refresh()
-            first = await workspace.search(asked("launch", limit=2))
-            assert places(first) == [("app/use050.py", 1), ("zoo/z.c", 6)]
-            assert first.next is not None
-            assert first.next.led
-            await workspace.wait_parsed()  # who defines it is now known from the index
-            wanted = await by_path(workspace, "launch")
-            found = places(first)
-            following: Position | None = first.next
-            while following is not None:
-                answer = await workspace.search(asked("launch", limit=40, at=following))
-                found, following = found + places(answer), answer.next
-            assert sorted(found) == sorted(wanted)
-
-    run(body)
+async def test_pages_fit_together_while_a_saved_file_is_indexed(root: Path) -> None:
+    put(root, CROWD)
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        put(root, {"app/use050.py": b"def launch(now):\n    pass\n\n\nlaunch(3)\n", "new.py": b"launch = 4\n"})
+        assert await workspace.refresh()
+        first = await workspace.search(asked("launch", limit=2))
+        assert places(first) == [("app/use050.py", 1), ("zoo/z.c", 6)]
+        assert first.next is not None
+        assert first.next.led
+        await workspace.wait_parsed()  # who defines it is now known from the index
+        wanted = await by_path(workspace, "launch")
+        found = places(first)
+        following: Position | None = first.next
+        while following is not None:
+            answer = await workspace.search(asked("launch", limit=40, at=following))
+            found, following = found + places(answer), answer.next
+        assert sorted(found) == sorted(wanted)
 
 
-def test_an_answer_begun_without_symbols_goes_on_without_them() -> None:
-    async def body(root: Path) -> None:
-        put(root, CROWD)
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            unparsed = replace(workspace.snapshot(), parsed_to=0)
-            first = search(unparsed, asked("launch", limit=5))
-            assert first.next is not None
-            assert not first.next.led
-            assert first.detail == "definitions do not come first yet: files are still being parsed"
-            rest = await workspace.search(asked("launch", limit=10_000, at=first.next))
-            rest_again = search(unparsed, asked("launch", limit=10_000, at=first.next))
-            assert places(rest) == places(rest_again)
-            led = (await workspace.search(asked("launch", limit=5))).next
-            with pytest.raises(InvalidParams, match="made anew"):
-                search(unparsed, asked("launch", at=led))
-
-    run(body)
+async def test_an_answer_begun_without_symbols_goes_on_without_them(root: Path) -> None:
+    put(root, CROWD)
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        unparsed = replace(workspace.snapshot(), parsed_to=0)
+        first = search(unparsed, asked("launch", limit=5))
+        assert first.next is not None
+        assert not first.next.led
+        assert first.detail == "definitions do not come first yet: files are still being parsed"
+        rest = await workspace.search(asked("launch", limit=10_000, at=first.next))
+        rest_again = search(unparsed, asked("launch", limit=10_000, at=first.next))
+        assert places(rest) == places(rest_again)
+        led = (await workspace.search(asked("launch", limit=5))).next
+        with pytest.raises(InvalidParams, match="made anew"):
+            search(unparsed, asked("launch", at=led))
 
 
-def test_many_changed_files_are_not_parsed_for_one_question() -> None:
-    async def body(root: Path) -> None:
-        put(root, CROWD)
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            pattern = Pattern(texts=("launch",), mode="literal")
-            changed = {path: Mark(ours=True, sequence=1, size=9) for path in workspace.paths()[: MOST_PARSED + 1]}
-            snapshot = replace(workspace.snapshot(), pending=changed)
-            every = np.arange(len(snapshot.table))
-            assert find_definers(snapshot, pattern, every, going_on=False) is None
-            going_on = find_definers(snapshot, pattern, every, going_on=True)
-            assert going_on is not None
-            assert going_on.defining == {b"tests/test_z.py", b"zoo/z.c"}
-            changed.popitem()
-            few = find_definers(snapshot, pattern, every, going_on=False)
-            assert few is not None
-            assert few.paths == {b"app/launch.py", b"tests/test_z.py", b"zoo/z.c"}
-
-    run(body)
+async def test_many_changed_files_are_not_parsed_for_one_question(root: Path) -> None:
+    put(root, CROWD)
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        pattern = Pattern(texts=("launch",), mode="literal")
+        changed = {path: Mark(ours=True, sequence=1, size=9) for path in workspace.paths()[: MOST_PARSED + 1]}
+        snapshot = replace(workspace.snapshot(), pending=changed)
+        every = np.arange(len(snapshot.table))
+        assert find_definers(snapshot, pattern, every, going_on=False) is None
+        going_on = find_definers(snapshot, pattern, every, going_on=True)
+        assert going_on is not None
+        assert going_on.defining == {b"tests/test_z.py", b"zoo/z.c"}
+        changed.popitem()
+        few = find_definers(snapshot, pattern, every, going_on=False)
+        assert few is not None
+        assert few.paths == {b"app/launch.py", b"tests/test_z.py", b"zoo/z.c"}
 
 
 @pytest.mark.parametrize(

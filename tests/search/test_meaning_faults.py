@@ -17,7 +17,7 @@ from flashgrep.workspace import Workspace
 from tests.faults.harness import kill
 from tests.support.embed_server import Api, Reply, Request, serving
 from tests.support.meaning import BUILT_IN, CART, FILES, MAIL, PASSWORDS, TOPICS, asked, best, meant, settled, until
-from tests.support.workspace import BOUND, files_with, index_of, opened, put, run
+from tests.support.workspace import BOUND, files_with, index_of, opened, put
 
 
 def delete(file: Path) -> None:
@@ -34,72 +34,60 @@ def make_a_link(file: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [delete, cut_short, make_a_link])
-def test_damaged_vectors_cost_neither_the_answer_nor_the_exact_index_and_are_made_anew(
+async def test_damaged_vectors_cost_neither_the_answer_nor_the_exact_index_and_are_made_anew(
     harm: Callable[[Path], None],
+    root: Path,
 ) -> None:
-    async def body(root: Path) -> None:
-        async with meant(root) as workspace:
-            (file,) = vector_files(index_of(root).parent)
-            inode, generation = index_of(root).stat().st_ino, workspace.generation
-            harm(file)
-            answer = await asked(workspace, "how are passwords hashed")
-            assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-            assert "vectors" in answer.problem
-            assert await files_with(workspace, "smtplib") == {MAIL}
-            await settled(workspace)
-            healed = await asked(workspace, "basket of a buyer")
-            assert (healed.results[0].path, healed.ranked_by, healed.problem) == (CART, "words and meaning", "")
-            assert (index_of(root).stat().st_ino, workspace.generation) == (inode, generation)
-            assert [other.is_symlink() for other in vector_files(index_of(root).parent)] == [False]
-
-    run(body)
+    async with meant(root) as workspace:
+        (file,) = vector_files(index_of(root).parent)
+        inode, generation = index_of(root).stat().st_ino, workspace.generation
+        harm(file)
+        answer = await asked(workspace, "how are passwords hashed")
+        assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+        assert "vectors" in answer.problem
+        assert await files_with(workspace, "smtplib") == {MAIL}
+        await settled(workspace)
+        healed = await asked(workspace, "basket of a buyer")
+        assert (healed.results[0].path, healed.ranked_by, healed.problem) == (CART, "words and meaning", "")
+        assert (index_of(root).stat().st_ino, workspace.generation) == (inode, generation)
+        assert [other.is_symlink() for other in vector_files(index_of(root).parent)] == [False]
 
 
-def test_vectors_that_went_missing_while_nobody_looked_are_found_out_by_the_first_question() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root):
-            pass
-        for file in vector_files(index_of(root).parent):
-            file.unlink()
-        async with opened(root) as workspace:
-            assert (await asked(workspace, "basket of a buyer")).ranked_by == "words"
-            await settled(workspace)
-            assert (await asked(workspace, "basket of a buyer")).ranked_by == "words and meaning"
-
-    run(body)
+async def test_vectors_that_went_missing_while_nobody_looked_are_found_out_by_the_first_question(root: Path) -> None:
+    async with meant(root):
+        pass
+    for file in vector_files(index_of(root).parent):
+        file.unlink()
+    async with opened(root) as workspace:
+        assert (await asked(workspace, "basket of a buyer")).ranked_by == "words"
+        await settled(workspace)
+        assert (await asked(workspace, "basket of a buyer")).ranked_by == "words and meaning"
 
 
-def test_vectors_of_a_model_that_is_no_more_are_made_anew_though_no_file_changes() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root):
-            pass
-        with closing(sqlite3.connect(index_of(root))) as connection, connection:
-            connection.execute("UPDATE vector_set SET name = 'of an older release'")
-        async with opened(root) as workspace:
-            answer = await asked(workspace, "how are passwords hashed")
-            assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-            await settled(workspace)
-            answer = await asked(workspace, "basket of a buyer")
-            assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-            assert sets_of(root) == [BUILT_IN]
-
-    run(body)
+async def test_vectors_of_a_model_that_is_no_more_are_made_anew_though_no_file_changes(root: Path) -> None:
+    async with meant(root):
+        pass
+    with closing(sqlite3.connect(index_of(root))) as connection, connection:
+        connection.execute("UPDATE vector_set SET name = 'of an older release'")
+    async with opened(root) as workspace:
+        answer = await asked(workspace, "how are passwords hashed")
+        assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+        await settled(workspace)
+        answer = await asked(workspace, "basket of a buyer")
+        assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
+        assert sets_of(root) == [BUILT_IN]
 
 
-def test_vectors_are_added_to_a_file_only_where_the_ones_before_are() -> None:
+async def test_vectors_are_added_to_a_file_only_where_the_ones_before_are(root: Path) -> None:
     """Zeros in their place would pass for vectors of code that is like nothing."""
-
-    async def body(root: Path) -> None:
-        async with meant(root) as workspace:
-            (file,) = vector_files(index_of(root).parent)
-            file.unlink()
-            put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
-            await workspace.refresh()
-            await settled(workspace)
-            for text, path in {"basket of a buyer": CART, "telescopes and stars": b"sky/aim.py"}.items():
-                assert (await best(workspace, text, semantic_weight=1.0))[0] == path
-
-    run(body)
+    async with meant(root) as workspace:
+        (file,) = vector_files(index_of(root).parent)
+        file.unlink()
+        put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        await workspace.refresh()
+        await settled(workspace)
+        for text, path in {"basket of a buyer": CART, "telescopes and stars": b"sky/aim.py"}.items():
+            assert (await best(workspace, text, semantic_weight=1.0))[0] == path
 
 
 # Other embedders
@@ -169,126 +157,105 @@ def sets_of(root: Path) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM vector_set ORDER BY id")]
 
 
-def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_these_do() -> None:
-    async def body(root: Path) -> None:
-        with serving() as api:
-            model = Model(api)
-            async with meant(root) as workspace:
-                model.go_on.clear()
-                workspace.embed_by(model.settings())
-                await reached(model.came)
-                answer = await asked(workspace, "basket of a buyer")
-                assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-                assert sets_of(root) == [BUILT_IN, "ollama:nomic-embed-text"]
-                model.go_on.set()
-                await settled(workspace)
-                answer = await asked(workspace, "xyzzy")
-                assert (answer.results[0].path, answer.ranked_by) == (MAIL, "words and meaning")
-                assert sets_of(root) == ["ollama:nomic-embed-text"]
-                assert len(vector_files(index_of(root).parent)) == 1
-                put(root, {"bill.py": b"def print_invoice():\n    invoice = invoice.invoice\n"})
-                assert b"bill.py" in (await best(workspace, "xyzzy"))[:2]
-                await back_to_the_first(workspace, root)
-
+async def test_old_vectors_serve_while_another_embedder_makes_new_ones_and_then_these_do(root: Path) -> None:
     async def back_to_the_first(workspace: Workspace, root: Path) -> None:
         workspace.embed_by("{}")
         await settled(workspace)
         assert (await best(workspace, "basket of a buyer"))[0] == CART
         assert sets_of(root) == [BUILT_IN]
 
-    run(body)
-
-
-def test_an_embedder_that_does_not_answer_leaves_the_old_vectors_serving_and_is_named() -> None:
-    async def body(root: Path) -> None:
+    with serving() as api:
+        model = Model(api)
         async with meant(root) as workspace:
-            workspace.embed_by(nobody())
+            model.go_on.clear()
+            workspace.embed_by(model.settings())
+            await reached(model.came)
             answer = await asked(workspace, "basket of a buyer")
             assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-            assert "ollama at http://127.0.0.1:9" in answer.problem
+            assert sets_of(root) == [BUILT_IN, "ollama:nomic-embed-text"]
+            model.go_on.set()
             await settled(workspace)
-            assert "ollama at http://127.0.0.1:9" in workspace.progress.problem
-            put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
-            assert (await best(workspace, "telescopes and stars"))[0] == b"sky/aim.py"
-            workspace.embed_by("{}")
-            await settled(workspace)
-            answer = await asked(workspace, "telescopes and stars")
-            assert (answer.results[0].path, answer.problem) == (b"sky/aim.py", "")
-            assert workspace.progress.problem == ""
-
-    run(body)
+            answer = await asked(workspace, "xyzzy")
+            assert (answer.results[0].path, answer.ranked_by) == (MAIL, "words and meaning")
+            assert sets_of(root) == ["ollama:nomic-embed-text"]
+            assert len(vector_files(index_of(root).parent)) == 1
+            put(root, {"bill.py": b"def print_invoice():\n    invoice = invoice.invoice\n"})
+            assert b"bill.py" in (await best(workspace, "xyzzy"))[:2]
+            await back_to_the_first(workspace, root)
 
 
-def test_without_any_embedder_words_serve_and_the_problem_is_told() -> None:
-    async def body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root) as workspace:
-            workspace.embed_by(nobody())
-            await settled(workspace)
-            answer = await asked(workspace, "how are passwords hashed", semantic_weight=1.0)
+async def test_an_embedder_that_does_not_answer_leaves_the_old_vectors_serving_and_is_named(root: Path) -> None:
+    async with meant(root) as workspace:
+        workspace.embed_by(nobody())
+        answer = await asked(workspace, "basket of a buyer")
+        assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
+        assert "ollama at http://127.0.0.1:9" in answer.problem
+        await settled(workspace)
+        assert "ollama at http://127.0.0.1:9" in workspace.progress.problem
+        put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        assert (await best(workspace, "telescopes and stars"))[0] == b"sky/aim.py"
+        workspace.embed_by("{}")
+        await settled(workspace)
+        answer = await asked(workspace, "telescopes and stars")
+        assert (answer.results[0].path, answer.problem) == (b"sky/aim.py", "")
+        assert workspace.progress.problem == ""
+
+
+async def test_without_any_embedder_words_serve_and_the_problem_is_told(root: Path) -> None:
+    put(root, FILES)
+    async with opened(root) as workspace:
+        workspace.embed_by(nobody())
+        await settled(workspace)
+        answer = await asked(workspace, "how are passwords hashed", semantic_weight=1.0)
+        assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
+        assert "ollama" in answer.problem
+        assert workspace.progress.stage in {"vectors", "ready"}
+
+
+async def test_an_embedder_that_falls_silent_is_asked_once_and_words_answer(root: Path) -> None:
+    async with embedded_elsewhere(root) as (workspace, model):
+        assert (await best(workspace, "xyzzy"))[0] == MAIL
+        model.broken = True
+        before = len(model.api.requests)
+        for _ in range(5):
+            answer = await asked(workspace, "how are passwords hashed")
             assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-            assert "ollama" in answer.problem
-            assert workspace.progress.stage in {"vectors", "ready"}
-
-    run(body)
+            assert "out of order" in answer.problem
+        assert len(model.api.requests) == before + 1
 
 
-def test_an_embedder_that_falls_silent_is_asked_once_and_words_answer() -> None:
-    async def body(root: Path) -> None:
-        async with embedded_elsewhere(root) as (workspace, model):
-            assert (await best(workspace, "xyzzy"))[0] == MAIL
-            model.broken = True
-            before = len(model.api.requests)
-            for _ in range(5):
+async def test_an_embedder_that_hangs_holds_up_no_question_for_long(root: Path) -> None:
+    async with embedded_elsewhere(root) as (workspace, model):
+        assert (await best(workspace, "xyzzy"))[0] == MAIL
+        model.api.next.clear()
+        model.api.next.extend([Reply(drip=-1)] * 10)
+        with anyio.fail_after(BOUND / 3):
+            for _ in range(3):
                 answer = await asked(workspace, "how are passwords hashed")
                 assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-                assert "out of order" in answer.problem
-            assert len(model.api.requests) == before + 1
-
-    run(body)
+        assert "no answer within" in answer.problem
 
 
-def test_an_embedder_that_hangs_holds_up_no_question_for_long() -> None:
-    async def body(root: Path) -> None:
-        async with embedded_elsewhere(root) as (workspace, model):
+async def test_a_changed_file_that_cannot_be_embedded_is_found_by_its_words(root: Path) -> None:
+    async with embedded_elsewhere(root) as (workspace, model):
+        await workspace.refresh()
+        put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        model.api.next.clear()
+        model.api.next.extend([model.reply_to_questions] * 100)
+        answer = await asked(workspace, "rotate the telescope")
+        assert answer.results[0].path == b"sky/aim.py"
+
+
+async def test_an_indexer_killed_while_it_makes_vectors_is_followed_by_one_that_goes_on(root: Path) -> None:
+    with serving() as api:
+        model = Model(api)
+        model.go_on.clear()
+        put(root, FILES)
+        async with opened(root) as workspace:
+            workspace.embed_by(model.settings(batch=1))
+            await reached(model.came)
+            kill(workspace.indexing.pid)
+            model.go_on.set()
+            await until(lambda: "vectors" in workspace.indexing.done, workspace)
             assert (await best(workspace, "xyzzy"))[0] == MAIL
-            model.api.next.clear()
-            model.api.next.extend([Reply(drip=-1)] * 10)
-            with anyio.fail_after(BOUND / 3):
-                for _ in range(3):
-                    answer = await asked(workspace, "how are passwords hashed")
-                    assert (answer.results[0].path, answer.ranked_by) == (PASSWORDS, "words")
-            assert "no answer within" in answer.problem
-
-    run(body)
-
-
-def test_a_changed_file_that_cannot_be_embedded_is_found_by_its_words() -> None:
-    async def body(root: Path) -> None:
-        async with embedded_elsewhere(root) as (workspace, model):
-            await workspace.refresh()
-            put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
-            model.api.next.clear()
-            model.api.next.extend([model.reply_to_questions] * 100)
-            answer = await asked(workspace, "rotate the telescope")
-            assert answer.results[0].path == b"sky/aim.py"
-
-    run(body)
-
-
-def test_an_indexer_killed_while_it_makes_vectors_is_followed_by_one_that_goes_on() -> None:
-    async def body(root: Path) -> None:
-        with serving() as api:
-            model = Model(api)
-            model.go_on.clear()
-            put(root, FILES)
-            async with opened(root) as workspace:
-                workspace.embed_by(model.settings(batch=1))
-                await reached(model.came)
-                kill(workspace.indexing.pid)
-                model.go_on.set()
-                await until(lambda: "vectors" in workspace.indexing.done, workspace)
-                assert (await best(workspace, "xyzzy"))[0] == MAIL
-                assert await files_with(workspace, "smtplib") == {MAIL}
-
-    run(body)
+            assert await files_with(workspace, "smtplib") == {MAIL}

@@ -10,45 +10,25 @@ from flashgrep.index.vectors import vector_files
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.workspace import Workspace
 from tests.support.meaning import CART, FILES, GUIDE, MAIL, PASSWORDS, ROUTER, TESTS, asked, best, meant, settled
-from tests.support.workspace import index_of, opened, put, run
+from tests.support.workspace import index_of, opened, put
 
 
-def test_words_find_code_before_during_and_after_indexing_and_say_by_what() -> None:
-    async def body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root) as workspace:
-            first = await asked(workspace, "how are passwords hashed")
-            assert (first.results[0].path, first.ranked_by) == (PASSWORDS, "words")
-            await workspace.wait_parsed()
-            assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
-            await workspace.wait_embedded()
-            answer = await asked(workspace, "how are passwords hashed")
-            assert (answer.results[0].path, answer.ranked_by, answer.problem) == (PASSWORDS, "words and meaning", "")
-            assert answer.chunks == len(FILES)
-            assert answer.embedding_ms > 0
-            assert workspace.indexing.done == {"symbols", "chunks", "vectors"}
-
-    run(body)
+async def test_words_find_code_before_during_and_after_indexing_and_say_by_what(root: Path) -> None:
+    put(root, FILES)
+    async with opened(root) as workspace:
+        first = await asked(workspace, "how are passwords hashed")
+        assert (first.results[0].path, first.ranked_by) == (PASSWORDS, "words")
+        await workspace.wait_parsed()
+        assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
+        await workspace.wait_embedded()
+        answer = await asked(workspace, "how are passwords hashed")
+        assert (answer.results[0].path, answer.ranked_by, answer.problem) == (PASSWORDS, "words and meaning", "")
+        assert answer.chunks == len(FILES)
+        assert answer.embedding_ms > 0
+        assert workspace.indexing.done == {"symbols", "chunks", "vectors"}
 
 
-def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thresholds() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root) as workspace:
-            for text, path in {
-                "basket of a buyer": CART,
-                "bills by email": MAIL,
-                "URL dispatch": ROUTER,
-                "container behind a reverse proxy": GUIDE,
-                "hash_password": PASSWORDS,
-                "total_price": CART,
-                "Cart.add_article": CART,
-                "web/router.ts": ROUTER,
-                "tests of the password check": TESTS,
-            }.items():
-                assert (await best(workspace, text))[0] == path, text
-            await by_filters(workspace)
-            await by_weights(workspace)
-
+async def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thresholds(root: Path) -> None:
     async def by_filters(workspace: Workspace) -> None:
         only = await best(workspace, "hash a password", keep=PathFilter(["*.ts"], []))
         assert only == [ROUTER]
@@ -70,15 +50,24 @@ def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thre
         assert await best(workspace, "zzyzx qqqq", semantic_weight=0.0) == []
         assert (await asked(workspace, "%% ??")).results == []
 
-    run(body)
+    async with meant(root) as workspace:
+        for text, path in {
+            "basket of a buyer": CART,
+            "bills by email": MAIL,
+            "URL dispatch": ROUTER,
+            "container behind a reverse proxy": GUIDE,
+            "hash_password": PASSWORDS,
+            "total_price": CART,
+            "Cart.add_article": CART,
+            "web/router.ts": ROUTER,
+            "tests of the password check": TESTS,
+        }.items():
+            assert (await best(workspace, text))[0] == path, text
+        await by_filters(workspace)
+        await by_weights(workspace)
 
 
-def test_a_file_is_found_as_it_is_at_once_after_every_change() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root) as workspace:
-            for stored in (False, True):
-                await by_changes(root, workspace, stored=stored)
-
+async def test_a_file_is_found_as_it_is_at_once_after_every_change(root: Path) -> None:
     async def by_changes(root: Path, workspace: Workspace, *, stored: bool) -> None:
         async def then() -> None:
             if stored:
@@ -102,54 +91,47 @@ def test_a_file_is_found_as_it_is_at_once_after_every_change() -> None:
         await then()
         assert {b"tea.py", b"sky/aim.py"}.isdisjoint(await best(workspace, "boil the kettle"))
 
-    run(body)
+    async with meant(root) as workspace:
+        for stored in (False, True):
+            await by_changes(root, workspace, stored=stored)
 
 
-def test_the_file_saved_last_is_found_however_many_others_changed() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root) as workspace:
-            put(root, {f"a{at}.py": b"def filler_%d():\n    pass\n" % at for at in range(100)})
-            put(root, {"z.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
-            assert (await best(workspace, "rotate the telescope"))[0] == b"z.py"
-            await settled(workspace)
-            answer = await asked(workspace, "rotate the telescope")
-            assert (answer.results[0].path, answer.unseen) == (b"z.py", 0)
-
-    run(body)
+async def test_the_file_saved_last_is_found_however_many_others_changed(root: Path) -> None:
+    async with meant(root) as workspace:
+        put(root, {f"a{at}.py": b"def filler_%d():\n    pass\n" % at for at in range(100)})
+        put(root, {"z.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        assert (await best(workspace, "rotate the telescope"))[0] == b"z.py"
+        await settled(workspace)
+        answer = await asked(workspace, "rotate the telescope")
+        assert (answer.results[0].path, answer.unseen) == (b"z.py", 0)
 
 
-def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_at() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"f{at:03}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(300)})
-        put(root, {"m.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
-        async with opened(root, indexes=False) as workspace:
-            for most_read in (3_000, 100):
-                with mock.patch("flashgrep.search.words.MOST_SCANNED", most_read):
-                    answer = await asked(workspace, "turn the telescope to a star", limit=3)
-                assert [piece.path for piece in answer.results] == [b"m.py"]
-                assert (answer.ranked_by, answer.unseen > 200) == ("words", True)
-
-    run(body)
+async def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_at(root: Path) -> None:
+    put(root, {f"f{at:03}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(300)})
+    put(root, {"m.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+    async with opened(root, indexes=False) as workspace:
+        for most_read in (3_000, 100):
+            with mock.patch("flashgrep.search.words.MOST_SCANNED", most_read):
+                answer = await asked(workspace, "turn the telescope to a star", limit=3)
+            assert [piece.path for piece in answer.results] == [b"m.py"]
+            assert (answer.ranked_by, answer.unseen > 200) == ("words", True)
 
 
-def test_a_file_that_waits_for_its_chunks_is_shown_once() -> None:
-    async def body(root: Path) -> None:
-        text = b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
-        put(root, {f"f{at:02}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(70)})
-        put(root, {"z.py": text, "copies/z.py": text})
-        async with opened(root) as workspace:
-            await workspace.wait_embedded()
-        with closing(schema.connect(index_of(root), writer=True)) as writer, schema.transaction(writer):
-            chunks.drop_all(writer)
-        async with opened(root, indexes=False) as workspace:
-            assert await workspace.refresh()
-            answer = await asked(workspace, "turn the telescope to a star", limit=5)
-            assert ([piece.path for piece in answer.results], answer.unseen > 0) == ([b"z.py"], True)
-
-    run(body)
+async def test_a_file_that_waits_for_its_chunks_is_shown_once(root: Path) -> None:
+    text = b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
+    put(root, {f"f{at:02}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(70)})
+    put(root, {"z.py": text, "copies/z.py": text})
+    async with opened(root) as workspace:
+        await workspace.wait_embedded()
+    with closing(schema.connect(index_of(root), writer=True)) as writer, schema.transaction(writer):
+        chunks.drop_all(writer)
+    async with opened(root, indexes=False) as workspace:
+        assert await workspace.refresh()
+        answer = await asked(workspace, "turn the telescope to a star", limit=5)
+        assert ([piece.path for piece in answer.results], answer.unseen > 0) == ([b"z.py"], True)
 
 
-def test_texts_of_other_encodings_and_line_ends_are_shown_by_their_lines() -> None:
+async def test_texts_of_other_encodings_and_line_ends_are_shown_by_their_lines(root: Path) -> None:
     wide = "def gr\u00fc\u00dfe(kunde):\n    # d\u00e9j\u00e0 vu\n    return kunde.winken()\n"
     files = {
         "wide.py": wide.encode("utf-16"),
@@ -159,60 +141,48 @@ def test_texts_of_other_encodings_and_line_ends_are_shown_by_their_lines() -> No
         "blank.py": b"\n\n",
     }
 
-    async def body(root: Path) -> None:
-        put(root, files)
-        async with opened(root) as workspace:
-            for _ in range(2):
-                assert (await best(workspace, "winken kunde"))[0] == b"wide.py"
-                assert (await best(workspace, "open the valve of a tank"))[0] == b"crlf.py"
-                assert (await best(workspace, "espresso menu"))[0] == b"old.py"
-                assert b"bytes.bin" not in await best(workspace, "open_valve")
-                await settled(workspace)
-
-    run(body)
+    put(root, files)
+    async with opened(root) as workspace:
+        for _ in range(2):
+            assert (await best(workspace, "winken kunde"))[0] == b"wide.py"
+            assert (await best(workspace, "open the valve of a tank"))[0] == b"crlf.py"
+            assert (await best(workspace, "espresso menu"))[0] == b"old.py"
+            assert b"bytes.bin" not in await best(workspace, "open_valve")
+            await settled(workspace)
 
 
-def test_a_text_of_two_files_is_shown_once_from_the_file_that_counts_and_nearest_to_the_heart() -> None:
+async def test_a_text_of_two_files_is_shown_once_from_the_file_that_counts_and_nearest_to_the_heart(root: Path) -> None:
     text = FILES["shop/cart.py"]
     files = {"vendor/cart.py": text, "shop/cart.py": text, "tests/fixtures/cart.py": text}
-
-    async def body(root: Path) -> None:
-        async with meant(root, FILES | files) as workspace:
-            assert await copies(workspace) == [b"shop/cart.py"]
-            assert await copies(workspace, keep=PathFilter(["/vendor/**"], [])) == [b"vendor/cart.py"]
-            (root / "shop/cart.py").unlink()
-            assert await copies(workspace) == [b"tests/fixtures/cart.py"]
-            (root / "tests/fixtures/cart.py").write_bytes(b"x = 1\n")
-            assert await copies(workspace) == [b"vendor/cart.py"]
 
     async def copies(workspace: Workspace, **more: Any) -> list[bytes]:
         answer = await asked(workspace, "shopping cart of a customer", **more)
         return [piece.path for piece in answer.results if piece.chunk.name == "Cart"]
 
-    run(body)
+    async with meant(root, FILES | files) as workspace:
+        assert await copies(workspace) == [b"shop/cart.py"]
+        assert await copies(workspace, keep=PathFilter(["/vendor/**"], [])) == [b"vendor/cart.py"]
+        (root / "shop/cart.py").unlink()
+        assert await copies(workspace) == [b"tests/fixtures/cart.py"]
+        (root / "tests/fixtures/cart.py").write_bytes(b"x = 1\n")
+        assert await copies(workspace) == [b"vendor/cart.py"]
 
 
-def test_a_project_without_a_line_of_text_answers_nothing() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root, {"empty.py": b"", "image.bin": b"\0\0"}) as workspace:
-            answer = await asked(workspace, "anything at all")
-            assert (answer.results, answer.chunks, answer.problem) == ([], 0, "")
-
-    run(body)
+async def test_a_project_without_a_line_of_text_answers_nothing(root: Path) -> None:
+    async with meant(root, {"empty.py": b"", "image.bin": b"\0\0"}) as workspace:
+        answer = await asked(workspace, "anything at all")
+        assert (answer.results, answer.chunks, answer.problem) == ([], 0, "")
 
 
-def test_an_index_thrown_away_answers_right_again() -> None:
-    async def body(root: Path) -> None:
-        async with meant(root) as workspace:
-            before = vector_files(index_of(root).parent)
-            await workspace.rebuild()
-            assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
-            await settled(workspace)
-            answer = await asked(workspace, "basket of a buyer")
-            assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
-            after = vector_files(index_of(root).parent)
-            assert len(after) == 1
-            assert after != before
-            assert not before[0].exists()
-
-    run(body)
+async def test_an_index_thrown_away_answers_right_again(root: Path) -> None:
+    async with meant(root) as workspace:
+        before = vector_files(index_of(root).parent)
+        await workspace.rebuild()
+        assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
+        await settled(workspace)
+        answer = await asked(workspace, "basket of a buyer")
+        assert (answer.results[0].path, answer.ranked_by) == (CART, "words and meaning")
+        after = vector_files(index_of(root).parent)
+        assert len(after) == 1
+        assert after != before
+        assert not before[0].exists()

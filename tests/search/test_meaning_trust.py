@@ -9,24 +9,20 @@ import pytest
 from flashgrep.config import Embedding
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.workspace import Workspace
-from tests.support.workspace import index_of, opened, put, run
+from tests.support.workspace import index_of, opened, put
 
 
-def test_an_embedder_named_by_the_index_is_not_asked() -> None:
+async def test_an_embedder_named_by_the_index_is_not_asked(root: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        async def body(root: Path) -> None:
-            put(root, {"door.py": b"def open_the_door():\n    return key\n"})
-            async with opened(root) as workspace:
-                await workspace.wait_embedded()
-            _claim_embedder(root, listener.getsockname()[1])
-            async with opened(root) as workspace:
-                await workspace.refresh()
-                assert await _found(workspace) == [b"door.py"]
-                await workspace.wait_embedded()
-                assert await _found(workspace) == [b"door.py"]
-
-        run(body)
+        put(root, {"door.py": b"def open_the_door():\n    return key\n"})
+        async with opened(root) as workspace:
+            await workspace.wait_embedded()
+        _claim_embedder(root, listener.getsockname()[1])
+        async with opened(root) as workspace:
+            await workspace.refresh()
+            assert await _found(workspace) == [b"door.py"]
+            await workspace.wait_embedded()
+            assert await _found(workspace) == [b"door.py"]
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()

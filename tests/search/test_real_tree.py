@@ -11,7 +11,6 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
 import pytest
 
 from flashgrep.model import given_path
@@ -159,8 +158,8 @@ async def differences(workspace: Workspace, root: Path, drawn: Drawn) -> list[st
     [(sysconfig.get_path("stdlib"), STDLIB), (sysconfig.get_path("purelib"), PACKAGES)],
     ids=["standard library", "packages"],
 )
-def test_patterns_of_a_real_trees_own_text_find_what_ripgrep_finds(base: str, folders: tuple[str, ...]) -> None:
-    async def body(root: Path) -> None:
+async def test_patterns_of_a_real_trees_own_text_find_what_ripgrep_finds(base: str, folders: tuple[str, ...]) -> None:
+    with repository() as root:
         copy_some(Path(base), folders, root)
         lines = lines_of(root)
         assert len(lines) > 5_000
@@ -170,6 +169,3 @@ def test_patterns_of_a_real_trees_own_text_find_what_ripgrep_finds(base: str, fo
             assert await workspace.refresh()
             for _ in range(PATTERNS // 2):
                 assert await differences(workspace, root, draw(rng, lines)) == []
-
-    with repository() as root:
-        anyio.run(body, root)

@@ -30,7 +30,6 @@ from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.walks import search_unlisted
 from tests.support.workspace import opened, put
-from tests.support.workspace import run as in_project
 
 FOUND = ripgrep_of(os.environ)
 assert FOUND is not None
@@ -224,25 +223,22 @@ def test_what_ripgrep_named_by_the_deadline_is_shown(tmp_path: Path) -> None:
     assert not answer.complete
 
 
-def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path) -> None:
+async def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path, root: Path) -> None:
     broken, runs = hanging(tmp_path)
 
-    async def body(root: Path) -> None:
-        put(root, {"a": b"needle\n"})
-        async with opened(root) as workspace:
-            workspace._ripgrep = broken
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(workspace.lookups.search_unlisted, asked("lines"))
-                while not runs():
-                    await anyio.lowlevel.checkpoint()
-                tasks.cancel_scope.cancel()
-            while runs():
+    put(root, {"a": b"needle\n"})
+    async with opened(root) as workspace:
+        workspace._ripgrep = broken
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(workspace.lookups.search_unlisted, asked("lines"))
+            while not runs():
                 await anyio.lowlevel.checkpoint()
-            workspace._ripgrep = RG
-            answer = await workspace.lookups.search_unlisted(asked("lines"))
-            assert answer is None or answer.total == 1
-
-    in_project(body)
+            tasks.cancel_scope.cancel()
+        while runs():
+            await anyio.lowlevel.checkpoint()
+        workspace._ripgrep = RG
+        answer = await workspace.lookups.search_unlisted(asked("lines"))
+        assert answer is None or answer.total == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others read on to the end of the tree")
@@ -282,54 +278,45 @@ def test_more_scans_than_may_run_at_once_read_by_themselves(tmp_path: Path) -> N
 # In a project
 
 
-def test_the_first_question_needs_no_listing() -> None:
-    async def body(root: Path) -> None:
-        put(
-            root,
-            {"a.py": b"needle\n", "b/c.py": b"needle needle\n", "ign/d.py": b"needle\n", ".flashgrepignore": b"b/\n"},
-        )
-        (root / ".gitignore").write_text("ign/\n")
-        async with opened(root) as workspace:
-            first = await workspace.lookups.search_unlisted(asked("lines"))
-            assert first is not None
-            assert workspace.tree.listed_since is None
-            await workspace.refresh()
-            assert await workspace.lookups.search_unlisted(asked("lines")) is None
-            later = await workspace.search(asked("lines"))
-            assert [hit["file_path"] for hit in first.results] == ["a.py"]
-            assert (first.results, first.total, first.complete) == (later.results, later.total, True)
-
-    in_project(body)
+async def test_the_first_question_needs_no_listing(root: Path) -> None:
+    put(
+        root,
+        {"a.py": b"needle\n", "b/c.py": b"needle needle\n", "ign/d.py": b"needle\n", ".flashgrepignore": b"b/\n"},
+    )
+    (root / ".gitignore").write_text("ign/\n")
+    async with opened(root) as workspace:
+        first = await workspace.lookups.search_unlisted(asked("lines"))
+        assert first is not None
+        assert workspace.tree.listed_since is None
+        await workspace.refresh()
+        assert await workspace.lookups.search_unlisted(asked("lines")) is None
+        later = await workspace.search(asked("lines"))
+        assert [hit["file_path"] for hit in first.results] == ["a.py"]
+        assert (first.results, first.total, first.complete) == (later.results, later.total, True)
 
 
-def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path) -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.py": b"needle\n"})
-        async with opened(root) as workspace:
-            workspace._ripgrep = script(tmp_path, f'{RG.program} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
-            assert await workspace.lookups.search_unlisted(asked("lines")) is None
-
-    in_project(body)
+async def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path, root: Path) -> None:
+    put(root, {"a.py": b"needle\n"})
+    async with opened(root) as workspace:
+        workspace._ripgrep = script(tmp_path, f'{RG.program} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
+        assert await workspace.lookups.search_unlisted(asked("lines")) is None
 
 
 @pytest.mark.parametrize("output", ["count", "files"])
-def test_counts_of_a_whole_tree_are_those_of_the_slow_truth(output: Literal["count", "files"]) -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)})
-        put(
-            root, {"late": b"needle\n" + LATE + b"\0needle\n", "binary": b"needle\0", "wide": "needle".encode("utf-16")}
-        )
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            put(root, {"000": b"needle\n", "001": b"", "new": b"needle\n"})
-            await workspace.refresh()
-            answer = await workspace.search(asked(output))
-            truth = Search(
-                Snapshot(workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20), asked(output)
-            ).run()
-            assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
-
-    in_project(body)
+async def test_counts_of_a_whole_tree_are_those_of_the_slow_truth(
+    output: Literal["count", "files"], root: Path
+) -> None:
+    put(root, {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)})
+    put(root, {"late": b"needle\n" + LATE + b"\0needle\n", "binary": b"needle\0", "wide": "needle".encode("utf-16")})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        put(root, {"000": b"needle\n", "001": b"", "new": b"needle\n"})
+        await workspace.refresh()
+        answer = await workspace.search(asked(output))
+        truth = Search(
+            Snapshot(workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20), asked(output)
+        ).run()
+        assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
 
 
 def _all_of(snapshot: Snapshot) -> tuple[FileTable, None, dict[bytes, Mark]]:
@@ -341,17 +328,14 @@ def _all_of(snapshot: Snapshot) -> tuple[FileTable, None, dict[bytes, Mark]]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="without events at once there are no counts by ripgrep")
-def test_a_file_that_changed_while_ripgrep_counted_is_read(tmp_path: Path) -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"{at:03}": b"needle\n" for at in range(2 * MANY_FILES)})
-        async with opened(root) as workspace:
-            await workspace.refresh()
-            touch = f"mv {root}/007 {root}/old; ln -s /etc/passwd {root}/007; rm {root}/007; mv {root}/old {root}/007"
-            lie = r"| sed 's/\x00[0-9]*$/\x0099/'"  # as if what was there for a moment had 99 such lines
-            workspace._ripgrep = script(tmp_path, f'{touch}; {RG.program} "$@" {lie}; exit 0')
-            answer = await workspace.search(asked("count"))
-            counts = {hit["file_path"]: hit["count"] for hit in answer.results}
-            assert counts.pop("007") == 1
-            assert set(counts.values()) == {99}  # whose files no event told of
-
-    in_project(body)
+async def test_a_file_that_changed_while_ripgrep_counted_is_read(tmp_path: Path, root: Path) -> None:
+    put(root, {f"{at:03}": b"needle\n" for at in range(2 * MANY_FILES)})
+    async with opened(root) as workspace:
+        await workspace.refresh()
+        touch = f"mv {root}/007 {root}/old; ln -s /etc/passwd {root}/007; rm {root}/007; mv {root}/old {root}/007"
+        lie = r"| sed 's/\x00[0-9]*$/\x0099/'"  # as if what was there for a moment had 99 such lines
+        workspace._ripgrep = script(tmp_path, f'{touch}; {RG.program} "$@" {lie}; exit 0')
+        answer = await workspace.search(asked("count"))
+        counts = {hit["file_path"]: hit["count"] for hit in answer.results}
+        assert counts.pop("007") == 1
+        assert set(counts.values()) == {99}  # whose files no event told of

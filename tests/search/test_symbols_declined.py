@@ -6,7 +6,7 @@ from pathlib import Path
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
-from tests.support.workspace import opened, put, run
+from tests.support.workspace import opened, put
 
 MINIFIED = b"a=1;" * 10_000 + b"function wanted(){}"
 
@@ -16,37 +16,29 @@ def ask(workspace: Workspace) -> SymbolAnswer:
     return SymbolSearch(SnapshotSource(workspace.snapshot()), SymbolQuestion(name="wanted")).run()
 
 
-def test_a_file_that_was_declined_is_counted_and_one_that_has_changed_since_is_parsed() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"dist.js": MINIFIED, "use.js": b"wanted();\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            before = ask(workspace)
-            assert (before.skipped, before.files_read) == ({"too_large": 1}, 1)
-            assert [found.path for found in before.results] == [b"use.js"]
-            put(root, {"dist.js": b"function wanted(){}\n"})
-            await workspace.refresh()
-            after = ask(workspace)
-            assert (after.skipped, [found.path for found in after.results]) == ({}, [b"dist.js", b"use.js"])
-
-    run(body)
+async def test_a_file_that_was_declined_is_counted_and_one_that_has_changed_since_is_parsed(root: Path) -> None:
+    put(root, {"dist.js": MINIFIED, "use.js": b"wanted();\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        before = ask(workspace)
+        assert (before.skipped, before.files_read) == ({"too_large": 1}, 1)
+        assert [found.path for found in before.results] == [b"use.js"]
+        put(root, {"dist.js": b"function wanted(){}\n"})
+        await workspace.refresh()
+        after = ask(workspace)
+        assert (after.skipped, [found.path for found in after.results]) == ({}, [b"dist.js", b"use.js"])
 
 
-def test_a_declined_file_that_changed_unnoticed_is_looked_at() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"dist.js": MINIFIED})
-        async with opened(root) as workspace:
-            await workspace.wait_parsed()
-            snapshot = workspace.snapshot()
-            put(root, {"dist.js": b"function wanted(){}\n"})
-            found = SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run()
-            assert [one.path for one in found.results] == [b"dist.js"]
-            (root / "dist.js").unlink()
-            gone = SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run()
-            assert (gone.results, gone.skipped) == ([], {})
-            os.mkfifo(root / "dist.js")
-            assert SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run().skipped == {
-                "not_a_file": 1
-            }
-
-    run(body)
+async def test_a_declined_file_that_changed_unnoticed_is_looked_at(root: Path) -> None:
+    put(root, {"dist.js": MINIFIED})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        snapshot = workspace.snapshot()
+        put(root, {"dist.js": b"function wanted(){}\n"})
+        found = SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run()
+        assert [one.path for one in found.results] == [b"dist.js"]
+        (root / "dist.js").unlink()
+        gone = SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run()
+        assert (gone.results, gone.skipped) == ([], {})
+        os.mkfifo(root / "dist.js")
+        assert SymbolSearch(SnapshotSource(snapshot), SymbolQuestion(name="wanted")).run().skipped == {"not_a_file": 1}

@@ -1,7 +1,7 @@
 """Symbols in an open project: right before anything is parsed, and the same from the tables; the methods' answers."""
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from flashgrep.search.symbol_source import SnapshotSource, _parsed, forget_parse
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.search.test_research_engine import PYTHON, SWIFT
-from tests.support.workspace import index_of, opened, put, run
+from tests.support.workspace import index_of, opened, put
 
 REGISTRY = Registry([*symbol_methods.HANDLERS, *research_methods.HANDLERS])
 FILES = {name: text.encode() for name, text in {**PYTHON, **SWIFT}.items()} | {
@@ -81,13 +81,11 @@ async def answers(workspace: Workspace) -> list[tuple[Any, int]]:
     return [(answer.results, answer.total) for answer in found]
 
 
-def in_project(body: Callable[[Path, Workspace], Awaitable[None]]) -> None:
-    async def opened_body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root) as workspace:
-            await body(root, workspace)
-
-    run(opened_body)
+@pytest.fixture
+async def workspace(root: Path) -> AsyncIterator[Workspace]:
+    put(root, FILES)
+    async with opened(root) as workspace:
+        yield workspace
 
 
 async def called(workspace: Workspace, method: str, progress: list[str] | None = None, **params: Any) -> Any:
@@ -96,123 +94,103 @@ async def called(workspace: Workspace, method: str, progress: list[str] | None =
     return await REGISTRY.get(method).call(call, params)
 
 
-def test_answers_are_the_same_before_the_index_with_it_and_from_the_tables() -> None:
-    async def body(root: Path, workspace: Workspace) -> None:
-        first = await answers(workspace)
-        assert [total for _, total in first] == TOTALS
-        await workspace.wait_indexed()
-        assert await answers(workspace) == first
-        store_symbols(root)
-        assert await answers(workspace) == first
-
-    in_project(body)
-
-
-def test_before_there_is_an_index_only_files_with_the_name_are_parsed() -> None:
-    async def body(root: Path) -> None:
-        put(root, FILES)
-        async with opened(root, indexes=False) as workspace:
-            await workspace.refresh()
-            forget_parsed()
-            question = SymbolQuestion(name="AUTHENTICATE", match="exact", fold=True)
-            answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
-            assert answer.complete
-            assert answer.total == TOTALS[3]
-            with_name = {text for text in FILES.values() if b"authenticate" in text.lower()}
-            assert _parsed.cache_info().misses == len(with_name) < len(FILES) / 2
-
-    run(body)
+async def test_answers_are_the_same_before_the_index_with_it_and_from_the_tables(
+    root: Path, workspace: Workspace
+) -> None:
+    first = await answers(workspace)
+    assert [total for _, total in first] == TOTALS
+    await workspace.wait_indexed()
+    assert await answers(workspace) == first
+    store_symbols(root)
+    assert await answers(workspace) == first
 
 
-def test_a_file_changed_after_its_symbols_were_stored_is_parsed_anew() -> None:
-    async def body(root: Path, workspace: Workspace) -> None:
-        await workspace.wait_indexed()
-        store_symbols(root)
-        put(root, {"app/other.py": b"\n\ndef freshly_made():\n    pass\n"})
-        answer = await called(workspace, "get_symbol", symbol_name="freshly_made", role=["definition"])
-        assert [(hit["file_path"], hit["line_number"]) for hit in answer["results"]] == [("app/other.py", 3)]
-        assert (await called(workspace, "get_symbol", symbol_name="File"))["total"] == 0
-
-    in_project(body)
-
-
-def test_a_database_without_symbol_tables_is_no_damage() -> None:
-    async def body(root: Path, workspace: Workspace) -> None:
-        await workspace.wait_indexed()
-        with sqlite3.connect(index_of(root)) as connection:
-            connection.execute("DROP TABLE IF EXISTS symbol")
-        connection.close()
-        assert (await called(workspace, "get_symbol", symbol_name="Store"))["results"]
-        assert workspace.progress.detail == ""
-
-    in_project(body)
+async def test_before_there_is_an_index_only_files_with_the_name_are_parsed(root: Path) -> None:
+    put(root, FILES)
+    async with opened(root, indexes=False) as workspace:
+        await workspace.refresh()
+        forget_parsed()
+        question = SymbolQuestion(name="AUTHENTICATE", match="exact", fold=True)
+        answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+        assert answer.complete
+        assert answer.total == TOTALS[3]
+        with_name = {text for text in FILES.values() if b"authenticate" in text.lower()}
+        assert _parsed.cache_info().misses == len(with_name) < len(FILES) / 2
 
 
-def test_get_symbol_tells_where_what_and_how_many() -> None:
-    async def body(_root: Path, workspace: Workspace) -> None:
-        answer = await called(workspace, "get_symbol", symbol_name="Store.read")
-        assert answer["results"][0] == {
-            "symbol_name": "read",
-            "file_path": "app/store.py",
-            "start_line": 3,
-            "end_line": 4,
-            "line_number": 3,
-            "column": 17,
-            "role": "definition",
-            "kind": "method",
-            "symbol_type": "method",
-            "container": "Store",
-            "signature": "def read(self, key):",
-            "language": "python",
-        }
-        assert answer["symbol_name"] == "Store.read"
-        assert answer["coverage"]["complete"]
-        first = await called(workspace, "get_symbol", symbol_name="read", limit=5)
-        rest = await called(workspace, "get_symbol", symbol_name="read", cursor=first["next"])
-        whole = await called(workspace, "get_symbol", symbol_name="read")
-        assert [*first["results"], *rest["results"]] == whole["results"]
-        assert rest["next"] is whole["next"] is None
-        with pytest.raises(InvalidParams):
-            await called(workspace, "get_symbol", symbol_name="other", cursor=first["next"])
-        short = await called(workspace, "get_symbol", symbol_name="read", max_tokens=200)
-        assert 0 < len(short["results"]) < short["total"]
-        assert short["next"]
-
-    in_project(body)
+async def test_a_file_changed_after_its_symbols_were_stored_is_parsed_anew(root: Path, workspace: Workspace) -> None:
+    await workspace.wait_indexed()
+    store_symbols(root)
+    put(root, {"app/other.py": b"\n\ndef freshly_made():\n    pass\n"})
+    answer = await called(workspace, "get_symbol", symbol_name="freshly_made", role=["definition"])
+    assert [(hit["file_path"], hit["line_number"]) for hit in answer["results"]] == [("app/other.py", 3)]
+    assert (await called(workspace, "get_symbol", symbol_name="File"))["total"] == 0
 
 
-def test_outlines_cover_files_folders_and_the_project() -> None:
-    async def body(_root: Path, workspace: Workspace) -> None:
-        folder = await called(workspace, "outline", path="app")
-        assert [file["file_path"] for file in folder["results"]] == ["app/cli.py", "app/other.py", "app/store.py"]
-        assert folder["results"][1]["symbols"] == [
-            "2-4 class File:",
-            "  3-4 def read(self):",
-            "7-8 def helper():",
-        ]
-        whole = await called(workspace, "outline")
-        assert any("used in" in line for file in whole["results"] for line in file["symbols"])
-        with pytest.raises(NotFound):
-            await called(workspace, "outline", path="nowhere")
-
-    in_project(body)
+async def test_a_database_without_symbol_tables_is_no_damage(root: Path, workspace: Workspace) -> None:
+    await workspace.wait_indexed()
+    with sqlite3.connect(index_of(root)) as connection:
+        connection.execute("DROP TABLE IF EXISTS symbol")
+    connection.close()
+    assert (await called(workspace, "get_symbol", symbol_name="Store"))["results"]
+    assert workspace.progress.detail == ""
 
 
-def test_search_progress() -> None:
+async def test_get_symbol_tells_where_what_and_how_many(workspace: Workspace) -> None:
+    answer = await called(workspace, "get_symbol", symbol_name="Store.read")
+    assert answer["results"][0] == {
+        "symbol_name": "read",
+        "file_path": "app/store.py",
+        "start_line": 3,
+        "end_line": 4,
+        "line_number": 3,
+        "column": 17,
+        "role": "definition",
+        "kind": "method",
+        "symbol_type": "method",
+        "container": "Store",
+        "signature": "def read(self, key):",
+        "language": "python",
+    }
+    assert answer["symbol_name"] == "Store.read"
+    assert answer["coverage"]["complete"]
+    first = await called(workspace, "get_symbol", symbol_name="read", limit=5)
+    rest = await called(workspace, "get_symbol", symbol_name="read", cursor=first["next"])
+    whole = await called(workspace, "get_symbol", symbol_name="read")
+    assert [*first["results"], *rest["results"]] == whole["results"]
+    assert rest["next"] is whole["next"] is None
+    with pytest.raises(InvalidParams):
+        await called(workspace, "get_symbol", symbol_name="other", cursor=first["next"])
+    short = await called(workspace, "get_symbol", symbol_name="read", max_tokens=200)
+    assert 0 < len(short["results"]) < short["total"]
+    assert short["next"]
+
+
+async def test_outlines_cover_files_folders_and_the_project(workspace: Workspace) -> None:
+    folder = await called(workspace, "outline", path="app")
+    assert [file["file_path"] for file in folder["results"]] == ["app/cli.py", "app/other.py", "app/store.py"]
+    assert folder["results"][1]["symbols"] == [
+        "2-4 class File:",
+        "  3-4 def read(self):",
+        "7-8 def helper():",
+    ]
+    whole = await called(workspace, "outline")
+    assert any("used in" in line for file in whole["results"] for line in file["symbols"])
+    with pytest.raises(NotFound):
+        await called(workspace, "outline", path="nowhere")
+
+
+async def test_search_progress(workspace: Workspace) -> None:
     """Every hop of a research is told; its answer names nodes, edges with evidence, chains and dependencies."""
-
-    async def body(_root: Path, workspace: Workspace) -> None:
-        progress: list[str] = []
-        query = "what calls authenticate()"
-        answer = await called(workspace, "code_research", progress, query=query, depth=3)
-        assert [note.partition(":")[0] for note in progress] == ["hop 1", "hop 2", "hop 3"]
-        assert any(chain.endswith("User.authenticate ← login ← start ← main") for chain in answer["chains"])
-        names = {node["id"]: node["name"] for node in answer["results"]}
-        shown = {(names[edge["source"]], names[edge["target"]], edge["text"]) for edge in answer["edges"]}
-        assert ("login", "User.authenticate", "func login(user: User) -> Bool { return user.authenticate() }") in shown
-        assert {"from": "Login.swift", "to": "User.swift", "edges": 1} in answer["dependencies"]
-        assert answer["coverage"]["complete"]
-        small = await called(workspace, "code_research", query=query, depth=3, max_tokens=200)
-        assert small["left_out"] > 0
-
-    in_project(body)
+    progress: list[str] = []
+    query = "what calls authenticate()"
+    answer = await called(workspace, "code_research", progress, query=query, depth=3)
+    assert [note.partition(":")[0] for note in progress] == ["hop 1", "hop 2", "hop 3"]
+    assert any(chain.endswith("User.authenticate ← login ← start ← main") for chain in answer["chains"])
+    names = {node["id"]: node["name"] for node in answer["results"]}
+    shown = {(names[edge["source"]], names[edge["target"]], edge["text"]) for edge in answer["edges"]}
+    assert ("login", "User.authenticate", "func login(user: User) -> Bool { return user.authenticate() }") in shown
+    assert {"from": "Login.swift", "to": "User.swift", "edges": 1} in answer["dependencies"]
+    assert answer["coverage"]["complete"]
+    small = await called(workspace, "code_research", query=query, depth=3, max_tokens=200)
+    assert small["left_out"] > 0

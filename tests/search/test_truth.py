@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import anyio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -47,10 +46,10 @@ async def compare(workspace: Workspace, root: Path, patterns: list[tuple[str, st
     gone=st.sets(st.sampled_from(NAMES)),
     patterns=st.lists(st.sampled_from(PATTERNS), min_size=3, max_size=4, unique=True),
 )
-def test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes(
+async def test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes(
     before: dict[str, bytes], after: dict[str, bytes], ignore: str, gone: set[str], patterns: list[tuple[str, str]]
 ) -> None:
-    async def body(root: Path) -> None:
+    with repository() as root:
         put(root, before)
         async with opened(root) as workspace:
             await compare(workspace, root, patterns)
@@ -64,12 +63,9 @@ def test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes(
             await workspace.wait_indexed()
             await compare(workspace, root, patterns)
 
+
+async def test_the_index_and_the_slow_truth_agree_after_a_restart() -> None:
     with repository() as root:
-        anyio.run(body, root)
-
-
-def test_the_index_and_the_slow_truth_agree_after_a_restart() -> None:
-    async def body(root: Path) -> None:
         put(root, {name: f"{' '.join(WORDS)} {name}\n".encode() * 3 for name in NAMES})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
@@ -79,6 +75,3 @@ def test_the_index_and_the_slow_truth_agree_after_a_restart() -> None:
             for mode, text in PATTERNS:
                 assert await ask(workspace, mode, text) == await ask(workspace, mode, text, use_index=False)
             await compare(workspace, root, PATTERNS)
-
-    with repository() as root:
-        anyio.run(body, root)

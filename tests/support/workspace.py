@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,17 +64,6 @@ async def opened(root: Path, **options: Any) -> AsyncIterator[Workspace]:
         finally:
             await workspace.close()
             tasks.cancel_scope.cancel()
-
-
-def run(body: Callable[[Path], Awaitable[None]]) -> None:
-    """Run a test's body over a repository, within the bound."""
-
-    async def bounded(root: Path) -> None:
-        with anyio.fail_after(BOUND):
-            await body(root)
-
-    with repository() as root:
-        anyio.run(bounded, root)
 
 
 def put(root: Path, files: dict[str, bytes]) -> None:

@@ -9,124 +9,106 @@ import pytest
 
 from flashgrep.ingest.watch import Change
 from tests.support.truth import ripgrep
-from tests.support.workspace import ask, files_with, index_of, opened, put, run
+from tests.support.workspace import ask, files_with, index_of, opened, put
 
 watches = pytest.mark.parametrize("native", [True, False], ids=["inotify", "watchdog"])
 
 
 @watches
-def test_a_saved_file_is_found_by_the_next_question(native: bool) -> None:  # noqa: FBT001 - a test's parameter
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"old words\n"})
-        async with opened(root, native_watch=native) as workspace:
-            await workspace.wait_indexed()
-            for turn in range(20):
-                put(root, {"a.txt": b"turn %d of the needle\n" % turn, f"new{turn}.txt": b"needle\n"})
-                assert await files_with(workspace, f"turn {turn} of") == {b"a.txt"}
-                assert len(await files_with(workspace, "needle")) == turn + 2
-            assert await files_with(workspace, "old words") == set()
-
-    run(body)
+async def test_a_saved_file_is_found_by_the_next_question(native: bool, root: Path) -> None:  # noqa: FBT001 - a test's parameter
+    put(root, {"a.txt": b"old words\n"})
+    async with opened(root, native_watch=native) as workspace:
+        await workspace.wait_indexed()
+        for turn in range(20):
+            put(root, {"a.txt": b"turn %d of the needle\n" % turn, f"new{turn}.txt": b"needle\n"})
+            assert await files_with(workspace, f"turn {turn} of") == {b"a.txt"}
+            assert len(await files_with(workspace, "needle")) == turn + 2
+        assert await files_with(workspace, "old words") == set()
 
 
 @watches
-def test_folders_that_come_move_and_go_take_their_files_along(native: bool) -> None:  # noqa: FBT001 - as above
-    async def body(root: Path) -> None:
-        put(root, {"keep/a.txt": b"needle\n"})
-        async with opened(root, native_watch=native) as workspace:
-            await workspace.wait_indexed()
-            put(root, {"fresh/deep/er/b.txt": b"needle\n"})
-            assert await files_with(workspace, "needle") == {b"keep/a.txt", b"fresh/deep/er/b.txt"}
-            (root / "fresh").rename(root / "moved")
-            assert await files_with(workspace, "needle") == {b"keep/a.txt", b"moved/deep/er/b.txt"}
-            put(root, {"moved/deep/er/b.txt": b"changed after the move\n"})
-            assert await files_with(workspace, "changed after") == {b"moved/deep/er/b.txt"}
-            shutil.rmtree(root / "moved")
-            assert await files_with(workspace, "needle") == {b"keep/a.txt"}
-            (root / "keep" / "a.txt").rename(root / "z.txt")
-            assert await files_with(workspace, "needle") == {b"z.txt"}
-
-    run(body)
+async def test_folders_that_come_move_and_go_take_their_files_along(native: bool, root: Path) -> None:  # noqa: FBT001 - as above
+    put(root, {"keep/a.txt": b"needle\n"})
+    async with opened(root, native_watch=native) as workspace:
+        await workspace.wait_indexed()
+        put(root, {"fresh/deep/er/b.txt": b"needle\n"})
+        assert await files_with(workspace, "needle") == {b"keep/a.txt", b"fresh/deep/er/b.txt"}
+        (root / "fresh").rename(root / "moved")
+        assert await files_with(workspace, "needle") == {b"keep/a.txt", b"moved/deep/er/b.txt"}
+        put(root, {"moved/deep/er/b.txt": b"changed after the move\n"})
+        assert await files_with(workspace, "changed after") == {b"moved/deep/er/b.txt"}
+        shutil.rmtree(root / "moved")
+        assert await files_with(workspace, "needle") == {b"keep/a.txt"}
+        (root / "keep" / "a.txt").rename(root / "z.txt")
+        assert await files_with(workspace, "needle") == {b"z.txt"}
 
 
-def test_a_folder_moved_out_and_back_is_followed() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"lib/a.txt": b"needle\n"})
-        outside = root.parent / f"{root.name}-outside"
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            (root / "lib").rename(outside)
-            assert await files_with(workspace, "needle") == set()
-            (outside / "a.txt").write_bytes(b"needle changed outside\n")
-            outside.rename(root / "lib")
-            assert await files_with(workspace, "changed outside") == {b"lib/a.txt"}
-            (root / "lib" / "a.txt").write_bytes(b"watched again\n")
-            assert await files_with(workspace, "watched again") == {b"lib/a.txt"}
-
-    run(body)
+async def test_a_folder_moved_out_and_back_is_followed(root: Path) -> None:
+    put(root, {"lib/a.txt": b"needle\n"})
+    outside = root.parent / f"{root.name}-outside"
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        (root / "lib").rename(outside)
+        assert await files_with(workspace, "needle") == set()
+        (outside / "a.txt").write_bytes(b"needle changed outside\n")
+        outside.rename(root / "lib")
+        assert await files_with(workspace, "changed outside") == {b"lib/a.txt"}
+        (root / "lib" / "a.txt").write_bytes(b"watched again\n")
+        assert await files_with(workspace, "watched again") == {b"lib/a.txt"}
 
 
-def test_a_file_written_by_its_other_name_is_seen_under_both() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        (root / "sub").mkdir()
-        (root / "sub" / "twin.txt").hardlink_to(root / "a.txt")
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            assert await files_with(workspace, "needle") == {b"a.txt", b"sub/twin.txt"}
-            with (root / "sub" / "twin.txt").open("r+b") as file:
-                file.write(b"thread")
-            assert await files_with(workspace, "thread") == {b"a.txt", b"sub/twin.txt"}
-            assert await files_with(workspace, "needle") == set()
-
-    run(body)
+async def test_a_file_written_by_its_other_name_is_seen_under_both(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    (root / "sub").mkdir()
+    (root / "sub" / "twin.txt").hardlink_to(root / "a.txt")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "needle") == {b"a.txt", b"sub/twin.txt"}
+        with (root / "sub" / "twin.txt").open("r+b") as file:
+            file.write(b"thread")
+        assert await files_with(workspace, "thread") == {b"a.txt", b"sub/twin.txt"}
+        assert await files_with(workspace, "needle") == set()
 
 
-def test_ignore_rules_count_from_the_moment_they_are_saved() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.log": b"needle\n", "src/b.log": b"needle\n", "c.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            (root / ".gitignore").write_text("*.log\n")
-            assert await files_with(workspace, "needle") == {b"c.txt"}
-            (root / "src" / ".gitignore").write_text("!b.log\n")
-            assert await files_with(workspace, "needle") == {b"c.txt", b"src/b.log"}
-            (root / ".git" / "info").mkdir(exist_ok=True)
-            (root / ".git" / "info" / "exclude").write_text("c.*\n")
-            assert await files_with(workspace, "needle") == {b"src/b.log"}
-            (root / ".gitignore").unlink()
-            (root / ".git" / "info" / "exclude").unlink()
-            assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"src/b.log"}
-
-    run(body)
+async def test_ignore_rules_count_from_the_moment_they_are_saved(root: Path) -> None:
+    put(root, {"a.log": b"needle\n", "src/b.log": b"needle\n", "c.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        (root / ".gitignore").write_text("*.log\n")
+        assert await files_with(workspace, "needle") == {b"c.txt"}
+        (root / "src" / ".gitignore").write_text("!b.log\n")
+        assert await files_with(workspace, "needle") == {b"c.txt", b"src/b.log"}
+        (root / ".git" / "info").mkdir(exist_ok=True)
+        (root / ".git" / "info" / "exclude").write_text("c.*\n")
+        assert await files_with(workspace, "needle") == {b"src/b.log"}
+        (root / ".gitignore").unlink()
+        (root / ".git" / "info" / "exclude").unlink()
+        assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"src/b.log"}
 
 
-def test_a_branch_switch_is_right_at_once_and_switching_back_indexes_nothing() -> None:
-    async def body(root: Path) -> None:
-        def git(*words: str) -> None:
-            identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
-            subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+async def test_a_branch_switch_is_right_at_once_and_switching_back_indexes_nothing(root: Path) -> None:
+    def git(*words: str) -> None:
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+        subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
 
-        put(root, {f"d{at % 9}/f{at}.txt": b"main needle %d\n" % at for at in range(400)})
-        git("add", ".")
-        git("commit", "-qm", "main")
-        git("checkout", "-qb", "other")
-        put(root, {f"d{at % 9}/f{at}.txt": b"other thread %d\n" % at for at in range(400)})
-        git("commit", "-qam", "other")
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            git("checkout", "-q", "-")
-            assert len(await files_with(workspace, "main needle")) == 400
-            assert await files_with(workspace, "other thread") == set()
-            await workspace.wait_indexed()
-            texts = (await workspace.size()).blobs  # type: ignore[union-attr]  # it is indexed
-            git("checkout", "-q", "other")
-            await workspace.wait_indexed()
-            assert await files_with(workspace, "main needle") == set()
-            assert len(await files_with(workspace, "other thread")) == 400
-            assert (await workspace.size()).blobs == texts  # type: ignore[union-attr]  # as above
-
-    run(body)
+    put(root, {f"d{at % 9}/f{at}.txt": b"main needle %d\n" % at for at in range(400)})
+    git("add", ".")
+    git("commit", "-qm", "main")
+    git("checkout", "-qb", "other")
+    put(root, {f"d{at % 9}/f{at}.txt": b"other thread %d\n" % at for at in range(400)})
+    git("commit", "-qam", "other")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        git("checkout", "-q", "-")
+        assert len(await files_with(workspace, "main needle")) == 400
+        assert await files_with(workspace, "other thread") == set()
+        await workspace.wait_indexed()
+        texts = (await workspace.size()).blobs  # type: ignore[union-attr]  # it is indexed
+        git("checkout", "-q", "other")
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "main needle") == set()
+        assert len(await files_with(workspace, "other thread")) == 400
+        assert (await workspace.size()).blobs == texts  # type: ignore[union-attr]  # as above
 
 
 def queue_limit() -> int:
@@ -141,99 +123,78 @@ def text_files(root: Path) -> list[Path]:
     return list(root.glob("*.txt"))
 
 
-def test_a_burst_that_overflows_the_queue_is_swept_up() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            for at in range(min(queue_limit(), 40_000) // 3 + 500):  # created, written, closed: three events each
-                (root / f"f{at}.txt").write_bytes(b"needle\n" if at % 1000 == 0 else b"hay\n")
-            (root / "a.txt").unlink()
-            assert await files_with(workspace, "needle") == by_ripgrep(root)
-            assert workspace.tree.count() == len(text_files(root))
-
-    run(body)
+async def test_a_burst_that_overflows_the_queue_is_swept_up(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        for at in range(min(queue_limit(), 40_000) // 3 + 500):  # created, written, closed: three events each
+            (root / f"f{at}.txt").write_bytes(b"needle\n" if at % 1000 == 0 else b"hay\n")
+        (root / "a.txt").unlink()
+        assert await files_with(workspace, "needle") == by_ripgrep(root)
+        assert workspace.tree.count() == len(text_files(root))
 
 
-def test_without_a_watch_every_question_looks_at_the_whole_tree_and_says_so() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            workspace._watcher.failed = "cannot watch: no more watches"
-            for turn in range(5):
-                put(root, {"a.txt": b"turn %d\n" % turn, f"b{turn}.txt": b"needle\n"})
-                assert await files_with(workspace, f"turn {turn}") == {b"a.txt"}
-                assert len(await files_with(workspace, "needle")) == turn + 1
-            assert workspace.freshness.swept_because == "cannot watch: no more watches"
-
-    run(body)
+async def test_without_a_watch_every_question_looks_at_the_whole_tree_and_says_so(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        workspace._watcher.failed = "cannot watch: no more watches"
+        for turn in range(5):
+            put(root, {"a.txt": b"turn %d\n" % turn, f"b{turn}.txt": b"needle\n"})
+            assert await files_with(workspace, f"turn {turn}") == {b"a.txt"}
+            assert len(await files_with(workspace, "needle")) == turn + 1
+        assert workspace.freshness.swept_because == "cannot watch: no more watches"
 
 
-def test_an_overflow_told_by_the_watcher_means_a_sweep() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            workspace.tree.take([Change("overflow")])
-            assert workspace.tree.listed_since is None
-            assert await workspace.refresh()
-            assert workspace.tree.listed_since is not None
-
-    run(body)
+async def test_an_overflow_told_by_the_watcher_means_a_sweep(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        workspace.tree.take([Change("overflow")])
+        assert workspace.tree.listed_since is None
+        assert await workspace.refresh()
+        assert workspace.tree.listed_since is not None
 
 
-def test_odd_files_are_left_alone_and_told_about() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n", "bin.dat": b"\0needle\n"})
-        os.mkfifo(root / "pipe")
-        (root / "link.txt").symlink_to("a.txt")
-        (root / "loop").symlink_to(".")
-        (root / os.fsdecode(b"bad\xff.txt")).write_bytes(b"needle\n")
-        async with opened(root) as workspace:
-            wanted = {(b"a.txt", 1), (b"bad\xff.txt", 1)}
-            assert await ask(workspace, "literal", "needle") == wanted
-            await workspace.wait_indexed()
-            assert await ask(workspace, "literal", "needle") == wanted
-            assert workspace.tree.skipped() == {"binary": 1}
-
-    run(body)
+async def test_odd_files_are_left_alone_and_told_about(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n", "bin.dat": b"\0needle\n"})
+    os.mkfifo(root / "pipe")
+    (root / "link.txt").symlink_to("a.txt")
+    (root / "loop").symlink_to(".")
+    (root / os.fsdecode(b"bad\xff.txt")).write_bytes(b"needle\n")
+    async with opened(root) as workspace:
+        wanted = {(b"a.txt", 1), (b"bad\xff.txt", 1)}
+        assert await ask(workspace, "literal", "needle") == wanted
+        await workspace.wait_indexed()
+        assert await ask(workspace, "literal", "needle") == wanted
+        assert workspace.tree.skipped() == {"binary": 1}
 
 
 def git_status(root: Path) -> bytes:
     return subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=root, check=True, capture_output=True).stdout
 
 
-def test_git_status_shows_nothing_of_ours() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            assert git_status(root) == b"?? a.txt\n"
-            assert not (root / ".flashgrep").exists()
-            assert index_of(root).parent.stat().st_mode & 0o777 == 0o700
-
-    run(body)
+async def test_git_status_shows_nothing_of_ours(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert git_status(root) == b"?? a.txt\n"
+        assert not (root / ".flashgrep").exists()
+        assert index_of(root).parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_that_cannot_be_written_is_indexed_too() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        (root / ".flashgrep").write_text("in the way")
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-            assert (workspace.index.is_open, (root / ".flashgrep").read_text()) == (True, "in the way")
-
-    run(body)
+async def test_a_folder_that_cannot_be_written_is_indexed_too(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    (root / ".flashgrep").write_text("in the way")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+        assert (workspace.index.is_open, (root / ".flashgrep").read_text()) == (True, "in the way")
 
 
-def test_a_project_without_a_file_is_ready_too() -> None:
-    async def body(root: Path) -> None:
-        async with opened(root) as workspace:
-            await workspace.wait_embedded()
-            assert workspace.progress.stage == "ready"
-            put(root, {"a.txt": b"first file\n"})
-            assert await ask(workspace, "literal", "first") == {(b"a.txt", 1)}
-
-    run(body)
+async def test_a_project_without_a_file_is_ready_too(root: Path) -> None:
+    async with opened(root) as workspace:
+        await workspace.wait_embedded()
+        assert workspace.progress.stage == "ready"
+        put(root, {"a.txt": b"first file\n"})
+        assert await ask(workspace, "literal", "first") == {(b"a.txt", 1)}

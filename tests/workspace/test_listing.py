@@ -21,7 +21,7 @@ from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.faults.harness import indexed, kill
 from tests.support.truth import ripgrep
-from tests.support.workspace import ask, cancelled_at, files_with, index_of, opened, put, run
+from tests.support.workspace import ask, cancelled_at, files_with, index_of, opened, put, repository
 
 MOST_WAITS = 60
 """More than any of these coroutines waits."""
@@ -51,51 +51,42 @@ async def at_each_wait(workspace: Workspace, root: Path, body: Callable[[], Coro
     raise AssertionError("it waits too often")
 
 
-def test_files_are_filtered_as_one_by_one_while_they_change() -> None:
-    async def body(root: Path) -> None:
-        some_files(root)
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            put(root, {"d0/new.txt": b"", "D1/F1.md": b"", "d1/f1.txt": b"changed"})
-            (root / "d2/f2.txt").unlink()
-            await workspace.refresh()
-            assert len(workspace.paths()) == 21
-            for keep in (None, PathFilter(["d1/*", "*.md"], ["f4.txt"]), PathFilter(["new.*"], [])):
-                for part in ("", "f1", "D1/F", "none"):
-                    wanted = [path for path in workspace.paths() if part.lower().encode() in path.lower()]
-                    assert workspace.paths(keep, part) == [path for path in wanted if keep is None or keep(path)]
-
-    run(body)
+async def test_files_are_filtered_as_one_by_one_while_they_change(root: Path) -> None:
+    some_files(root)
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        put(root, {"d0/new.txt": b"", "D1/F1.md": b"", "d1/f1.txt": b"changed"})
+        (root / "d2/f2.txt").unlink()
+        await workspace.refresh()
+        assert len(workspace.paths()) == 21
+        for keep in (None, PathFilter(["d1/*", "*.md"], ["f4.txt"]), PathFilter(["new.*"], [])):
+            for part in ("", "f1", "D1/F", "none"):
+                wanted = [path for path in workspace.paths() if part.lower().encode() in path.lower()]
+                assert workspace.paths(keep, part) == [path for path in wanted if keep is None or keep(path)]
 
 
-def test_a_rebuild_cancelled_at_any_wait_leaves_every_file() -> None:
-    async def body(root: Path) -> None:
-        some_files(root)
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            await at_each_wait(workspace, root, workspace.rebuild)
-            await workspace.wait_indexed()
+async def test_a_rebuild_cancelled_at_any_wait_leaves_every_file(root: Path) -> None:
+    some_files(root)
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        await at_each_wait(workspace, root, workspace.rebuild)
+        await workspace.wait_indexed()
+        await right(workspace, root)
+
+
+async def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_hit(root: Path) -> None:
+    some_files(root)
+    async with opened(root) as workspace:
+        for number in (2, 6, MOST_WAITS):
+            await indexed(workspace)
+            await workspace.indexing.close()
+            with closing(sqlite3.connect(index_of(root))) as connection, connection:
+                connection.execute("UPDATE posting_block SET data = zeroblob(20)")
+            reached = await cancelled_at(number, workspace.search(NEEDLE))
             await right(workspace, root)
-
-    run(body)
-
-
-def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_hit() -> None:
-    async def body(root: Path) -> None:
-        some_files(root)
-        async with opened(root) as workspace:
-            for number in (2, 6, MOST_WAITS):
-                await indexed(workspace)
-                await workspace.indexing.close()
-                with closing(sqlite3.connect(index_of(root))) as connection, connection:
-                    connection.execute("UPDATE posting_block SET data = zeroblob(20)")
-                reached = await cancelled_at(number, workspace.search(NEEDLE))
-                await right(workspace, root)
-                if not reached:
-                    return
-            raise AssertionError("it waits too often")
-
-    run(body)
+            if not reached:
+                return
+        raise AssertionError("it waits too often")
 
 
 def new_folder(root: Path, turn: int) -> None:
@@ -123,96 +114,85 @@ def rules_outside(root: Path, turn: int) -> None:
 @pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")  # watchdog's, of folders made one in another
 @pytest.mark.parametrize("change", [new_folder, moved_folder, new_rules, rules_outside])
 @pytest.mark.parametrize("native", [True, False], ids=["inotify", "watchdog"])
-def test_what_a_cancelled_question_read_is_there_for_the_next(
+async def test_what_a_cancelled_question_read_is_there_for_the_next(
     change: Callable[[Path, int], None],
-    native: bool,  # noqa: FBT001 - a test's parameter
+    native: bool,  # noqa: FBT001 - a test's parameter,
+    root: Path,
 ) -> None:
-    async def body(root: Path) -> None:
-        some_files(root)
-        async with opened(root, native_watch=native) as workspace:
+    some_files(root)
+    async with opened(root, native_watch=native) as workspace:
+        await workspace.wait_indexed()
+        for number in range(1, MOST_WAITS):
+            change(root, number)
+            reached = await cancelled_at(number, workspace.refresh())
+            await right(workspace, root)
+            if not reached:
+                return
+        raise AssertionError("it waits too often")
+
+
+async def test_changes_made_while_nothing_was_watched_survive_a_cancelled_look(root: Path) -> None:
+    some_files(root)
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        for number in range(1, MOST_WAITS):
+            await workspace.freshness.switch(on=False)
+            put(root, {f"unseen{number}.txt": b"needle\n"})
+            (root / "d0" / "f0.txt").unlink(missing_ok=True)
+            await workspace.freshness.switch(on=True)
+            reached = await cancelled_at(number, workspace.refresh())
+            await right(workspace, root)
+            if not reached:
+                return
+        raise AssertionError("it waits too often")
+
+
+async def test_questions_during_rebuilds_two_at_once_never_meet_a_project_without_files(root: Path) -> None:
+    put(root, {f"d{at % 20}/f{at}.txt": b"needle\n" for at in range(600)})
+    wanted = len(ripgrep(root, "needle"))
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        asked = 0
+
+        async def asking(rebuilt: anyio.Event) -> None:
+            nonlocal asked
+            while not rebuilt.is_set():
+                fresh = asked % 8 == 0 and await workspace.refresh()
+                started = time.perf_counter()
+                answer = await workspace.search(NEEDLE)
+                coverage = coverage_of(workspace, answer, fresh=fresh, started=started)
+                assert (answer.total, coverage["complete"]) == (wanted, True)
+                asked += 1
+
+        for _ in range(2):
+            rebuilt = anyio.Event()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(asking, rebuilt)
+                async with anyio.create_task_group() as both:
+                    both.start_soon(workspace.rebuild)
+                    both.start_soon(workspace.rebuild)
+                rebuilt.set()
             await workspace.wait_indexed()
-            for number in range(1, MOST_WAITS):
-                change(root, number)
-                reached = await cancelled_at(number, workspace.refresh())
-                await right(workspace, root)
-                if not reached:
-                    return
-            raise AssertionError("it waits too often")
-
-    run(body)
+        assert asked
+        await right(workspace, root)
 
 
-def test_changes_made_while_nothing_was_watched_survive_a_cancelled_look() -> None:
-    async def body(root: Path) -> None:
-        some_files(root)
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            for number in range(1, MOST_WAITS):
-                await workspace.freshness.switch(on=False)
-                put(root, {f"unseen{number}.txt": b"needle\n"})
-                (root / "d0" / "f0.txt").unlink(missing_ok=True)
-                await workspace.freshness.switch(on=True)
-                reached = await cancelled_at(number, workspace.refresh())
-                await right(workspace, root)
-                if not reached:
-                    return
-            raise AssertionError("it waits too often")
-
-    run(body)
-
-
-def test_questions_during_rebuilds_two_at_once_never_meet_a_project_without_files() -> None:
-    async def body(root: Path) -> None:
-        put(root, {f"d{at % 20}/f{at}.txt": b"needle\n" for at in range(600)})
-        wanted = len(ripgrep(root, "needle"))
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            asked = 0
-
-            async def asking(rebuilt: anyio.Event) -> None:
-                nonlocal asked
-                while not rebuilt.is_set():
-                    fresh = asked % 8 == 0 and await workspace.refresh()
-                    started = time.perf_counter()
-                    answer = await workspace.search(NEEDLE)
-                    coverage = coverage_of(workspace, answer, fresh=fresh, started=started)
-                    assert (answer.total, coverage["complete"]) == (wanted, True)
-                    asked += 1
-
-            for _ in range(2):
-                rebuilt = anyio.Event()
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(asking, rebuilt)
-                    async with anyio.create_task_group() as both:
-                        both.start_soon(workspace.rebuild)
-                        both.start_soon(workspace.rebuild)
-                    rebuilt.set()
+async def test_rebuilds_at_any_moment_of_indexing_mix_no_numbers_of_two_indexes(root: Path) -> None:
+    rng = random.Random(5)
+    some_files(root)
+    async with opened(root) as workspace:
+        for turn in range(12):
+            put(root, {f"d{turn % 3}/f{turn}.txt": b"other words %d\n" % turn, f"late{turn}.txt": b"needle\n"})
+            await workspace.refresh()
+            for _ in range(rng.randrange(40)):
+                await anyio.lowlevel.checkpoint()
+            with anyio.move_on_after(rng.random() * 0.2):
                 await workspace.wait_indexed()
-            assert asked
+            await workspace.rebuild()
             await right(workspace, root)
-
-    run(body)
-
-
-def test_rebuilds_at_any_moment_of_indexing_mix_no_numbers_of_two_indexes() -> None:
-    async def body(root: Path) -> None:
-        rng = random.Random(5)
-        some_files(root)
-        async with opened(root) as workspace:
-            for turn in range(12):
-                put(root, {f"d{turn % 3}/f{turn}.txt": b"other words %d\n" % turn, f"late{turn}.txt": b"needle\n"})
-                await workspace.refresh()
-                for _ in range(rng.randrange(40)):
-                    await anyio.lowlevel.checkpoint()
-                with anyio.move_on_after(rng.random() * 0.2):
-                    await workspace.wait_indexed()
-                await workspace.rebuild()
-                await right(workspace, root)
-            await workspace.wait_indexed()
-            assert not workspace.tree.pending
-            await right(workspace, root)
-
-    run(body)
+        await workspace.wait_indexed()
+        assert not workspace.tree.pending
+        await right(workspace, root)
 
 
 async def coverage(workspace: Workspace) -> Coverage:
@@ -221,19 +201,16 @@ async def coverage(workspace: Workspace) -> Coverage:
     return coverage_of(workspace, await workspace.search(NEEDLE), fresh=False, started=started)
 
 
-def test_before_the_first_listing_has_ended_no_answer_is_complete() -> None:
-    async def body(root: Path) -> None:
-        some_files(root)
-        async with opened(root) as workspace:
-            found = await coverage(workspace)
-            if workspace.tree.listed_since is None:
-                assert (found["complete"], found["detail"]) == (False, UNLISTED)
-            await workspace.refresh()
-            assert (await coverage(workspace))["complete"]
-            early = coverage_of(workspace, await workspace.search(NEEDLE), fresh=False, started=0.0)
-            assert not early["complete"]  # the listing ended while that question was under way
-
-    run(body)
+async def test_before_the_first_listing_has_ended_no_answer_is_complete(root: Path) -> None:
+    some_files(root)
+    async with opened(root) as workspace:
+        found = await coverage(workspace)
+        if workspace.tree.listed_since is None:
+            assert (found["complete"], found["detail"]) == (False, UNLISTED)
+        await workspace.refresh()
+        assert (await coverage(workspace))["complete"]
+        early = coverage_of(workspace, await workspace.search(NEEDLE), fresh=False, started=0.0)
+        assert not early["complete"]  # the listing ended while that question was under way
 
 
 STEPS = st.lists(
@@ -262,8 +239,8 @@ def _touch(root: Path, kind: str, one: int, two: int) -> None:
 
 @settings(max_examples=6, deadline=None)
 @given(STEPS)
-def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: list[tuple[str, int, int]]) -> None:
-    async def body(root: Path) -> None:
+async def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: list[tuple[str, int, int]]) -> None:
+    with repository() as root:
         some_files(root)
         async with opened(root) as workspace:
             doing: dict[str, Callable[[int], Awaitable[object]]] = {
@@ -281,8 +258,6 @@ def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: list[tup
             await workspace.wait_indexed()
             await right(workspace, root)
             assert await files_with(workspace, "nowhere_at_all") == set()
-
-    run(body)
 
 
 def found_by(wire: Any) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from flashgrep.indexer.job import stage_versions
 from flashgrep.workspace import Workspace
-from tests.support.workspace import files_with, index_of, opened, put, run
+from tests.support.workspace import files_with, index_of, opened, put
 
 BEFORE = {"symbols": "1", "chunks": "1", "vectors": "1"}
 
@@ -39,54 +39,47 @@ async def defines(workspace: Workspace, name: str) -> bool:
     return await workspace.find_definition(name) is not None
 
 
-def test_symbols_of_older_code_answer_nothing_and_are_made_anew() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
-        async with opened(root, stages=BEFORE) as workspace:
-            await workspace.wait_embedded()
-        whole = counts(root)
-        spoil(root)
-        async with opened(root, stages=BEFORE) as workspace:
-            assert not await defines(workspace, "openly_defined")  # rows of the same version are believed
-        async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
-            assert await defines(workspace, "openly_defined")
-            assert await files_with(workspace, "openly_defined") == {b"a.py"}
-            await workspace.wait_embedded()
-            assert await defines(workspace, "openly_defined")
-        assert counts(root) == whole
-
-    run(body)
+async def test_symbols_of_older_code_answer_nothing_and_are_made_anew(root: Path) -> None:
+    put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+    async with opened(root, stages=BEFORE) as workspace:
+        await workspace.wait_embedded()
+    whole = counts(root)
+    spoil(root)
+    async with opened(root, stages=BEFORE) as workspace:
+        assert not await defines(workspace, "openly_defined")  # rows of the same version are believed
+    async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
+        assert await defines(workspace, "openly_defined")
+        assert await files_with(workspace, "openly_defined") == {b"a.py"}
+        await workspace.wait_embedded()
+        assert await defines(workspace, "openly_defined")
+    assert counts(root) == whole
 
 
 @pytest.mark.parametrize(("stage", "kept"), [("chunks", {"symbols"}), ("vectors", {"symbols", "chunks"}), ("", None)])
-def test_a_stage_of_another_version_is_redone_with_what_is_built_on_it(stage: str, kept: set[str] | None) -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
-        async with opened(root, stages=BEFORE) as workspace:
-            await workspace.wait_embedded()
-        whole = counts(root)
-        now = {**BEFORE, stage: "2"} if stage else BEFORE
-        async with opened(root, stages=now) as workspace:
-            done = {"symbols", "chunks", "vectors"} if kept is None else kept
-            assert workspace.indexing.done == done
-            await workspace.wait_embedded()
-        assert counts(root) == whole
+async def test_a_stage_of_another_version_is_redone_with_what_is_built_on_it(
+    stage: str, kept: set[str] | None, root: Path
+) -> None:
+    put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+    async with opened(root, stages=BEFORE) as workspace:
+        await workspace.wait_embedded()
+    whole = counts(root)
+    now = {**BEFORE, stage: "2"} if stage else BEFORE
+    async with opened(root, stages=now) as workspace:
+        done = {"symbols", "chunks", "vectors"} if kept is None else kept
+        assert workspace.indexing.done == done
+        await workspace.wait_embedded()
+    assert counts(root) == whole
 
-    run(body)
 
-
-def test_an_index_without_versions_is_of_older_code() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_embedded()
-        with closing(sqlite3.connect(index_of(root), isolation_level=None)) as connection:
-            connection.execute("DELETE FROM meta WHERE key LIKE 'stage %'")
-        spoil(root)
-        async with opened(root) as workspace:
-            assert await defines(workspace, "openly_defined")
-
-    run(body)
+async def test_an_index_without_versions_is_of_older_code(root: Path) -> None:
+    put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_embedded()
+    with closing(sqlite3.connect(index_of(root), isolation_level=None)) as connection:
+        connection.execute("DELETE FROM meta WHERE key LIKE 'stage %'")
+    spoil(root)
+    async with opened(root) as workspace:
+        assert await defines(workspace, "openly_defined")
 
 
 def test_versions_tell_the_stages_apart() -> None:

@@ -23,7 +23,7 @@ from flashgrep.own_folders import (
     store_folder,
 )
 from tests.conftest import DaemonAtHand, MakeProject
-from tests.support.workspace import BOUND, files_with, index_of, opened, put, run, user_folder
+from tests.support.workspace import BOUND, files_with, index_of, opened, put, user_folder
 
 
 def _claim_unchanged(database: Path, file: Path) -> None:
@@ -39,98 +39,83 @@ def _claim_unchanged(database: Path, file: Path) -> None:
     connection.close()
 
 
-def test_an_index_that_came_with_the_repository_is_not_opened() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"harmless\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-        planted = root / ".flashgrep" / INDEX
-        planted.parent.mkdir(mode=0o700)
-        shutil.copy(index_of(root), planted)
-        shutil.rmtree(user_folder(root))
-        put(root, {"a.txt": b"needle  \n"})
-        _claim_unchanged(planted, root / "a.txt")
-        before = planted.read_bytes()
-        async with opened(root) as workspace:
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-            await workspace.wait_indexed()
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-        assert (planted.read_bytes(), list(planted.parent.iterdir())) == (before, [planted])
-        assert list_former_files(root) == [planted]
-
-    run(body)
+async def test_an_index_that_came_with_the_repository_is_not_opened(root: Path) -> None:
+    put(root, {"a.txt": b"harmless\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+    planted = root / ".flashgrep" / INDEX
+    planted.parent.mkdir(mode=0o700)
+    shutil.copy(index_of(root), planted)
+    shutil.rmtree(user_folder(root))
+    put(root, {"a.txt": b"needle  \n"})
+    _claim_unchanged(planted, root / "a.txt")
+    before = planted.read_bytes()
+    async with opened(root) as workspace:
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+    assert (planted.read_bytes(), list(planted.parent.iterdir())) == (before, [planted])
+    assert list_former_files(root) == [planted]
 
 
 @pytest.mark.parametrize("name", [".flashgrep/index.db", ".flashgrep/journal/0", ".flashgrep/staged/0/header"])
-def test_a_pipe_in_the_projects_folder_holds_nobody_up(name: str) -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        (root / name).parent.mkdir(parents=True)
-        os.mkfifo(root / name)
+async def test_a_pipe_in_the_projects_folder_holds_nobody_up(name: str, root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    (root / name).parent.mkdir(parents=True)
+    os.mkfifo(root / name)
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+
+
+async def test_the_cache_folder_deleted_the_index_is_made_anew_at_the_next_change(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_embedded()
+        shutil.rmtree(user_folder(root) / "cache")
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+        workspace.indexing.poke()
+        put(root, {"b.txt": b"needle\n"})
+        await workspace.wait_embedded()
+        assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
+        assert index_of(root).exists()
+        assert not workspace.index.is_replaced()
+    async with opened(root) as workspace:
+        assert workspace.generation > 0
+        assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
+
+
+async def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_tried_again(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    cache = user_folder(root) / "cache"
+    cache.parent.mkdir()
+    cache.write_text("in the way")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        assert (workspace.progress.stage, workspace.index.is_open) == ("failed", False)
+        assert str(cache) in workspace.progress.detail
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+        cache.unlink()
+        while workspace.progress.stage == "failed":
+            await workspace.indexing.pause()
+        await workspace.wait_indexed()
+        assert workspace.index.is_open
+        assert await files_with(workspace, "needle") == {b"a.txt"}
+
+
+async def test_an_index_in_a_folder_others_may_write_to_is_not_opened(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+    for folder in (index_of(root).parent, index_of(root).parents[1], index_of(root).parents[2]):
+        folder.chmod(0o777)
         async with opened(root) as workspace:
-            await workspace.wait_indexed()
+            assert not workspace.index.is_open
+            assert "may be written by others" in workspace.progress.detail
             assert await files_with(workspace, "needle") == {b"a.txt"}
-
-    run(body)
-
-
-def test_the_cache_folder_deleted_the_index_is_made_anew_at_the_next_change() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_embedded()
-            shutil.rmtree(user_folder(root) / "cache")
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-            workspace.indexing.poke()
-            put(root, {"b.txt": b"needle\n"})
-            await workspace.wait_embedded()
-            assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
-            assert index_of(root).exists()
-            assert not workspace.index.is_replaced()
-        async with opened(root) as workspace:
-            assert workspace.generation > 0
-            assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
-
-    run(body)
-
-
-def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_tried_again() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        cache = user_folder(root) / "cache"
-        cache.parent.mkdir()
-        cache.write_text("in the way")
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-            assert (workspace.progress.stage, workspace.index.is_open) == ("failed", False)
-            assert str(cache) in workspace.progress.detail
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-            cache.unlink()
-            while workspace.progress.stage == "failed":
-                await workspace.indexing.pause()
-            await workspace.wait_indexed()
-            assert workspace.index.is_open
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-
-    run(body)
-
-
-def test_an_index_in_a_folder_others_may_write_to_is_not_opened() -> None:
-    async def body(root: Path) -> None:
-        put(root, {"a.txt": b"needle\n"})
-        async with opened(root) as workspace:
-            await workspace.wait_indexed()
-        for folder in (index_of(root).parent, index_of(root).parents[1], index_of(root).parents[2]):
-            folder.chmod(0o777)
-            async with opened(root) as workspace:
-                assert not workspace.index.is_open
-                assert "may be written by others" in workspace.progress.detail
-                assert await files_with(workspace, "needle") == {b"a.txt"}
-            folder.chmod(0o700)
-        async with opened(root) as workspace:
-            assert workspace.index.is_open
-
-    run(body)
+        folder.chmod(0o700)
+    async with opened(root) as workspace:
+        assert workspace.index.is_open
 
 
 def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
@@ -148,13 +133,17 @@ def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
     assert list(list_stores(tmp_path / "none")) == []
 
 
-def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(project: MakeProject, tmp_path: Path) -> None:
+async def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(
+    project: MakeProject, tmp_path: Path
+) -> None:
     slow, quick = project({"b.txt": "x"}, "slow"), project({"a.txt": "x"}, "quick")
     index = store_folder(tmp_path / "cache", os.fsencode(slow)) / INDEX
     make_store(index.parent, os.fsencode(slow))
     ended: list[str] = []
 
-    async def both() -> None:
+    with closing(sqlite3.connect(index, isolation_level=None)) as holder:
+        holder.execute("CREATE TABLE mine (x)")
+        holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
         async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
 
             async def take(root: Path) -> None:
@@ -166,19 +155,15 @@ def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(projec
                 await anyio.lowlevel.checkpoint()
                 tasks.start_soon(take, quick)
 
-    with closing(sqlite3.connect(index, isolation_level=None)) as holder:
-        holder.execute("CREATE TABLE mine (x)")
-        holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
-        anyio.run(both)
     assert ended == ["quick", "slow"]
 
 
-def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_gone(
+async def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_gone(
     project: MakeProject, tmp_path: Path
 ) -> None:
     root = project({"a.txt": "x"})
 
-    async def body() -> None:
+    with anyio.fail_after(BOUND):
         async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
             found = []
 
@@ -199,14 +184,8 @@ def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_gone(
                     await catalogue.remove(root.name)
             assert not folder.exists()
 
-    async def bounded() -> None:
-        with anyio.fail_after(BOUND):
-            await body()
 
-    anyio.run(bounded)
-
-
-def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_open(
+async def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_open(
     project: MakeProject, tmp_path: Path
 ) -> None:
     root = project({"a.txt": "needle"})
@@ -214,17 +193,14 @@ def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_open(
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    async def body() -> None:
-        async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
-            before = descriptors()
-            with anyio.CancelScope() as scope:
-                scope.cancel()
-                await catalogue.open(str(root))
-            assert descriptors() == before
-            workspace = await catalogue.open(str(root))
-            assert await files_with(workspace, "needle") == {b"a.txt"}
-
-    anyio.run(body)
+    async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
+        before = descriptors()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await catalogue.open(str(root))
+        assert descriptors() == before
+        workspace = await catalogue.open(str(root))
+        assert await files_with(workspace, "needle") == {b"a.txt"}
 
 
 def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
