@@ -41,27 +41,29 @@ class FileStat:
     inode: int
 
 
-def show_path(path: bytes) -> dict[str, str]:
-    """Return a path as answers show it: U+FFFD for what is no UTF-8, and then the bytes in base64 beside it."""
+def path_to_text(path: bytes) -> str:
+    """Return a path as people read it: U+FFFD stands for what is no UTF-8."""
+    return path.decode("utf-8", "replace")
+
+
+def path_to_json(path: bytes) -> dict[str, str]:
+    """Return a path as answers show it: its text, and its bytes in base64 beside it where the text is not they."""
     try:
         return {"file_path": path.decode()}
     except UnicodeDecodeError:
-        shown = path.decode("utf-8", "replace")
-        return {"file_path": shown, "file_path_bytes": base64.b64encode(path).decode("ascii")}
+        return {"file_path": path_to_text(path), "file_path_bytes": base64.b64encode(path).decode("ascii")}
 
 
-def given_path(file_path: str | None, file_path_bytes: str | None) -> bytes:
-    """Return the path a caller named, in either form of ``show_path``.
+def path_from_json(file_path: str | None, file_path_bytes: str | None = None) -> bytes:
+    """Return the path a caller named, in either form of ``path_to_json``; nothing is the empty path.
 
     Raises:
-        InvalidParams: neither is given, or the bytes are no base64.
+        InvalidParams: the bytes are no base64.
 
     """
-    if file_path_bytes is not None:
-        try:
-            return base64.b64decode(file_path_bytes, validate=True)
-        except ValueError:
-            raise InvalidParams("file_path_bytes: not base64", field="file_path_bytes") from None
-    if file_path is None:
-        raise InvalidParams("file_path: required", field="file_path")
-    return file_path.encode("utf-8", "surrogateescape")
+    if file_path_bytes is None:
+        return (file_path or "").encode("utf-8", "surrogateescape")
+    try:
+        return base64.b64decode(file_path_bytes, validate=True)
+    except ValueError:  # binascii.Error is one, and so is what a text beyond ASCII gets
+        raise InvalidParams("file_path_bytes: not base64", field="file_path_bytes") from None

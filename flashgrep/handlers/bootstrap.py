@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
+from flashgrep.handlers.common import ProjectName
 from flashgrep.params import NameText, PathText
 from flashgrep.registry import RARE, Call, Handler, Params, handler
 
@@ -64,7 +65,7 @@ class BootstrapParams(Params):
     repo_override_path: Annotated[PathText, RARE] = Field(
         SKILL_PATH, min_length=1, description="Path of the project's own skill."
     )
-    project: PathText | None = Field(None, description="Project by name or root; default: the connection's own.")
+    project: ProjectName = None
 
 
 class SkillInfo(TypedDict):

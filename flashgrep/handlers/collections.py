@@ -1,27 +1,49 @@
 """Search over the collections a connection is bound to: by meaning, by text, by what is known of a piece of code."""
 
+import re
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias
 
 import anyio
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import CollectionRequired
-from flashgrep.handlers.payload import Payload, payload_filter, payload_path_filter
-from flashgrep.handlers.pieces import fitting, language_of_piece, milliseconds_since, refuse_unindexed, reranker_of
-from flashgrep.model import show_path
+from flashgrep.handlers.common import Budget, milliseconds_since
+from flashgrep.handlers.meaning import name_language, refuse_unindexed
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.wildcard import Dialect, matcher, translate
+from flashgrep.model import path_to_text
+from flashgrep.params import GlobText, LineNumber
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.exported import is_exported
 from flashgrep.search.meaning import MeaningQuestion, Piece
 from flashgrep.search.meaning_list import containing, listed
 from flashgrep.workspace import Workspace
 
-ENVELOPE = 260
-"""Characters an answer's snippet takes beside its text."""
+SNIPPET_OVERHEAD = 260
+"""Characters of JSON around a snippet's text."""
 
 TOP_K = Field(10, ge=1, le=100, description="Number of results to return.")
+AnyOf: TypeAlias = GlobText | Annotated[list[GlobText], Field(max_length=100)]
+NAMES = Dialect(free_star=True, characters=True)
+
+
+class Payload(Params):
+    """Filters; what is not given is not filtered. A list means any of its items."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    language: AnyOf | None = Field(None, description="Languages, as typescript.")
+    repository: AnyOf | None = Field(None, description="Collections, by name.")
+    filePath: AnyOf | None = Field(None, description="Paths or globs below the project's root, as /src/*.")  # noqa: N815 - as its contract has it
+    kind: AnyOf | None = Field(None, description="Kinds, as function, class or section.")
+    name: AnyOf | None = Field(None, description="Names of symbols, or globs of them, as get_*.")
+    exported: bool | None = Field(None, description="Whether other files can use it.")
+    startLine: LineNumber | None = Field(None, description="Only code that reaches this line or lies below it.")  # noqa: N815 - as above
+    endLine: LineNumber | None = Field(None, description="Only code that begins at this line or above it.")  # noqa: N815 - as above
 
 
 class SnippetPayload(TypedDict):
@@ -78,7 +100,63 @@ class PayloadParams(Params):
     top_k: int = TOP_K
 
 
-class _Gathering:
+@handler("search_code_semantic", title="Semantic vector search", toolset="collections")
+async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) -> SnippetsResult:
+    """Search the connection's collections for code by what it does, in natural language."""
+    workspaces = await _open_collections(call, None)
+    gathering = Gathering()
+    text = params.query
+    if params.prompt:
+        refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
+        text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
+    reranker = await anyio.to_thread.run_sync(call.host.models.reranker)
+    asked = {"text": text, "limit": params.top_k, "reranker": reranker}
+    for workspace in workspaces:
+        gathering.take(workspace, await _ask_ranked(call, gathering, workspace, **asked))
+    return gathering.result(call, params.top_k)
+
+
+@handler("search_code_fulltext", title="Full-text search", toolset="collections")
+async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) -> SnippetsResult:
+    """Search the connection's collections for code that has a text, exactly; then for code that has parts of it."""
+    workspaces = await _open_collections(call, params.payload)
+    gathering = Gathering()
+    gathering.ranked_by = "text"
+    keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
+    wanted = make_payload_filter(params.payload)
+    for workspace in workspaces:
+        exact = await workspace.in_thread(
+            lambda snapshot: containing(snapshot, params.textQuery, params.top_k, keep, wanted)
+        )
+        partial: list[Piece] = []
+        if len(exact) < params.top_k:
+            asked = {"text": params.textQuery, "limit": params.top_k, "semantic_weight": 0.0, "keep": keep}
+            partial = await _ask_ranked(call, gathering, workspace, **asked, wanted=wanted)
+            gathering.ranked_by = "text"
+        known = {(piece.path, piece.chunk.start) for piece in exact}
+        gathering.take(workspace, [*exact, *(one for one in partial if (one.path, one.chunk.start) not in known)])
+    return gathering.result(call, params.top_k)
+
+
+@handler("search_code_by_payload", title="Search by metadata", toolset="collections")
+async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -> SnippetsResult:
+    """Return code of the connection's collections by its file, language, kind, name or lines, in their order."""
+    workspaces = await _open_collections(call, params.payload)
+    gathering = Gathering()
+    gathering.ranked_by = "path"
+    keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
+    wanted = make_payload_filter(params.payload)
+    for workspace in workspaces:
+        gathering.take(
+            workspace, await workspace.in_thread(lambda snapshot: listed(snapshot, params.top_k, keep, wanted))
+        )
+    return gathering.result(call, params.top_k)
+
+
+HANDLERS: tuple[Handler, ...] = (search_code_semantic, search_code_fulltext, search_code_by_payload)
+
+
+class Gathering:
     """Snippets of several collections, put together."""
 
     def __init__(self) -> None:
@@ -97,11 +175,25 @@ class _Gathering:
         """Return all, best first; of pieces with the same text only the first."""
         distinct: dict[str, Snippet] = {}
         for piece, name in sorted(self._pieces, key=lambda item: -item[0].score):
-            distinct.setdefault(piece.text, _snippet(piece, name))
+            snippet: Snippet = {
+                "score": piece.score,
+                "payload": {
+                    "content": piece.text,
+                    "filePath": path_to_text(piece.path),
+                    "language": name_language(piece),
+                    "repository": name,
+                    "kind": piece.chunk.kind,
+                    "name": piece.chunk.name,
+                    "startLine": piece.chunk.start_line,
+                    "endLine": piece.chunk.end_line,
+                    "exported": is_exported(piece),
+                },
+            }
+            distinct.setdefault(piece.text, snippet)
         snippets = list(distinct.values())[:top_k]
-        budget = call.host.settings.query.max_tokens
+        budget = Budget(call.host.settings.query.max_tokens)
         return {
-            "results": fitting(snippets, budget, lambda one: len(one["payload"]["content"]) + ENVELOPE),
+            "results": budget.fit(snippets, lambda one: len(one["payload"]["content"]) + SNIPPET_OVERHEAD),
             "collections": self._collections,
             "ranked_by": self.ranked_by,
             "took_ms": milliseconds_since(self.started),
@@ -109,24 +201,7 @@ class _Gathering:
         }
 
 
-def _snippet(piece: Piece, repository: str) -> Snippet:
-    return {
-        "score": piece.score,
-        "payload": {
-            "content": piece.text,
-            "filePath": show_path(piece.path)["file_path"],
-            "language": language_of_piece(piece),
-            "repository": repository,
-            "kind": piece.chunk.kind,
-            "name": piece.chunk.name,
-            "startLine": piece.chunk.start_line,
-            "endLine": piece.chunk.end_line,
-            "exported": is_exported(piece),
-        },
-    }
-
-
-async def _collections(call: Call[Catalogue], payload: Payload | None) -> list[Workspace]:
+async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> list[Workspace]:
     """Return the connection's collections, fresh and indexed, as far as the filters let them in.
 
     Raises:
@@ -139,7 +214,7 @@ async def _collections(call: Call[Catalogue], payload: Payload | None) -> list[W
             "a collection must be specified during client initialization",
             suggestion="start the client with --collection NAME or --collections A,B",
         )
-    wanted = payload.repositories() if payload else []
+    wanted = as_list(payload.repository) if payload else []
     found = []
     for name in call.session.collections:
         workspace = await call.host.open(name, adopt=False)
@@ -150,7 +225,7 @@ async def _collections(call: Call[Catalogue], payload: Payload | None) -> list[W
     return found
 
 
-async def _by_rank(call: Call[Catalogue], gathering: _Gathering, workspace: Workspace, **asked: Any) -> list[Piece]:
+async def _ask_ranked(call: Call[Catalogue], gathering: Gathering, workspace: Workspace, **asked: Any) -> list[Piece]:
     answer = await workspace.by_meaning(MeaningQuestion(**asked))
     if answer.ranked_by == "words":
         gathering.ranked_by = "words"
@@ -160,57 +235,42 @@ async def _by_rank(call: Call[Catalogue], gathering: _Gathering, workspace: Work
     return answer.results
 
 
-@handler("search_code_semantic", title="Semantic vector search", toolset="collections")
-async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) -> SnippetsResult:
-    """Search the connection's collections for code by what it does, in natural language."""
-    workspaces = await _collections(call, None)
-    gathering = _Gathering()
-    text = params.query
-    if params.prompt:
-        refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
-        text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
-    reranker = await reranker_of(call)
-    asked = {"text": text, "limit": params.top_k, "reranker": reranker}
-    for workspace in workspaces:
-        gathering.take(workspace, await _by_rank(call, gathering, workspace, **asked))
-    return gathering.result(call, params.top_k)
+def as_list(value: str | list[str] | None) -> list[str]:
+    """Return the items of a filter; none: it is not given."""
+    return [] if value is None else [value] if isinstance(value, str) else value
 
 
-@handler("search_code_fulltext", title="Full-text search", toolset="collections")
-async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) -> SnippetsResult:
-    """Search the connection's collections for code that has a text, exactly; then for code that has parts of it."""
-    workspaces = await _collections(call, params.payload)
-    gathering = _Gathering()
-    gathering.ranked_by = "text"
-    keep = await anyio.to_thread.run_sync(payload_path_filter, params.payload)
-    wanted = payload_filter(params.payload)
-    for workspace in workspaces:
-        exact = await workspace.in_thread(
-            lambda snapshot: containing(snapshot, params.textQuery, params.top_k, keep, wanted)
+def make_payload_path_filter(payload: Payload | None) -> PathFilter | None:
+    """Return the filter of paths; None: every file."""
+    if payload is None or (payload.filePath is None and payload.language is None):
+        return None
+    globs = []
+    for glob in as_list(payload.filePath):  # meant from the root on; a folder stands for all that lies in it
+        below = glob.removeprefix("./").lstrip("/")
+        globs.append(f"/{below}**" if below.endswith("/") else f"/{below}" if glob.startswith("/") else below)
+    return PathFilter(globs, [], languages=as_list(payload.language))
+
+
+def make_payload_filter(payload: Payload | None) -> Callable[[Piece], bool] | None:
+    """Return the filter of pieces; None: every piece."""
+    if payload is None:
+        return None
+    kinds = set(as_list(payload.kind))
+    # In RE2's form; of a glob's characters only ``*`` and ``?`` mean more than themselves here.
+    escaped = (name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name))
+    names = [translate(re.sub(r"\*+", "*", name).encode(), NAMES) for name in escaped]
+    is_named = matcher(names) if names else None
+    first, last = payload.startLine or 1, payload.endLine
+
+    def wanted(piece: Piece) -> bool:
+        chunk = piece.chunk
+        called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
+        return (
+            (not kinds or chunk.kind in kinds)
+            and (is_named is None or any(is_named(one.encode()) for one in called))
+            and (payload.exported is None or is_exported(piece) == payload.exported)
+            and chunk.end_line >= first
+            and (last is None or chunk.start_line <= last)
         )
-        partial: list[Piece] = []
-        if len(exact) < params.top_k:
-            asked = {"text": params.textQuery, "limit": params.top_k, "semantic_weight": 0.0, "keep": keep}
-            partial = await _by_rank(call, gathering, workspace, **asked, wanted=wanted)
-            gathering.ranked_by = "text"
-        known = {(piece.path, piece.chunk.start) for piece in exact}
-        gathering.take(workspace, [*exact, *(one for one in partial if (one.path, one.chunk.start) not in known)])
-    return gathering.result(call, params.top_k)
 
-
-@handler("search_code_by_payload", title="Search by metadata", toolset="collections")
-async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -> SnippetsResult:
-    """Return code of the connection's collections by its file, language, kind, name or lines, in their order."""
-    workspaces = await _collections(call, params.payload)
-    gathering = _Gathering()
-    gathering.ranked_by = "path"
-    keep = await anyio.to_thread.run_sync(payload_path_filter, params.payload)
-    wanted = payload_filter(params.payload)
-    for workspace in workspaces:
-        gathering.take(
-            workspace, await workspace.in_thread(lambda snapshot: listed(snapshot, params.top_k, keep, wanted))
-        )
-    return gathering.result(call, params.top_k)
-
-
-HANDLERS: tuple[Handler, ...] = (search_code_semantic, search_code_fulltext, search_code_by_payload)
+    return wanted

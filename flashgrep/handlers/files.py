@@ -13,8 +13,9 @@ from flashgrep.edit.encoding import Encoding, LineEnding, count_lone, detect_lin
 from flashgrep.edit.files import FileEntry, ListQuery, WriteOptions, list_folder, stat_entry
 from flashgrep.edit.system import digest, format_path
 from flashgrep.errors import FlashgrepError
-from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
-from flashgrep.handlers.writing import check_may_write, to_the_end
+from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
+from flashgrep.handlers.editing import check_may_write, to_the_end
+from flashgrep.model import path_from_json
 from flashgrep.params import Count, FileText, NameText, PathBase64, PathText
 from flashgrep.registry import RARE, Call, Handler, Usage, handler
 
@@ -33,7 +34,7 @@ class FsParams(ProjectParams):
 
     def target(self) -> bytes:
         """Return the path meant."""
-        return path_of(self.path, self.path_bytes)
+        return path_from_json(self.path, self.path_bytes)
 
 
 class FsCreateParams(FsParams):
@@ -75,6 +76,10 @@ class FsPairParams(ProjectParams):
     dst: PathText = Field(description=PATH)
     overwrite: bool = Field(False, description=OVERWRITE)
     dry_run: bool = Field(False, description=DRY_RUN)
+
+    def ends(self) -> tuple[bytes, bytes]:
+        """Return both paths meant."""
+        return path_from_json(self.src), path_from_json(self.dst)
 
 
 class FsCopyParams(FsPairParams):
@@ -242,7 +247,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(tree.copy, recursive=params.recursive)
-    done = await _run("fs_copy", run, project.editor, path_of(params.src), path_of(params.dst), options)
+    done = await _run("fs_copy", run, project.editor, *params.ends(), options)
     project.mark_changed(done.paths)
     return {
         "ok": True,
@@ -258,7 +263,7 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move a file or a folder, also under another name."""
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
-    done = await _run("fs_move", tree.move, project.editor, path_of(params.src), path_of(params.dst), options)
+    done = await _run("fs_move", tree.move, project.editor, *params.ends(), options)
     project.mark_changed(done.paths)
     return {
         "ok": True,

@@ -1,23 +1,26 @@
-"""`index_codebase`: make a folder a project and index it now."""
+"""The index of a project: `index_codebase` makes it, `watch_codebase` follows changes, `stats` tells how far it is."""
 
+import os
 import time
 from pathlib import Path
-from typing import Annotated, Final, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired
 
 import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from flashgrep.catalogue import Catalogue
+from flashgrep import __version__
+from flashgrep.catalogue import HOW_TO_GET_A_PROJECT, Catalogue
 from flashgrep.config import Embedding, EmbeddingProvider
 from flashgrep.embed import available, open_embedder
 from flashgrep.embed.providers import HOSTED
 from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
+from flashgrep.handlers.common import FilePlace, ProjectParams
 from flashgrep.index.table import FileTable
 from flashgrep.index.tiers import TEST, tier_of
-from flashgrep.model import show_path
+from flashgrep.model import path_to_json, path_to_text
 from flashgrep.params import PathText
-from flashgrep.registry import RARE, Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.workspace import Workspace
 
 PATH: Final = "Folder of the codebase: an absolute path, or one relative to the connection's own project."
@@ -83,24 +86,44 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
     On a connection without a project, further calls go to this one.
     """
     started = time.perf_counter()
-    root = root_around(call, folder_named(call, params.path))
-    embedding = await _embedding(call, params.provider)
+    root = root_around(call, resolve_folder(call, params.path))
+    embedding = await _choose_embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
     call.session.indexed = tuple(dict.fromkeys([*call.session.indexed, str(workspace.path)]))
     if embedding is not None:
         workspace.embed_by(embedding.model_dump_json())
-    before = await _before(call, workspace, rebuild=params.rebuild)
-    complete = await _indexed(call, workspace, _seconds(call, params))
-    if workspace.progress.stage == "failed":
-        raise _failed(workspace)
-    call.session.notes[NAME][workspace.root] = workspace.tree.table
+    # What this connection last knew to be indexed: the answer tells what has changed since.
+    notes = call.session.notes.setdefault(NAME, {})
+    before = notes.get(workspace.root, workspace.tree.table)
+    if params.rebuild:
+        await workspace.rebuild()
+        before = FileTable()
+
+    seconds = params.deadline_ms / 1000
+    if call.deadline is not None:
+        seconds = min(seconds, call.deadline - time.monotonic() - ANSWER_SECONDS)
+    with anyio.move_on_after(seconds) as patience:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_report, call, workspace)
+            await workspace.wait_embedded()
+            tasks.cancel_scope.cancel()
+    progress = workspace.progress
+    if progress.stage == "failed":
+        raise Unavailable(
+            f"indexing failed: {progress.detail}",
+            reason="indexing_failed",
+            path=path_to_text(workspace.root),
+            suggestion="see fgrep doctor and fgrep daemon logs; searching goes on without an index",
+        )
+
+    notes[workspace.root] = workspace.tree.table
     size = await workspace.size()
     tests = sum(tier_of(path) == TEST for path in workspace.paths())
     result: IndexCodebaseResult = {
         "project": workspace.name,
-        "path": show_path(workspace.root)["file_path"],
-        "complete": complete,
-        "stage": workspace.progress.stage,
+        "path": path_to_text(workspace.root),
+        "complete": not patience.cancelled_caught,
+        "stage": progress.stage,
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
         "files_skipped": workspace.tree.skipped(),
@@ -112,10 +135,179 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "provider": Embedding.model_validate_json(workspace.embedding).provider,
         "incremental": await anyio.to_thread.run_sync(difference, before, workspace.tree.table),
     }
-    detail = "; ".join(part for part in (workspace.progress.detail, workspace.progress.problem) if part)
+    detail = "; ".join(part for part in (progress.detail, progress.problem) if part)
     if detail:
         result["detail"] = detail
     return result
+
+
+class WatchCodebaseParams(Params):
+    """Which folder, and what to do."""
+
+    path: PathText = Field(min_length=1, description=PATH)
+    action: Literal["start", "stop", "status"] = Field(
+        description="start: follow changes as they happen, as every project does once it is open. stop: follow none; "
+        "each question then looks at the whole tree, and is as right as before. status: change nothing."
+    )
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        20, ge=0, le=10_000, description="Most files to name; list_files names them all."
+    )
+
+
+class WatchCodebaseResult(TypedDict):
+    """How a project is watched: `changed` says whether this call changed that, `results` names files watched.
+
+    `state`: watching; stopped; failed (`problem` says why: every question looks at the whole tree); closed (not asked
+    about since the daemon started, or no project at all).
+    """
+
+    action: str
+    project: str | None
+    path: str
+    state: Literal["watching", "stopped", "failed", "closed"]
+    changed: bool
+    message: str
+    problem: str
+    files_watched: int
+    files_pending: int
+    results: list[FilePlace]
+    stage: str
+    generation: int
+
+
+@handler("watch_codebase", title="Watch a codebase", toolset="research", safety="changes_index", idempotent=True)
+async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> WatchCodebaseResult:
+    """Start or stop following a folder's changes, or tell whether they are followed and which files.
+
+    Saying it twice is saying it once. Answers are right either way: stopped, each question looks at the whole tree.
+    """
+    root = root_around(call, resolve_folder(call, params.path))
+    opened = {str(workspace.path) for workspace in call.host.list_open()}
+    if params.action != "start" and root not in opened:
+        return {
+            "action": params.action,
+            "project": None,
+            "path": path_to_text(os.fsencode(root)),
+            "state": "closed",
+            "changed": False,
+            "message": "not watched: nothing has been asked about it yet",
+            "problem": "",
+            "files_watched": 0,
+            "files_pending": 0,
+            "results": [],
+            "stage": "listing",
+            "generation": 0,
+        }
+    workspace = await call.host.workspace(call, root)
+    changed = root not in opened
+    if params.action != "status":
+        changed |= await workspace.freshness.switch(on=params.action == "start")
+    await workspace.refresh()
+
+    def describe() -> WatchCodebaseResult:
+        problem = str(workspace.facts()["watch_problem"])
+        state: Any = "stopped" if workspace.freshness.is_switched_off else "failed" if problem else "watching"
+        paths = workspace.paths() if state == "watching" else []
+        named: list[Any] = [path_to_json(path) for path in paths[: params.limit]]
+        when = "from now on" if changed else "as before"
+        sweeping = f"{state}, {when}: each question looks at the whole tree"
+        return {
+            "action": params.action,
+            "project": workspace.name,
+            "path": path_to_text(workspace.root),
+            "state": state,
+            "changed": changed,
+            "message": f"watching {len(paths)} files, {when}" if state == "watching" else sweeping,
+            "problem": problem if state == "failed" else "",
+            "files_watched": len(paths),
+            "files_pending": len(workspace.tree.pending),
+            "results": named,
+            "stage": workspace.progress.stage,
+            "generation": workspace.generation,
+        }
+
+    return await workspace.in_turn(describe)
+
+
+class StatsResult(TypedDict):
+    """The live state of a project and its index; sizes in bytes, times in seconds since 1970.
+
+    Without a project: the daemon's version and process, the projects it knows, and what would help (`message`).
+    """
+
+    project: str | None
+    version: str
+    projects: list[str]
+    message: NotRequired[str]
+    pid: NotRequired[int]
+    root: NotRequired[str]
+    total_files: NotRequired[int]
+    total_chunks: NotRequired[int]
+    total_lines: NotRequired[int]
+    index_size_bytes: NotRequired[int]
+    gram_bytes: NotRequired[int]
+    vector_bytes: NotRequired[int]
+    last_update: NotRequired[float | None]
+    stage: NotRequired[str]
+    stage_since: NotRequired[float]
+    stage_detail: NotRequired[str]
+    generation: NotRequired[int]
+    files_pending: NotRequired[int]
+    files_skipped: NotRequired[dict[str, int]]
+    indexing: NotRequired[dict[str, Any]]
+    problem: NotRequired[str]
+    settings_warnings: NotRequired[list[str]]
+    watching: NotRequired[bool]
+    watch_problem: NotRequired[str]
+
+
+@handler("stats", title="Index statistics")
+async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
+    """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
+    session = call.session
+    known = call.host.list_reachable(session)
+    if params.project is None and not (session.projects or session.indexed):
+        message = f"this connection is bound to no project: {HOW_TO_GET_A_PROJECT}"
+        return {"project": None, "version": __version__, "projects": known, "message": message, "pid": os.getpid()}
+    workspace = await call.host.workspace(call, params.project)
+    size = await workspace.size()
+    progress = workspace.progress
+    facts = workspace.facts()
+    return {
+        "project": workspace.name,
+        "version": __version__,
+        "projects": known,
+        "root": path_to_text(workspace.root),
+        "total_files": workspace.tree.count(),
+        "total_chunks": size.chunks if size else 0,
+        "total_lines": size.lines if size else 0,
+        "index_size_bytes": size.file_bytes + size.vector_bytes if size else 0,
+        "gram_bytes": size.gram_bytes if size else 0,
+        "vector_bytes": size.vector_bytes if size else 0,
+        "last_update": progress.updated or None,
+        "stage": progress.stage,
+        "stage_since": progress.since,
+        "stage_detail": progress.detail,
+        "generation": workspace.generation,
+        "files_pending": facts["pending"],
+        "files_skipped": workspace.tree.skipped(),
+        "indexing": {
+            "files_done": progress.files_done,
+            "files_total": progress.files_total,
+            "bytes_done": progress.bytes_done,
+            "bytes_total": progress.bytes_total,
+            "texts_left": progress.left,
+            "share": round(progress.share(), 4),
+            "eta_seconds": progress.eta_seconds(),
+        },
+        "problem": progress.problem,
+        "settings_warnings": list(workspace.options.settings_warnings),
+        "watching": facts["watching"],
+        "watch_problem": facts["watch_problem"],
+    }
+
+
+HANDLERS: tuple[Handler, ...] = (index_codebase, watch_codebase, stats)
 
 
 def difference(before: FileTable, after: FileTable) -> Incremental:
@@ -127,7 +319,7 @@ def difference(before: FileTable, after: FileTable) -> Incremental:
     return {"added": added, "changed": len(was) - added - same, "removed": len(texts), "unchanged": same}
 
 
-async def _embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) -> Embedding | None:
+async def _choose_embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) -> Embedding | None:
     """Return the settings by which a provider embeds; None: those in force stay.
 
     Raises:
@@ -149,60 +341,23 @@ async def _embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) 
     return section
 
 
-async def _before(call: Call[Catalogue], workspace: Workspace, *, rebuild: bool) -> FileTable:
-    """Return the files as this connection last knew them to be indexed."""
-    known = call.session.notes.setdefault(NAME, {}).get(workspace.root, workspace.tree.table)
-    if rebuild:
-        await workspace.rebuild()
-        return FileTable()
-    return known if isinstance(known, FileTable) else FileTable()
-
-
-async def _indexed(call: Call[Catalogue], workspace: Workspace, seconds: float) -> bool:
-    """Wait until all is indexed, reporting files as they are; False: not within so many seconds."""
-    with anyio.move_on_after(seconds) as patience:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_report, call, workspace)
-            await workspace.wait_embedded()
-            tasks.cancel_scope.cancel()
-    return not patience.cancelled_caught
-
-
 async def _report(call: Call[Catalogue], workspace: Workspace) -> None:
     """Report files indexed of all; a report that is no advance is not sent, as the protocol wants it."""
     await workspace.refresh()
     last = -1.0
     while True:
-        done, total, message = _advance(workspace)
+        progress, total = workspace.progress, workspace.tree.count()
+        # Files' worth of all stages, so that the number grows from one stage to the next.
+        done = round(progress.share() * total, 1)
         if done > last:
             last = done
-            call.progress(done, total, message)
+            left = progress.left.get(progress.stage, sum(mark.ours for mark in workspace.tree.pending.values()))
+            reached = total - min(total, left) if left >= 0 else 0
+            call.progress(done, total, f"{progress.stage}: {reached} of {total} files")
         await anyio.sleep(LOOK_SECONDS)
 
 
-def _advance(workspace: Workspace) -> tuple[float, int, str]:
-    """Return how many files' worth of all stages is done, of how many files, and how far the stage of now is."""
-    progress, total = workspace.progress, workspace.tree.count()
-    left = progress.left.get(progress.stage, sum(mark.ours for mark in workspace.tree.pending.values()))
-    reached = total - min(total, left) if left >= 0 else 0
-    return round(progress.share() * total, 1), total, f"{progress.stage}: {reached} of {total} files"
-
-
-def _seconds(call: Call[Catalogue], params: IndexCodebaseParams) -> float:
-    wanted = params.deadline_ms / 1000
-    return wanted if call.deadline is None else min(wanted, call.deadline - time.monotonic() - ANSWER_SECONDS)
-
-
-def _failed(workspace: Workspace) -> Unavailable:
-    return Unavailable(
-        f"indexing failed: {workspace.progress.detail}",
-        reason="indexing_failed",
-        path=show_path(workspace.root)["file_path"],
-        suggestion="see fgrep doctor and fgrep daemon logs; searching goes on without an index",
-    )
-
-
-def folder_named(call: Call[Catalogue], path: str) -> Path:
+def resolve_folder(call: Call[Catalogue], path: str) -> Path:
     """Return the folder a caller names.
 
     Raises:
@@ -211,8 +366,13 @@ def folder_named(call: Call[Catalogue], path: str) -> Path:
 
     """
     given = Path(path)
+    if not given.is_absolute():
+        own = call.session.projects or call.session.indexed
+        if len(own) != 1:
+            raise InvalidParams(f"path: an absolute path is needed: {path}", field="path")
+        given = next((info.root for info in call.host.list_projects() if info.name == own[0]), Path(own[0])) / given
     try:
-        folder = (given if given.is_absolute() else _own_root(call, path) / given).resolve(strict=True)
+        folder = given.resolve(strict=True)
     except (OSError, ValueError, RuntimeError):  # nothing there, a name that cannot be, links in a circle
         suggestion = "give the absolute path of a folder that exists"
         raise NotFound(f"no such path: {path}", reason="path_not_found", path=path, suggestion=suggestion) from None
@@ -221,17 +381,7 @@ def folder_named(call: Call[Catalogue], path: str) -> Path:
     return folder
 
 
-def _own_root(call: Call[Catalogue], path: str) -> Path:
-    own = call.session.projects or call.session.indexed
-    if len(own) != 1:
-        raise InvalidParams(f"path: an absolute path is needed: {path}", field="path")
-    return next((info.root for info in call.host.list_projects() if info.name == own[0]), Path(own[0]))
-
-
 def root_around(call: Call[Catalogue], folder: Path) -> str:
     """Return the root of the project a folder lies in, else the folder, which may become one."""
     known = {info.root for info in call.host.list_projects()}
     return str(next((one for one in (folder, *folder.parents) if one in known), folder))
-
-
-HANDLERS: tuple[Handler, ...] = (index_codebase,)

@@ -3,29 +3,33 @@
 import time
 from typing import Annotated, NotRequired
 
+import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import NotFound, Unavailable
-from flashgrep.handlers.covering import Coverage
-from flashgrep.handlers.filtering import path_filter
-from flashgrep.handlers.pieces import (
-    covering,
-    fitting,
-    language_of_piece,
+from flashgrep.handlers.common import (
+    Budget,
+    Coverage,
+    Fresh,
+    InLanguages,
+    MaxTokensIfSet,
+    ProjectName,
+    coverage_of,
+    make_path_filter,
     milliseconds_since,
-    refuse_unindexed,
-    reranker_of,
 )
-from flashgrep.model import show_path
-from flashgrep.params import GlobText, Languages, NameText, PathText
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, Piece
+from flashgrep.languages import language_of
+from flashgrep.model import path_to_json
+from flashgrep.params import GlobText, NameText
+from flashgrep.registry import Call, Handler, Params, Usage, handler
+from flashgrep.search.meaning import MeaningQuestion, Piece
+from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import Workspace
 
-ENVELOPE = 220
-"""Characters an answer's piece takes beside its text."""
+CHUNK_OVERHEAD = 220
+"""Characters of JSON around a chunk's text."""
 
 
 class SearchCodeParams(Params):
@@ -42,13 +46,11 @@ class SearchCodeParams(Params):
     file_filter: GlobText | None = Field(
         None, min_length=1, description="Only files that match this glob, as src/auth/**."
     )
-    language: Annotated[Languages, Usage(short="-t")] = Field(
-        default=[], description="Only files of these languages, as py or rust."
-    )
+    language: InLanguages = []
     threshold: float = Field(0.0, ge=0, le=1, description="Least score of a result.")
-    max_tokens: int | None = Field(None, ge=50, le=1_000_000, description="Size of the answer, in tokens.")
-    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
-    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    max_tokens: MaxTokensIfSet = None
+    fresh: Fresh = True
+    project: ProjectName = None
 
 
 class CodeFound(TypedDict):
@@ -90,41 +92,30 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
     await refuse_unindexed(workspace)
-    keep = await path_filter(workspace, [params.file_filter] if params.file_filter else [], [], params.language)
+    globs = [params.file_filter] if params.file_filter else []
     question = MeaningQuestion(
         text=params.query,
         limit=params.limit,
         semantic_weight=params.semantic_weight,
-        keep=keep,
+        keep=await make_path_filter(workspace, globs, languages=params.language),
         threshold=params.threshold,
-        reranker=await reranker_of(call),
+        reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
     )
     answer = await workspace.by_meaning(question)
-    found = [_shown(piece) for piece in answer.results]
-    budget = params.max_tokens or call.host.settings.query.max_tokens
+    budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
+
+    # An answer by meaning is complete once every chunk could be found in every way.
+    unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at"
+    coverage = coverage_of(workspace, SearchStats(), fresh=fresh and not answer.unseen, started=started)
+    coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
+    details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
     return {
-        "results": fitting(found, budget, lambda one: len(one["content"]) + ENVELOPE),
+        "results": budget.fit(map(format_chunk, answer.results), count_chars),
         "ranked_by": answer.ranked_by,
         "chunks_searched": answer.chunks,
-        "coverage": covering(workspace, answer, fresh=fresh, started=started),
-    }
-
-
-def _shown(piece: Piece) -> CodeFound:
-    path = show_path(piece.path)
-    chunk = piece.chunk
-    return {
-        "content": piece.text,
-        "path": path["file_path"],
-        "startLine": chunk.start_line,
-        "endLine": chunk.end_line,
-        "score": piece.score,
-        "kind": chunk.kind,
-        "name": chunk.name,
-        "language": language_of_piece(piece),
-        **path,  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
+        "coverage": coverage,
     }
 
 
@@ -179,6 +170,18 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
     Returns relevant code snippets ranked by semantic similarity.
     """
     started = time.perf_counter()
+    if params.repository is not None:
+        try:
+            workspaces = [await call.host.workspace(call, params.repository)]
+        except NotFound as error:
+            known = call.host.list_reachable(call.session)
+            message = f"no such repository: {params.repository}"
+            raise NotFound(message, reason="repository_not_found", known=known) from error
+    elif call.session.projects:
+        workspaces = [await call.host.open(project, adopt=False) for project in call.session.projects]
+    else:  # as its contract has it, and no default: each result and the metadata name their repository
+        workspaces = call.host.list_open() or [await call.host.workspace(call, None)]
+
     found: list[RepositoryCode] = []
     metadata: SearchMetadata = {
         "total_results": 0,
@@ -190,59 +193,75 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         "ranked_by": "words and meaning",
         "problems": {},
     }
-    workspaces = await _repositories(call, params.repository)
+    reranker = await anyio.to_thread.run_sync(call.host.models.reranker)
+    question = MeaningQuestion(text=params.query, limit=params.limit, threshold=params.threshold, reranker=reranker)
     for workspace in workspaces:
         try:
-            answer = await _asked(call, workspace, params)
+            await workspace.refresh()
+            await refuse_unindexed(workspace)
+            answer = await workspace.by_meaning(question)
         except Unavailable as error:
             if len(workspaces) == 1:
                 raise
             metadata["problems"][workspace.name] = error.message
             continue
-        _take(metadata, workspace, answer)
-        found.extend({**_shown(piece), "repository": workspace.name} for piece in answer.results)
+        metadata["repositories_searched"].append(workspace.name)
+        metadata["chunks_searched"] += answer.chunks
+        metadata["embedding_time_ms"] = round(metadata["embedding_time_ms"] + answer.embedding_ms, 3)
+        if answer.ranked_by == "words":
+            metadata["ranked_by"] = "words"
+        if answer.problem:
+            metadata["problems"][workspace.name] = answer.problem
+        found.extend({**format_chunk(piece), "repository": workspace.name} for piece in answer.results)
     found.sort(key=lambda one: -one["score"])
-    results = fitting(
-        found[: params.limit], call.host.settings.query.max_tokens, lambda one: len(one["content"]) + ENVELOPE
-    )
+    results = Budget(call.host.settings.query.max_tokens).fit(found[: params.limit], count_chars)
     metadata["total_results"] = len(results)
     metadata["query_time_ms"] = milliseconds_since(started)
     return {"results": results, "metadata": metadata}
 
 
-async def _repositories(call: Call[Catalogue], named: str | None) -> list[Workspace]:
-    """Return the projects to search: the one named, else all that the connection is bound to, else all that are open.
-
-    The last is what its contract says, and no default: each result and the metadata name their repository.
-    """
-    if named is not None:
-        try:
-            return [await call.host.workspace(call, named)]
-        except NotFound as error:
-            known = call.host.list_reachable(call.session)
-            raise NotFound(f"no such repository: {named}", reason="repository_not_found", known=known) from error
-    if call.session.projects:
-        return [await call.host.open(project, adopt=False) for project in call.session.projects]
-    return call.host.list_open() or [await call.host.workspace(call, None)]
-
-
-async def _asked(call: Call[Catalogue], workspace: Workspace, params: SemanticSearchParams) -> MeaningAnswer:
-    await workspace.refresh()
-    await refuse_unindexed(workspace)
-    question = MeaningQuestion(
-        text=params.query, limit=params.limit, threshold=params.threshold, reranker=await reranker_of(call)
-    )
-    return await workspace.by_meaning(question)
-
-
-def _take(metadata: SearchMetadata, workspace: Workspace, answer: MeaningAnswer) -> None:
-    metadata["repositories_searched"].append(workspace.name)
-    metadata["chunks_searched"] += answer.chunks
-    metadata["embedding_time_ms"] = round(metadata["embedding_time_ms"] + answer.embedding_ms, 3)
-    if answer.ranked_by == "words":
-        metadata["ranked_by"] = "words"
-    if answer.problem:
-        metadata["problems"][workspace.name] = answer.problem
-
-
 HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
+
+
+def format_chunk(piece: Piece) -> CodeFound:
+    """Return a chunk as both methods show it."""
+    path, chunk = path_to_json(piece.path), piece.chunk
+    return {
+        "content": piece.text,
+        "path": path["file_path"],
+        "startLine": chunk.start_line,
+        "endLine": chunk.end_line,
+        "score": piece.score,
+        "kind": chunk.kind,
+        "name": chunk.name,
+        "language": name_language(piece),
+        **path,  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+    }
+
+
+def count_chars(found: CodeFound) -> int:
+    """Return how much of a budget a chunk takes."""
+    return len(found["content"]) + CHUNK_OVERHEAD
+
+
+def name_language(piece: Piece) -> str:
+    """Return the language of a chunk's file by its name, or ``text``."""
+    return language_of(piece.path).name or "text"
+
+
+async def refuse_unindexed(workspace: Workspace) -> None:
+    """Refuse a project of which nothing is indexed yet; asking has started its indexing.
+
+    Raises:
+        Unavailable: with the project's path and what to do.
+
+    """
+    size = await workspace.size()
+    if size is None or (not size.chunks and size.files and "chunks" not in workspace.indexing.done):
+        raise Unavailable(
+            "Index not found: it is being built from now on",
+            path=str(workspace.path),
+            suggestion="Run index_codebase first: it waits until the index is there; query works without one",
+        )

@@ -1,30 +1,39 @@
 """The `query` method: find text, exactly or by words."""
 
-import base64
-import hashlib
 import re
 import time
 from functools import partial
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, get_args
 
-import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import BadPattern, InvalidParams
-from flashgrep.handlers.covering import Coverage, coverage_of
-from flashgrep.handlers.filtering import path_filter
-from flashgrep.ingest.globs import PathFilter
-from flashgrep.model import show_path
-from flashgrep.params import ByteCount, CursorText, Globs, Languages, PathText, PatternText
+from flashgrep.errors import BadPattern
+from flashgrep.handlers.common import (
+    CHARS_PER_TOKEN,
+    Coverage,
+    Cursor,
+    Deadline,
+    Exclude,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokensIfSet,
+    ProjectName,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+)
+from flashgrep.model import path_to_text
+from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer, Position, Question
 from flashgrep.search.near import near_paths
 from flashgrep.workspace import Workspace
 
-CHARS_PER_TOKEN = 4
 MOST_CONTEXT = 100
 SUGGESTIONS = 3
 LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
@@ -58,13 +67,9 @@ class QueryParams(Params):
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
     )
-    include: Annotated[Globs, Usage(short="-g")] = Field(
-        default=[], description="Only files that match one of these globs, as src/**/*.py."
-    )
-    exclude: Globs = Field(default=[], description="No files that match one of these globs.")
-    language: Annotated[Languages, Usage(short="-t")] = Field(
-        default=[], description="Only files of these languages, as py or rust."
-    )
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
     output: Literal["lines", "files", "count"] = Field(
         "lines", description="lines: each matching line. files: names only. count: matching lines of each file."
     )
@@ -83,25 +88,19 @@ class QueryParams(Params):
     limit: Annotated[int | None, Usage(short="-l")] = Field(
         None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise)."
     )
-    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
-        None, description="`next` of the answer before, to go on behind it."
-    )
-    max_tokens: int | None = Field(
-        None, ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
-    )
+    cursor: Cursor = None
+    max_tokens: MaxTokensIfSet = None
     max_bytes: Annotated[ByteCount | None, RARE] = Field(None, ge=200, description="Size of the answer, in bytes.")
-    deadline_ms: Annotated[int, RARE] = Field(
-        30_000, ge=1, le=600_000, description="After so long, what was found so far is sent."
-    )
+    deadline_ms: Deadline = 30_000
     max_file_size: Annotated[ByteCount | None, RARE] = Field(
         None, ge=1, description="Largest file searched, in bytes, over the setting."
     )
-    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
+    fresh: Fresh = True
     use_index: Annotated[bool, RARE] = Field(default=True, description="False: read every file, the slow truth.")
     explain: Annotated[bool, RARE] = Field(
         default=False, description="Say how the question was understood and planned."
     )
-    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    project: ProjectName = None
 
 
 class Explained(TypedDict):
@@ -157,37 +156,67 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
-    keep = await path_filter(workspace, params.include, params.exclude, params.language)
-    cursor_mode, position = _position(params)
-    answer, pattern, mode = Answer(), None, ""
-    for mode in await _modes(workspace, params, cursor_mode):
+    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    position: Position | None = None
+    if params.cursor is None:
+        modes = await _choose_modes(workspace, params)
+    else:
+        mode, position = decode_cursor(params, params.cursor, _read_state)
+        modes = [mode]
+    settings = call.host.settings.query
+    limit = params.limit or settings.default_limit
+    chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
+    order = params.order or ("relevance" if params.mode == "smart" else "path")
+    answer, pattern, mode = Answer(), None, modes[0]
+    for mode in modes:
         if mode == "words":
             fresh = params.fresh and await workspace.refresh()
-            answer = await workspace.words(params.text, _limit(call, params), keep)
+            answer = await workspace.words(params.text, limit, keep)
         else:
-            question = _question(call, params, mode, position, keep)
-            pattern = question.pattern
-            answer, fresh = await _ask(workspace, question, params)
+            pattern = _make_pattern(params, mode)
+            question = Question(
+                pattern=pattern,
+                keep=keep,
+                output=params.output,
+                order=order if params.output == "lines" else "path",
+                limit=limit,
+                before=params.context if params.before is None else params.before,
+                after=params.context if params.after is None else params.after,
+                max_chars=min(chars, params.max_bytes or chars),
+                deadline=time.monotonic() + params.deadline_ms / 1000,
+                use_index=params.use_index,
+                engine=params.engine,
+                position=position,
+            )
+            answer, fresh = await _search(workspace, question, params)
         if answer.results or not answer.complete:
             break
     result: QueryResult = {
         "results": answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
         "total": answer.total,
-        "next": _cursor(params, mode, answer.next),
+        "next": _encode_position(params, mode, answer.next),
         "mode": mode,
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
     }
     if not answer.results and params.mode == "smart" and position is None:
         near = await workspace.in_turn(lambda: near_paths(params.text, workspace.paths(), SUGGESTIONS))
-        result["suggestions"] = [show_path(path)["file_path"] for path in near]
+        result["suggestions"] = [path_to_text(path) for path in near]
     if params.explain and pattern is not None and params.engine == "linear":
-        result["explained"] = _explained(pattern, answer)
+        result["explained"] = {
+            "pattern": str(pattern),
+            "grams": str(pattern.grams()),
+            "candidates": answer.candidates,
+            "files_read": answer.files_read,
+            "scanned": answer.scanned,
+        }
     return result
 
 
-async def _modes(workspace: Workspace, params: QueryParams, cursor_mode: SmartMode | None) -> list[SmartMode]:
-    if cursor_mode is not None:
-        return [cursor_mode]
+HANDLERS: tuple[Handler, ...] = (query,)
+
+
+async def _choose_modes(workspace: Workspace, params: QueryParams) -> list[SmartMode]:
+    """Return how a text may be meant, in the order in which it is tried."""
     if params.engine == "backtracking":
         return ["literal" if params.mode == "literal" else "regex"]
     if params.mode != "smart":
@@ -210,43 +239,7 @@ def is_regex(text: str) -> bool:
     return True
 
 
-async def _ask(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:
-    """Return the answer, and whether it is of the disk as it was after the call came in."""
-    if params.fresh:
-        answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
-        if answer is not None:
-            return answer, True
-    fresh = params.fresh and await workspace.refresh()
-    return await workspace.search(question, max_file_size=params.max_file_size), fresh
-
-
-def _limit(call: Call[Catalogue], params: QueryParams) -> int:
-    return params.limit or call.host.settings.query.default_limit
-
-
-def _question(
-    call: Call[Catalogue], params: QueryParams, mode: str, position: Position | None, keep: PathFilter | None
-) -> Question:
-    settings = call.host.settings.query
-    chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
-    order = params.order or ("relevance" if params.mode == "smart" else "path")
-    return Question(
-        pattern=_pattern(params, "regex" if mode == "regex" else "literal"),
-        keep=keep,
-        output=params.output,
-        order=order if params.output == "lines" else "path",
-        limit=_limit(call, params),
-        before=params.context if params.before is None else params.before,
-        after=params.context if params.after is None else params.after,
-        max_chars=min(chars, params.max_bytes or chars),
-        deadline=time.monotonic() + params.deadline_ms / 1000,
-        use_index=params.use_index,
-        engine=params.engine,
-        position=position,
-    )
-
-
-def _pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
+def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
     return Pattern(
         texts=(params.text, *params.any_of),
         mode=mode,
@@ -258,44 +251,26 @@ def _pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
     )
 
 
-def _explained(pattern: Pattern, answer: Answer) -> Explained:
-    return {
-        "pattern": str(pattern),
-        "grams": str(pattern.grams()),
-        "candidates": answer.candidates,
-        "files_read": answer.files_read,
-        "scanned": answer.scanned,
-    }
+async def _search(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:
+    """Return the answer, and whether it is of the disk as it was after the call came in."""
+    if params.fresh:
+        answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
+        if answer is not None:
+            return answer, True
+    fresh = params.fresh and await workspace.refresh()
+    return await workspace.search(question, max_file_size=params.max_file_size), fresh
 
 
-# A cursor carries its whole state: which question it belongs to, how that was understood, and where to go on.
-
-
-def _digest(params: QueryParams) -> str:
-    passing = {"cursor", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"}
-    return hashlib.blake2b(params.model_dump_json(exclude=passing).encode(), digest_size=6).hexdigest()
-
-
-def _cursor(params: QueryParams, mode: str, position: Position | None) -> str | None:
+def _encode_position(params: QueryParams, mode: SmartMode, position: Position | None) -> str | None:
     if position is None:
         return None
-    state = [_digest(params), mode, position.tier, position.path.decode("latin-1"), position.taken, position.total]
-    state.append(position.led)
-    return base64.urlsafe_b64encode(orjson.dumps(state)).decode()
+    tier, path, *rest = position
+    return encode_cursor(params, mode, tier, path.decode("latin-1"), *rest)
 
 
-def _position(params: QueryParams) -> tuple[SmartMode | None, Position | None]:
-    if params.cursor is None:
-        return None, None
-    try:
-        digest, mode, tier, path, taken, total, led = orjson.loads(base64.urlsafe_b64decode(params.cursor))
-        total = None if total is None else int(total)
-        position = Position(int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led))
-    except (ValueError, TypeError):
-        raise InvalidParams("cursor: not one of ours", field="cursor") from None
-    if digest != _digest(params) or mode not in {"literal", "regex", "words"}:
-        raise InvalidParams("cursor: it belongs to another question; pass the same parameters", field="cursor")
-    return mode, position
-
-
-HANDLERS: tuple[Handler, ...] = (query,)
+def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[SmartMode, Position]:
+    taken, total, led = state
+    if mode not in get_args(SmartMode):
+        raise ValueError(mode)
+    total = None if total is None else int(total)
+    return mode, Position(int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led))

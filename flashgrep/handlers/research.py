@@ -1,22 +1,30 @@
 """Research questions about code, answered with a graph."""
 
 import time
-from typing import Annotated, NotRequired
+from typing import NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.handlers.covering import Coverage, coverage_of
-from flashgrep.model import show_path
-from flashgrep.params import PathText
-from flashgrep.registry import RARE, Call, Handler, Params, handler
-from flashgrep.search.exact import Answer
+from flashgrep.handlers.common import (
+    Budget,
+    Coverage,
+    Deadline,
+    FilePlace,
+    Fresh,
+    ProjectName,
+    coverage_of,
+)
+from flashgrep.model import path_to_json, path_to_text
+from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import Edge, Node
+from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
 
-CHARS_PER_TOKEN = 4
+NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130
+"""Characters of JSON around a symbol and an edge."""
 
 
 class CodeResearchParams(Params):
@@ -30,21 +38,17 @@ class CodeResearchParams(Params):
     )
     depth: int = Field(2, ge=1, le=3, description="Hops followed from what is asked about.")
     max_tokens: int = Field(8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
-    deadline_ms: Annotated[int, RARE] = Field(
-        20_000, ge=1, le=600_000, description="After so long, what was found so far is sent."
-    )
-    fresh: Annotated[bool, RARE] = Field(default=True, description="Take in all that was saved before this call.")
-    project: PathText | None = Field(None, description="Project, by name or root; the connection's own by default.")
+    deadline_ms: Deadline = 20_000
+    fresh: Fresh = True
+    project: ProjectName = None
 
 
-class NodeShown(TypedDict):
+class NodeShown(FilePlace):
     """A symbol, and how many hops it is from what was asked about (0: that itself)."""
 
     id: int
     name: str
     kind: str
-    file_path: str
-    file_path_bytes: NotRequired[str]
     start_line: int
     end_line: int
     hop: int
@@ -107,49 +111,46 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     while more:
         more = await workspace.in_thread(lambda snapshot: research.advance(SnapshotSource(snapshot)))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
-    answer = Answer(complete=research.complete, files_read=research.files_read)
-    coverage = coverage_of(workspace, answer, fresh=fresh, started=started)
-    return shown(research, coverage, params.max_tokens * CHARS_PER_TOKEN)
+    stats = SearchStats(complete=research.complete, files_read=research.files_read)
+    coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
+    return format_research(research, coverage, Budget(params.max_tokens))
 
 
-def shown(research: Research, coverage: Coverage, max_chars: int) -> CodeResearchResult:
+HANDLERS: tuple[Handler, ...] = (code_research,)
+
+
+def format_research(research: Research, coverage: Coverage, budget: Budget) -> CodeResearchResult:
     """Return the research as an answer within a budget: nearest symbols and surest edges first."""
     graph = research.graph
-    numbers: dict[tuple[bytes, int], int] = {}
-    nodes: list[NodeShown] = []
-    for node in sorted(graph.nodes.values(), key=lambda node: node.hop):
-        one = _node(node, len(nodes))
-        max_chars -= 150 + len(one["name"]) + len(one["file_path"]) + len(one.get("signature", ""))
-        if max_chars < 0 and nodes:
-            break
-        numbers[node.definition.key] = one["id"]
-        nodes.append(one)
-    edges = []
-    for edge in sorted(graph.edges, key=lambda edge: (graph.nodes[edge.source].hop, -edge.resolution.confidence)):
-        max_chars -= 130 + len(edge.text) + len(edge.path)
-        if max_chars >= 0 and edge.source in numbers and edge.target in numbers:
-            edges.append(_edge(edge, numbers))
+    near_first = sorted(graph.nodes.values(), key=lambda node: node.hop)
+    nodes = budget.fit(map(_format_node, range(len(near_first)), near_first), _count_chars)
+    numbers = {node.definition.key: number for number, node in enumerate(near_first[: len(nodes)])}
+    sure_first = sorted(graph.edges, key=lambda edge: (graph.nodes[edge.source].hop, -edge.resolution.confidence))
+    fitting = budget.fit(sure_first, lambda edge: EDGE_OVERHEAD + len(edge.text) + len(edge.path), least=0)
+    edges = [_format_edge(edge, numbers) for edge in fitting if edge.source in numbers and edge.target in numbers]
     left = len(graph.nodes) - len(nodes) + len(graph.edges) - len(edges)
+    arrow = " ← " if research.inward else " → "
+    chains = graph.chains([root.key for root in research.roots], inward=research.inward)
     return {
         "query": research.query,
         "understood_as": research.asked.kind,
         "names": list(research.asked.names),
-        "summary": _summary(research),
+        "summary": _summarize(research),
         "results": nodes,
         "edges": edges,
-        "chains": _chains(research),
+        "chains": [arrow.join(graph.nodes[key].definition.qualified for key in chain) for chain in chains],
         "conformances": [
             {
                 "type": one.type,
                 "base": one.base,
-                "file_path": show_path(one.path)["file_path"],
+                "file_path": path_to_text(one.path),
                 "line": one.line,
                 "extension": one.extension,
             }
             for one in research.conformances
         ],
         "dependencies": [
-            {"from": show_path(here)["file_path"], "to": show_path(there)["file_path"], "edges": count}
+            {"from": path_to_text(here), "to": path_to_text(there), "edges": count}
             for (here, there), count in graph.dependencies().most_common(100)
         ],
         "hops": research.hop,
@@ -159,13 +160,13 @@ def shown(research: Research, coverage: Coverage, max_chars: int) -> CodeResearc
     }
 
 
-def _node(node: Node, number: int) -> NodeShown:
+def _format_node(number: int, node: Node) -> NodeShown:
     definition = node.definition
     one: NodeShown = {
         "id": number,
         "name": definition.qualified,
         "kind": definition.kind,
-        **show_path(definition.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        **path_to_json(definition.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
         "start_line": 1,
         "end_line": 1,
         "hop": node.hop,
@@ -177,12 +178,16 @@ def _node(node: Node, number: int) -> NodeShown:
     return one
 
 
-def _edge(edge: Edge, numbers: dict[tuple[bytes, int], int]) -> EdgeShown:
+def _count_chars(node: NodeShown) -> int:
+    return NODE_OVERHEAD + len(node["name"]) + len(node["file_path"]) + len(node.get("signature", ""))
+
+
+def _format_edge(edge: Edge, numbers: dict[tuple[bytes, int], int]) -> EdgeShown:
     return {
         "source": numbers[edge.source],
         "target": numbers[edge.target],
         "kind": edge.kind,
-        "file_path": show_path(edge.path)["file_path"],
+        "file_path": path_to_text(edge.path),
         "line": edge.line,
         "text": edge.text,
         "confidence": round(edge.resolution.confidence, 2),
@@ -190,14 +195,7 @@ def _edge(edge: Edge, numbers: dict[tuple[bytes, int], int]) -> EdgeShown:
     }
 
 
-def _chains(research: Research) -> list[str]:
-    nodes = research.graph.nodes
-    arrow = " ← " if research.inward else " → "
-    chains = research.graph.chains([root.key for root in research.roots], inward=research.inward)
-    return [arrow.join(nodes[key].definition.qualified for key in chain) for chain in chains]
-
-
-def _summary(research: Research) -> str:
+def _summarize(research: Research) -> str:
     named = " to ".join(research.asked.names) or research.query
     found = len(research.graph.nodes) - len(research.roots)
     what = f"{research.asked.kind} of {named}" if research.asked.kind != "free" else research.query
@@ -207,6 +205,3 @@ def _summary(research: Research) -> str:
     if not research.graph.nodes:
         return f"{what}: nothing found"
     return f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
-
-
-HANDLERS: tuple[Handler, ...] = (code_research,)

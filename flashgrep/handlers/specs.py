@@ -13,13 +13,12 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.edit.system import read_all
 from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
-from flashgrep.handlers.covering import Coverage, coverage_of
-from flashgrep.handlers.reading import ProjectParams
+from flashgrep.handlers.common import Coverage, FilePlace, ProjectParams, coverage_of
 from flashgrep.ingest.extract import extract
-from flashgrep.model import Document, Skipped, show_path
+from flashgrep.model import Document, Skipped, path_to_json, path_to_text
 from flashgrep.params import NameText
 from flashgrep.registry import Call, Handler, Usage, handler
-from flashgrep.search.exact import Answer
+from flashgrep.search.snapshot import SearchStats
 from flashgrep.specs.search import Kind, SpecMatch, search
 from flashgrep.specs.spec import Severity, validate
 from flashgrep.specs.spec_repository import (
@@ -66,13 +65,6 @@ class ValidateSpecsParams(ProjectParams):
     """Which specifications."""
 
     spec_id: NameText | None = Field(None, min_length=1, description=SPEC_ID + " Default: all.")
-
-
-class FilePlace(TypedDict):
-    """A file, its name also in base64 if it is not UTF-8."""
-
-    file_path: str
-    file_path_bytes: NotRequired[str]
 
 
 class SpecSummary(TypedDict):
@@ -223,7 +215,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh()
     if await workspace.size() is None:
-        root, progress = show_path(workspace.root)["file_path"], workspace.progress
+        root, progress = path_to_text(workspace.root), workspace.progress
         why = f" ({progress.detail})" if progress.detail else ""
         raise Unavailable(
             f"index not found: {root}{why}; index_codebase builds it",
@@ -244,7 +236,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
             return ask(embedder=None), f"searched by words alone: {problem.message}"
 
     matches, problem = await workspace.in_turn(find)
-    coverage = coverage_of(workspace, Answer(), fresh=fresh, started=started)
+    coverage = coverage_of(workspace, SearchStats(), fresh=fresh, started=started)
     coverage["files_searched"] = len(specs)
     if problem:
         coverage["detail"] = problem
@@ -306,7 +298,7 @@ async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read
 
 
 def _format_file(file: SpecFile) -> FilePlace:
-    return cast("FilePlace", show_path(file.path))
+    return cast("FilePlace", path_to_json(file.path))
 
 
 def _format_summary(spec: ProjectSpec) -> SpecSummary:

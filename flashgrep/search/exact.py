@@ -16,7 +16,7 @@ import numpy as np
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import DeadlineExceeded
 from flashgrep.lazy import LazyAttribute
-from flashgrep.model import Document, Skipped, show_path
+from flashgrep.model import Document, Skipped, path_to_json
 from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit
@@ -259,7 +259,7 @@ class Search:
                 continue
             files, lines = files + 1, lines + count
             if len(answer.results) < question.limit and room > 0:
-                answer.results.append(show_path(path) | ({"count": count} if question.output == "count" else {}))
+                answer.results.append(path_to_json(path) | ({"count": count} if question.output == "count" else {}))
                 room -= len(path) + FILE_OVERHEAD
                 last = path
             else:

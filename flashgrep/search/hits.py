@@ -3,7 +3,7 @@
 from typing import Any
 
 from flashgrep.ingest.decoding import SHOWN
-from flashgrep.model import Document, show_path
+from flashgrep.model import Document, path_to_json
 from flashgrep.pattern import LineMatch
 
 LONG_LINE = 1_000
@@ -22,7 +22,7 @@ def decode_span(document: Document, start: int, end: int) -> str:
 def make_hit(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:
     """Return the hit for one match, with lines of context where asked for."""
     start, end = match.spans[0] if match.spans else (match.start, match.start)
-    found: dict[str, Any] = show_path(path)
+    found: dict[str, Any] = path_to_json(path)
     found["start_line"] = match.number
     found["end_line"] = match.end_number
     found["column"] = byte_column = start - match.start + 1

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.ingest.decoding import SHOWN
-from flashgrep.model import Document, given_path
+from flashgrep.model import Document, path_from_json
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question, Search
 from flashgrep.search.meaning import Piece, chunked_now
@@ -24,7 +24,7 @@ def containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wa
     question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
     hits: dict[bytes, list[int]] = {}
     for hit in Search(snapshot, question).run().results:
-        path = given_path(hit["file_path"], hit.get("file_path_bytes"))
+        path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))
         hits.setdefault(path, []).append(hit["start_line"])
     there = (
         piece

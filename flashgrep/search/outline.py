@@ -10,6 +10,7 @@ from flashgrep.index.tiers import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
+from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 
 SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
@@ -35,13 +36,11 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Outline:
+class Outline(SearchStats):
     """Entries in order, and what did not fit."""
 
     entries: list[Entry] = field(default_factory=list)
     left_out: int = 0
-    files: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
 
 
 def outline(source: SymbolSource, paths: Iterable[bytes], *, max_chars: int, everything: bool = False) -> Outline:
@@ -96,9 +95,9 @@ def _opened(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iter
     for path in paths:
         opened = source.open(path)
         if isinstance(opened, Skipped):
-            made.skipped[opened.reason] = made.skipped.get(opened.reason, 0) + 1
+            made.count_skipped(opened.reason)
         elif opened is not None:
-            made.files += 1
+            made.files_read += 1
             yield path, opened
 
 

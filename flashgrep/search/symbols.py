@@ -23,6 +23,7 @@ from flashgrep.ingest.parse.lookup import (
 )
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped
+from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 
 Match = Literal["exact", "prefix", "fuzzy"]
@@ -70,14 +71,11 @@ class Found:
 
 
 @dataclass(slots=True)
-class SymbolAnswer:
+class SymbolAnswer(SearchStats):
     """One page of occurrences, how many there are, and what was looked at."""
 
     results: list[Found] = field(default_factory=list)
     total: int = 0
-    complete: bool = True
-    files_read: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
     suggestions: list[str] = field(default_factory=list)
 
 
@@ -205,7 +203,7 @@ class SymbolSearch:
                 continue
             opened = self._source.open(path, holds)
             if isinstance(opened, Skipped):
-                self.answer.skipped[opened.reason] = self.answer.skipped.get(opened.reason, 0) + 1
+                self.answer.count_skipped(opened.reason)
             elif opened is not None:
                 self.answer.files_read += 1
                 if not holds(opened.data):

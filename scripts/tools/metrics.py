@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 36_102,
-    "modules": 198,
-    "private functions used once": 454,
-    "functions named by a participle": 125,
+    "lines": 35_922,
+    "modules": 192,
+    "private functions used once": 418,
+    "functions named by a participle": 113,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

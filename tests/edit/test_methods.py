@@ -20,13 +20,13 @@ from pydantic import TypeAdapter
 from flashgrep.edit import files
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
+from flashgrep.handlers import editing
 from flashgrep.handlers import files as file_methods
-from flashgrep.handlers import reading, writing
 from flashgrep.registry import Call, Capabilities, Registry, Session
 from tests.edit.harness import root_at, state_of
 
 ResultT = TypeVar("ResultT")
-REGISTRY = Registry([*reading.HANDLERS, *writing.HANDLERS, *file_methods.HANDLERS])
+REGISTRY = Registry([*editing.HANDLERS, *file_methods.HANDLERS])
 WRITES = ["write_code", "batch_write_code", "fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"]
 
 

@@ -13,7 +13,7 @@ import pytest
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
-from flashgrep.handlers.glob import HANDLERS
+from flashgrep.handlers.listing import HANDLERS
 from flashgrep.registry import Call, Registry, Session
 
 GLOB = Registry(HANDLERS).get("glob")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from flashgrep.handlers.common import decode_cursor, encode_cursor
+from flashgrep.handlers.query import QueryParams
 from tests.conftest import DaemonAtHand, Wire
 
 FILES: dict[str, str | bytes] = {
@@ -242,3 +244,8 @@ def test_stats_and_listing_are_live(wire: Wire) -> None:
     rest = wire.call("list_files", cursor=page["next"])
     assert page["files"] + rest["files"] == listed["files"]
     assert wire.fail("stats", project="nowhere")["data"]["reason"] in {"project_not_found", "outside_root"}
+
+
+def test_a_cursor_of_a_question_about_names_that_are_no_utf8_goes_on() -> None:
+    params = QueryParams(text="needle", include=["\udcff*"])  # as a command line carries the byte ff
+    assert decode_cursor(params, encode_cursor(params, 7), int) == 7

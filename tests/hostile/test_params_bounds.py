@@ -10,7 +10,7 @@ import pytest
 from flashgrep import pattern
 from flashgrep.errors import InvalidParams, MethodNotFound
 from flashgrep.handlers import REGISTRY
-from flashgrep.handlers.payload import Payload, payload_filter
+from flashgrep.handlers.collections import Payload, make_payload_filter
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import CharSet
@@ -109,13 +109,13 @@ def piece(name: str) -> Piece:
     ],
 )
 def test_a_name_is_matched_by_star_and_question_mark_alone(glob: str, matched: list[str], missed: list[str]) -> None:
-    wanted = payload_filter(Payload(name=glob))
+    wanted = make_payload_filter(Payload(name=glob))
     assert wanted is not None
     assert [name for name in matched + missed if wanted(piece(name))] == matched
 
 
 def test_a_name_with_many_stars_takes_linear_time() -> None:
-    wanted = payload_filter(Payload(name="*a" * 500 + "b"))
+    wanted = make_payload_filter(Payload(name="*a" * 500 + "b"))
     assert wanted is not None
     started = time.thread_time()
     assert not wanted(piece("a" * 2000))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.model import given_path
+from flashgrep.model import path_from_json
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
@@ -135,7 +135,9 @@ async def hits(workspace: Workspace, drawn: Drawn, *, use_index: bool) -> Found:
     answer = await workspace.search(question)
     assert answer.complete
     assert answer.next is None
-    found = {(given_path(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]) for hit in answer.results}
+    found = {
+        (path_from_json(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]) for hit in answer.results
+    }
     assert answer.total == len(found) == len(answer.results)
     return found
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from flashgrep.model import given_path
+from flashgrep.model import path_from_json
 from flashgrep.search.words import search_words
 from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
@@ -18,7 +18,7 @@ async def best(workspace: Workspace, text: str) -> list[tuple[bytes, int]]:
     await workspace.refresh()
     answer = await workspace.words(text, 10, None)
     assert all(0 < hit["score"] <= 1 for hit in answer.results)
-    return [(given_path(hit["file_path"], None), hit["start_line"]) for hit in answer.results]
+    return [(path_from_json(hit["file_path"], None), hit["start_line"]) for hit in answer.results]
 
 
 async def test_words_find_the_text_that_has_most_of_them_at_every_stage(root: Path) -> None:
@@ -41,10 +41,10 @@ async def test_a_rare_word_a_short_text_and_a_word_of_the_path_count_more(root: 
     async with opened(root) as workspace:
         await workspace.wait_indexed()
         answer = await workspace.in_thread(lambda snapshot: search_words(snapshot, "telemetry parse", 20, None))
-        paths = [given_path(hit["file_path"], None) for hit in answer.results]
+        paths = [path_from_json(hit["file_path"], None) for hit in answer.results]
         assert paths[:2] == [b"kept/telemetry.py", b"rare.py"]
         assert b"long.py" in paths
         kept = await workspace.in_thread(
             lambda snapshot: search_words(snapshot, "parse", 10, lambda path: path == b"rare.py")
         )
-        assert [given_path(hit["file_path"], None) for hit in kept.results] == [b"rare.py"]
+        assert [path_from_json(hit["file_path"], None) for hit in kept.results] == [b"rare.py"]

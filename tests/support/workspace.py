@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from flashgrep.model import given_path
+from flashgrep.model import path_from_json
 from flashgrep.own_folders import INDEX, store_folder
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
@@ -82,7 +82,7 @@ async def ask(workspace: Workspace, mode: str, text: str, *, use_index: bool = T
     answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9, use_index=use_index))
     assert answer.complete
     for hit in answer.results:
-        path = given_path(hit["file_path"], hit.get("file_path_bytes"))
+        path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))
         found.add((path, hit["start_line"]))
     assert answer.total == len(answer.results) == len(found)
     return found

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.handlers.covering import UNLISTED, Coverage, coverage_of
+from flashgrep.handlers.common import UNLISTED, Coverage, coverage_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question

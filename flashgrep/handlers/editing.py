@@ -1,4 +1,4 @@
-"""Changing files: write_code and batch_write_code."""
+"""Lines of files: get_slice and read_code read them, write_code and batch_write_code change them."""
 
 import secrets
 from collections.abc import Callable
@@ -12,15 +12,131 @@ from pydantic import Field
 from flashgrep.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
-from flashgrep.errors import Forbidden, InvalidParams
-from flashgrep.handlers.reading import PATH, PATH_BYTES, ProjectParams, path_of
-from flashgrep.params import Count, FileText, LineNumber, NameText, PathBase64, PathText
+from flashgrep.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
+from flashgrep.model import path_from_json
+from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
 """The engine's own bound is a setting of it and lower, and its error names it."""
+
+
+class RangeParams(ProjectParams):
+    """What both reading methods take."""
+
+    file_path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
+    continuation_start_line: LineNumber | None = Field(
+        None, description="Line to go on at, from the last answer's cursor; replaces start_line."
+    )
+    continuation_start_byte: ByteCount | None = Field(
+        None, description="Byte to go on at inside that line, from the last answer's cursor."
+    )
+    chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller and echoed.")
+    include_hash: Annotated[bool | None, RARE] = Field(
+        None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
+    )
+
+
+class GetSliceParams(RangeParams):
+    """Parameters of get_slice."""
+
+    file_path: PathText = Field("", description=PATH)
+    start_line: LineNumber = Field(description="First line, from 1.")
+    end_line: LineNumber = Field(description="Last line, included; past the end means the end.")
+
+
+class ReadCodeParams(RangeParams):
+    """Parameters of read_code."""
+
+    file_path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
+    symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
+    start_line: LineNumber = Field(1, description="First line, from 1.")
+    end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
+    tail: Count | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")
+    symbol_context_lines: Count = Field(20, description="Lines shown on either side of the symbol.")
+    max_tokens: Count | None = Field(
+        None, ge=1, description="Most tokens (characters / 4); 8,000 when no max_bytes is given either."
+    )
+    max_bytes: Annotated[ByteCount | None, RARE] = Field(
+        None, ge=1, description="Most bytes; 196608 at most, and by default."
+    )
+    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines.")
+    metadata_level: Annotated[Literal["minimal", "standard"], RARE] = Field(
+        "standard", description="standard adds mode, total_lines_available and symbol_name."
+    )
+
+
+@handler("get_slice", title="Read lines", command="slice file_path start_line end_line")
+async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult:
+    """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
+
+    When truncated, pass the members of continuation.cursor for the rest. file_hash can be given back to write_code as a
+    precondition.
+    """
+    project = await call.host.workspace(call, params.project)
+    query = SliceQuery(
+        start_line=params.continuation_start_line or params.start_line,
+        end_line=params.end_line,
+        start_byte=params.continuation_start_byte,
+        chunk_index=params.chunk_index,
+        with_hash=params.include_hash,
+        deadline=call.deadline,
+    )
+    path = path_from_json(params.file_path, params.file_path_bytes)
+    return await project.in_turn(partial(read_slice, project.editor, path, query))
+
+
+@handler("read_code", title="Read code", command="read file_path")
+async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult:
+    """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
+
+    Whole lines come back exactly as they are; a single line over the budget comes in pieces (cut). When truncated, pass
+    the members of continuation.cursor for the rest: all pieces together are the file. file_hash can be given back to
+    write_code as a precondition.
+    """
+    is_named = params.file_path is not None or params.file_path_bytes is not None
+    is_going_on = params.continuation_start_line is not None
+    if is_named == (params.symbol_name is not None) and not (is_named and is_going_on):
+        raise InvalidParams("give exactly one of file_path and symbol_name", field="file_path")
+    if params.tail is not None and (params.end_line is not None or params.start_line != 1):
+        raise InvalidParams("give either tail or a range of lines", field="tail")
+    project = await call.host.workspace(call, params.project)
+    path = path_from_json(params.file_path, params.file_path_bytes)
+    start, end = params.start_line, params.end_line
+    if params.file_path is None and params.symbol_name is not None:
+        found = await project.find_definition(params.symbol_name)
+        if found is None:
+            message = f"symbol not found: {params.symbol_name}"
+            raise NotFound(message, reason="symbol_not_found", symbol_name=params.symbol_name)
+        path, first, last = found
+        start, end = max(1, first - params.symbol_context_lines), last + params.symbol_context_lines
+    max_tokens = params.max_tokens
+    if max_tokens is None and params.max_bytes is None:
+        max_tokens = project.editor.limits.read_tokens
+    is_standard = params.metadata_level == "standard"
+    query = SliceQuery(
+        start_line=params.continuation_start_line or start,
+        end_line=end,
+        start_byte=params.continuation_start_byte,
+        tail=None if params.continuation_start_line else params.tail,
+        max_lines=params.max_lines,
+        max_bytes=params.max_bytes,
+        max_tokens=max_tokens,
+        chunk_index=params.chunk_index,
+        with_hash=params.include_hash,
+        with_total=is_standard,
+        deadline=call.deadline,
+    )
+    result = await project.in_turn(partial(read_slice, project.editor, path, query))
+    if is_standard:
+        result["mode"] = "slice" if params.symbol_name is None else "symbol"
+        if params.symbol_name is not None:
+            result["symbol_name"] = params.symbol_name
+    return result
 
 
 class PreconditionParams(Params):
@@ -70,12 +186,17 @@ class EditParams(Params):
 
     def request(self, *, dry_run: bool = False) -> WriteRequest:
         """Return this as the engine takes it, or raise InvalidParams when it is not one change."""
-        path = path_of(self.file_path, self.file_path_bytes)
+        path = path_from_json(self.file_path, self.file_path_bytes)
         return WriteRequest(path, self._edit(), self.precondition.build(), dry_run)
 
     def _edit(self) -> Edit:
         if self.old_text is not None:
-            return self._text_edit(self.old_text)
+            if self.new_text is None:
+                raise InvalidParams("new_text: needed with old_text", field="new_text")
+            for name in ("start_line", "end_line", "replacement"):
+                if getattr(self, name) is not None:
+                    raise InvalidParams(f"{name}: not with old_text", field=name)
+            return TextEdit(self.old_text, self.new_text, self.replace_all)
         if self.new_text is not None or self.replace_all:
             raise InvalidParams("new_text and replace_all need old_text", field="old_text")
         if self.replacement is None:
@@ -88,14 +209,6 @@ class EditParams(Params):
             missing = "start_line" if self.start_line is None else "end_line"
             raise InvalidParams(f"{missing}: needed with replacement", field=missing)
         return LineEdit(self.start_line, self.end_line, self.replacement)
-
-    def _text_edit(self, old: str) -> TextEdit:
-        if self.new_text is None:
-            raise InvalidParams("new_text: needed with old_text", field="new_text")
-        for name in ("start_line", "end_line", "replacement"):
-            if getattr(self, name) is not None:
-                raise InvalidParams(f"{name}: not with old_text", field=name)
-        return TextEdit(old, self.new_text, self.replace_all)
 
 
 class WriteCodeParams(EditParams, ProjectParams):
@@ -177,6 +290,9 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     return result
 
 
+HANDLERS: tuple[Handler, ...] = (get_slice, read_code, write_code, batch_write_code)
+
+
 async def to_the_end(run: Callable[[], ResultT]) -> ResultT:
     """Run in a thread, even if the call is cancelled meanwhile: what was written must still be marked as changed."""
     with CancelScope(shield=True):
@@ -193,6 +309,3 @@ def check_may_write(call: Call[Any], project: Project) -> None:
     if call.session.lacks_token:
         raise Forbidden("writing over TCP needs the token: call auth first", reason="auth_required")
     raise Forbidden("the connection is read-only", reason="read_only")
-
-
-HANDLERS: tuple[Handler, ...] = (write_code, batch_write_code)

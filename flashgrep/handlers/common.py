@@ -1,0 +1,195 @@
+"""What methods share: parameters, paths, filters, cursors, budgets, coverage."""
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypeVar
+
+import orjson
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.errors import InvalidParams
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.params import CursorText, Globs, Languages, PathText
+from flashgrep.registry import RARE, Params, Usage
+from flashgrep.search.snapshot import SearchStats
+from flashgrep.workspace import Workspace
+
+CHARS_PER_TOKEN: Final = 4
+COUNT_UP_TO = 20_000
+"""Files that a filter is tried on just to say how many it lets through (about 1 ms)."""
+UNLISTED = "the project's files have not all been listed yet"
+PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
+PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
+
+ItemT = TypeVar("ItemT")
+StateT = TypeVar("StateT")
+
+# Parameters that several methods take. Each method says their defaults.
+
+ProjectName: TypeAlias = Annotated[
+    PathText | None, Field(description="Project, by name or root; the connection's own by default.")
+]
+Include: TypeAlias = Annotated[
+    Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, as src/**/*.py.")
+]
+Exclude: TypeAlias = Annotated[Globs, Field(description="No files that match one of these globs.")]
+InLanguages: TypeAlias = Annotated[
+    Languages, Usage(short="-t"), Field(description="Only files of these languages, as py or rust.")
+]
+Cursor: TypeAlias = Annotated[
+    CursorText | None,
+    Usage(short="-c"),
+    Field(description="`next` of the answer before, to go on behind it."),
+]
+_TOKENS: Final = Field(ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
+MaxTokens: TypeAlias = Annotated[int, _TOKENS]
+MaxTokensIfSet: TypeAlias = Annotated[int | None, _TOKENS]
+"""The settings' budget unless it is given."""
+Deadline: TypeAlias = Annotated[
+    int,
+    RARE,
+    Field(ge=1, le=600_000, description="After so long, what was found so far is sent."),
+]
+Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Take in all that was saved before this call.")]
+
+
+class ProjectParams(Params):
+    """What every method on files takes."""
+
+    project: ProjectName = None
+
+
+class FilePlace(TypedDict):
+    """A file; its name also in base64 if it is not UTF-8."""
+
+    file_path: str
+    file_path_bytes: NotRequired[str]
+
+
+async def make_path_filter(
+    workspace: Workspace, include: Sequence[str], exclude: Sequence[str] = (), languages: Sequence[str] = ()
+) -> PathFilter | None:
+    """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
+
+    Raises:
+        InvalidParams: a bad glob, or a language nobody knows.
+
+    """
+    if not (include or exclude or languages):
+        return None
+    return await workspace.in_turn(partial(PathFilter, include, exclude, languages=languages))
+
+
+# A cursor carries its whole state: which question it belongs to, and where its answer goes on.
+
+PAGE_FIELDS: Final = {
+    "cursor", "offset", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"
+}  # fmt: skip
+"""Parameters that say how much of an answer is wanted and how it is made; they may change from page to page."""
+
+
+def encode_cursor(params: Params, *state: Any) -> str:
+    """Return a cursor of a question: base64 of JSON, a digest of the question before the state."""
+    return base64.urlsafe_b64encode(orjson.dumps([_digest(params), *state])).decode()
+
+
+def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> StateT:
+    """Return what ``read`` makes of a cursor's state.
+
+    Raises:
+        InvalidParams: it is none of ours (``read`` raises ValueError or TypeError), or belongs to another question.
+
+    """
+    try:
+        digest, *values = orjson.loads(base64.urlsafe_b64decode(cursor))
+        state = read(*values)
+    except (ValueError, TypeError):
+        raise InvalidParams("cursor: not one of ours", field="cursor") from None
+    if digest != _digest(params):
+        raise InvalidParams("cursor: it belongs to another question; pass the same parameters", field="cursor")
+    return state
+
+
+def _digest(params: Params) -> str:
+    # Not model_dump_json: it fails for names that are no UTF-8, which a command line carries as lone surrogates.
+    asked = json.dumps(params.model_dump(exclude=PAGE_FIELDS))
+    return hashlib.blake2b(asked.encode(), digest_size=6).hexdigest()
+
+
+class Budget:
+    """The characters that are left of an answer's size."""
+
+    def __init__(self, tokens: int) -> None:
+        self.chars = tokens * CHARS_PER_TOKEN
+
+    def fit(self, items: Iterable[ItemT], size: Callable[[ItemT], int], *, least: int = 1) -> list[ItemT]:
+        """Return the first items that fit, ``least`` of them in any case: a page without any would never end."""
+        kept: list[ItemT] = []
+        for item in items:
+            self.chars -= size(item)
+            if self.chars < 0 and len(kept) >= least:
+                break
+            kept.append(item)
+        return kept
+
+
+class Coverage(TypedDict):
+    """What an answer covered: never an empty list that hides a time-out.
+
+    `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
+    listed: files read only).
+    """
+
+    complete: bool
+    fresh: bool
+    files_searched: int
+    files_skipped: dict[str, int]
+    stage: str
+    generation: int
+    took_ms: float
+    detail: NotRequired[str]
+
+
+def coverage_of(
+    workspace: Workspace, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None
+) -> Coverage:
+    """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+    tree, since = workspace.tree, workspace.tree.listed_since
+    # Complete is only what was asked of files that a listing vouches for, one that had ended before.
+    is_listed = fresh or (since is not None and since <= started)
+    searched = stats.files_read
+    if stats.complete and since is not None:
+        if keep is None:
+            searched = tree.count() - sum(stats.skipped.values())
+        elif len(tree.table) <= COUNT_UP_TO:
+            searched = len(workspace.paths(keep)) - sum(stats.skipped.values())
+    coverage: Coverage = {
+        "complete": stats.complete and is_listed,
+        "fresh": fresh,
+        "files_searched": searched,
+        "files_skipped": tree.with_unread(stats.skipped),
+        "stage": workspace.progress.stage,
+        "generation": workspace.generation,
+        "took_ms": milliseconds_since(started),
+    }
+    unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
+    details = (
+        "" if is_listed else UNLISTED,
+        stats.detail,
+        workspace.freshness.swept_because,
+        workspace.progress.detail,
+        f"more files than ignore rules leave: {unused}" if unused else "",
+    )
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
+    return coverage
+
+
+def milliseconds_since(started: float) -> float:
+    """Return the time since ``started`` on the clock of time.perf_counter()."""
+    return round((time.perf_counter() - started) * 1000, 3)

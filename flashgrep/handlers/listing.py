@@ -1,0 +1,286 @@
+"""Files by name: `list_files` lists those that are searched, `glob` finds any by wildcards."""
+
+import time
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.errors import InvalidParams
+from flashgrep.handlers.common import (
+    Budget,
+    Coverage,
+    Cursor,
+    Exclude,
+    FilePlace,
+    Fresh,
+    Include,
+    InLanguages,
+    MaxTokensIfSet,
+    ProjectName,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+    milliseconds_since,
+)
+from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
+from flashgrep.model import path_to_json, path_to_text
+from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.search.near import near_paths
+from flashgrep.search.snapshot import SearchStats, Snapshot
+
+MOST = 10_000
+"""Files in one answer, asked for or not: about 1.5 MB of JSON."""
+FILE_OVERHEAD = 24
+"""Characters of JSON around a path that stands twice in an answer."""
+
+
+class ListFilesParams(Params):
+    """Which files to list."""
+
+    filter: PathText | None = Field(
+        None, min_length=1, description="Part of the path; where none has it, the nearest paths."
+    )
+    include: Include = []
+    exclude: Exclude = []
+    language: InLanguages = []
+    limit: Annotated[int, Usage(short="-l")] = Field(200, ge=1, le=10_000, description="Most files to send back.")
+    cursor: Cursor = None
+    max_tokens: MaxTokensIfSet = None
+    fresh: Fresh = True
+    project: ProjectName = None
+
+
+class ListFilesResult(TypedDict):
+    """Files in the order of their paths (with a fuzzy filter: nearest first), and `files`, the bare paths."""
+
+    results: list[FilePlace]
+    files: list[str]
+    total: int
+    next: str | None
+    fuzzy: bool
+    coverage: Coverage
+
+
+@handler("list_files", title="List files", command="files filter")
+async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
+    """List a project's files: all that are searched, or those whose path has a text or is near to it."""
+    started = time.perf_counter()
+    workspace = await call.host.workspace(call, params.project)
+    fresh = await workspace.refresh() if params.fresh else False
+    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    paths = await workspace.in_turn(lambda: workspace.paths(keep, params.filter or ""))
+    is_fuzzy = not paths and params.filter is not None
+    if is_fuzzy:
+        wanted = params.filter or ""
+        paths = await workspace.in_turn(lambda: near_paths(wanted, workspace.paths(keep)))
+    start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
+    budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
+    page = budget.fit(paths[start : start + params.limit], lambda path: 2 * len(path) + FILE_OVERHEAD)
+    end = start + len(page)
+    results: list[Any] = [path_to_json(path) for path in page]
+    return {
+        "results": results,
+        "files": [item["file_path"] for item in results],
+        "total": len(paths),
+        "next": encode_cursor(params, end) if end < len(paths) else None,
+        "fuzzy": is_fuzzy,
+        "coverage": coverage_of(workspace, SearchStats(), fresh=fresh, started=started),
+    }
+
+
+class GlobParams(Params):
+    """Which files to find and how to order them."""
+
+    pattern: GlobText = Field(
+        "**/*",
+        min_length=1,
+        description="Wildcards on the whole path from `path` on: `*` and `?` cross `/`, `**/` is any folders or none, "
+        "`[abc]`, `[!a]`, `{a,b}`. Used only if `include` is empty.",
+    )
+    path: PathText | None = Field(None, description="Folder to look in, within the project; its root by default.")
+    include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns of which one has to match.")
+    exclude: Globs = Field(
+        default=[],
+        description="Patterns of which none may match; a folder that matches is not entered.",
+    )
+    extensions: list[NameText] = Field(
+        default=[], max_length=1000, description="Only files that end so, as rs or .rs, in either case."
+    )
+    max_depth: Count | None = Field(None, description="Folders to go down; 0: only the files directly in `path`.")
+    recursive: Annotated[bool, RARE] = Field(default=True, description="False: as max_depth 0.")
+    include_hidden: bool = Field(
+        default=False, description="Also files with a part of the path that begins with a dot."
+    )
+    follow_symlinks: Annotated[bool, RARE] = Field(
+        default=False, description="Follow links, as far as they stay in the project."
+    )
+    case_sensitive: Annotated[bool, RARE] = Field(
+        default=True, description="False: patterns take either case of ASCII letters."
+    )
+    respect_ignore: bool = Field(
+        default=False, description="Leave out what .gitignore, .ignore and .flashgrepignore take out."
+    )
+    sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="What to order by; then the path.")
+    sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
+        "asc", description="Ascending or descending; equal ones by path, ascending."
+    )
+    offset: Annotated[Count, RARE] = Field(0, description="Files to pass over.")
+    limit: Annotated[Count | None, Usage(short="-l")] = Field(
+        None, ge=1, description=f"Most files to send back; never more than {MOST}."
+    )
+    cursor: Annotated[CursorText | None, Usage(short="-c")] = Field(
+        None, description="`next` of the answer before: go on behind its last file."
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=50,
+        le=1_000_000,
+        description="Size of the answer, in tokens; bounded by default when there is no limit.",
+    )
+    project: ProjectName = None
+
+
+class GlobFile(FilePlace):
+    """A file: `file_path` from the project's root, `relative_path` from the folder searched, size in bytes."""
+
+    name: str
+    relative_path: str
+    size: int
+    modified_unix: int
+
+
+class GlobResult(TypedDict):
+    """A page of files in order; `total` counts all that match, `next` and `next_offset` lead on, null at the end."""
+
+    results: list[GlobFile]
+    total: int
+    returned: int
+    next_offset: int | None
+    next: str | None
+    completed: bool
+    options: dict[str, Any]
+    coverage: Coverage
+
+
+@handler("glob", command="glob pattern", title="Find files by pattern")
+async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
+    """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
+
+    Unlike `list_files` it knows nothing of ignore rules unless `respect_ignore` is set.
+    """
+    started = time.perf_counter()
+    _refuse_contradictions(params)
+    workspace = await call.host.workspace(call, params.project)
+    tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
+    root, private = workspace.root, workspace.options.private
+    is_known = workspace.tree.is_watched and await workspace.refresh()
+
+    def look(snapshot: Snapshot) -> GlobResult:
+        under = folder_of(root, params.path, private) if params.path else b""
+        max_depth = params.max_depth if params.recursive else 0
+        options = GlobOptions(
+            include=tuple(params.include or [params.pattern]),
+            include_field="include" if params.include else "pattern",
+            exclude=tuple(params.exclude),
+            extensions=tuple(params.extensions),
+            under=under,
+            max_depth=max_depth,
+            include_hidden=params.include_hidden,
+            follow_symlinks=params.follow_symlinks,
+            case_sensitive=params.case_sensitive,
+            respect_ignore=params.respect_ignore,
+            private=private,
+            sort_by=params.sort_by,
+            descending=params.sort_order == "desc",
+        )
+        after = None if params.cursor is None else decode_cursor(params, params.cursor, _read_key)
+        window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
+        # Where the tree is watched and read, the files are among those known; else the folders are walked.
+        known = workspace.tree.known(snapshot) if is_known else None
+        page = find(root, options, window, deadline=call.deadline, known=known)
+
+        files = [(found, _format_file(found)) for found in page.files]
+        if tokens is not None:
+            files = Budget(tokens).fit(files, lambda file: len(orjson.dumps(file[1])) + 1)
+        end = page.files[len(files)].at if len(files) < len(page.files) else page.end
+        has_more = end < page.total and page.complete
+        last = files[-1][0].key if files else None
+        return {
+            "results": [file for _, file in files],
+            "total": page.total,
+            "returned": len(files),
+            "next_offset": end if has_more else None,
+            "next": _encode_key(params, last) if has_more and last is not None else None,
+            "completed": page.complete and not has_more,
+            "options": {
+                **params.model_dump(exclude={"cursor", "project"}),
+                "root": path_to_text(root + b"/" + under if under else root),
+                "project": workspace.name,
+                "includes": params.include or [params.pattern],
+                "excludes": params.exclude,
+                "max_depth": max_depth,
+            },
+            "coverage": {
+                "complete": page.complete,
+                "fresh": True,
+                "files_searched": page.seen,
+                "files_skipped": {"unreadable": page.unreadable} if page.unreadable else {},
+                "stage": workspace.progress.stage,
+                "generation": workspace.generation,
+                "took_ms": 0.0,
+            },
+        }
+
+    result = await workspace.in_thread(look)
+    result["coverage"]["took_ms"] = milliseconds_since(started)
+    return result
+
+
+HANDLERS: tuple[Handler, ...] = (list_files, glob)
+
+
+def _refuse_contradictions(params: GlobParams) -> None:
+    """Refuse combinations that contradict themselves, before anything is read."""
+    clashes = (
+        (
+            not params.recursive and params.max_depth,
+            "max_depth",
+            "recursive",
+            "not recursive, so max_depth can only be 0",
+        ),
+        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor says itself where to go on"),
+        (
+            params.respect_ignore and params.follow_symlinks,
+            "follow_symlinks",
+            "respect_ignore",
+            "what ignore rules cover has no links in it",
+        ),
+    )
+    for is_given, field, other, problem in clashes:
+        if is_given:
+            message = f"glob: {field}: {problem}"
+            raise InvalidParams(message, field=field, incompatible=[field, other], problem=problem)
+
+
+def _format_file(found: Found) -> GlobFile:
+    file: GlobFile = {
+        **path_to_json(found.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "name": path_to_text(found.path.rpartition(b"/")[2]),
+        "relative_path": path_to_text(found.relative_path),
+        "size": found.size,
+        "modified_unix": found.modified_unix,
+    }
+    return file
+
+
+def _encode_key(params: GlobParams, key: Key) -> str:
+    return encode_cursor(params, key.value if isinstance(key.value, int) else key.value.hex(), key.path.hex())
+
+
+def _read_key(value: int | str, path: str) -> Key:
+    return Key(value if isinstance(value, int) else bytes.fromhex(value), bytes.fromhex(path))
