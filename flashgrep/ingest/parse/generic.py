@@ -1,12 +1,18 @@
-"""Symbols by regular expressions, for languages without a grammar here: words that introduce a name, nothing more."""
+"""Symbols by regular expressions: words that introduce a name, nothing more.
+
+For languages without a grammar here, and for what a grammar could make nothing of.
+"""
 
 import re
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flashgrep.ingest.parse.model import COLUMNS, KIND_ID, Ints, ParsedFile
 from flashgrep.languages import LANGUAGES
+
+Bools = NDArray[np.bool_]
 
 _WORDS: Final = {
     "function": "fn|func|fun|function|def|defn|defun|sub|proc|procedure|subroutine|method|define|let",
@@ -23,7 +29,9 @@ _KIND_OF: Final = {word: KIND_ID[kind] for kind, words in _WORDS.items() for wor
 _DEFINITION: Final = re.compile(
     r"^[ \t]*(?:[(@#]\s*)?(?:(?:pub|public|private|protected|internal|export|static|abstract|async|override|open|sealed"
     r"|final|inline|external|extern|declare|default|partial|my|our|local)(?:\([\w ]+\))?\s+)*"
-    rf"({'|'.join(_KIND_OF)})\*?\s+([^\W\d][\w$]*(?:[?!'](?=\W))?)".encode(),
+    # Between the word and the name: Go's receiver, type parameters, what a name belongs to.
+    rf"({'|'.join(_KIND_OF)})\*?\s+(?:\([^()\n]*\)\s*)?(?:<[^<>\n]*>\s*)?(?:[^\W\d][\w$]*(?:\.|::|:(?=\w+\s*\()))*"
+    r"([^\W\d][\w$]*(?:[?!'](?=\W))?)".encode(),
     re.MULTILINE,
 )
 _TYPED_FUNCTION: Final = re.compile(
@@ -33,6 +41,10 @@ _CALL: Final = re.compile(rb"([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 _SKIP_HASH: Final = re.compile(rb"(?:(?<=\n)|\A)\s*#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"")
 _IMPORT: Final = re.compile(rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*", re.MULTILINE)
+_CLEAR: Final = frozenset(
+    b"fn func fun function def defn defun sub proc procedure subroutine class interface trait".split()
+)
+_C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 _NOT_CALLED: Final = frozenset(b"if for while switch return catch function sizeof and or not when match".split())
 
 
@@ -40,7 +52,8 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
     skip = _SKIP_HASH if b"#" in LANGUAGES[language].comments else _SKIP
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
-    table = _outside(_table(language, data), skips)
+    table = _table(language, data)
+    table = table[~_is_inside(table[:, 0], skips)]
     calls = [found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED]
     return ParsedFile(
         language=language,
@@ -64,9 +77,34 @@ def _table(language: str, data: bytes) -> Ints:
     return np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
 
 
-def _outside(table: Ints, skips: Ints) -> Ints:
-    """Return the rows whose name is in none of the spans."""
-    before = np.searchsorted(skips[:, 0], table[:, 0], side="right") - 1
-    inside = (before >= 0) & (table[:, 0] < skips[before, 1]) if len(skips) else np.zeros(len(table), np.bool_)
-    outside: Ints = table[~inside]
-    return outside
+def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) -> Ints:
+    """Return what looks like a definition in a text that its grammar could not read as a whole, as rows of a table.
+
+    Inside of ``errors``, spans that the grammar made nothing of, all words count; elsewhere it may have taken what
+    follows a mistake for something else, and those count that hardly ever stand before anything but a definition.
+    ``skips`` are comments and strings. In C the words also introduce mere mentions (``struct file *f``): no rows.
+    """
+    if language in _C_FAMILY:
+        return np.zeros((0, COLUMNS), np.int64)
+    rows = np.array(
+        [
+            (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, found[1] in _CLEAR)
+            for found in _DEFINITION.finditer(data)
+        ],
+        np.int64,
+    ).reshape(-1, COLUMNS)
+    counted = (rows[:, -1] == 1) | _is_inside(rows[:, 0], errors)
+    rows[:, -1] = 0
+    # A string that begins right behind a letter is a guess of the grammar's, to get past the mistake.
+    trusted = [not data[start - 1 : start].isalnum() for start in skips[:, 0].tolist()]
+    found: Ints = rows[counted & ~_is_inside(rows[:, 0], skips[np.array(trusted, np.bool_)])]
+    return found
+
+
+def _is_inside(offsets: Ints, spans: Ints) -> Bools:
+    """Return which offsets are in one of the spans, which are sorted and apart from each other."""
+    if not len(spans):
+        return np.zeros(len(offsets), np.bool_)
+    before = np.searchsorted(spans[:, 0], offsets, side="right") - 1
+    inside: Bools = (before >= 0) & (offsets < spans[before, 1])
+    return inside

@@ -22,6 +22,7 @@ from flashgrep.checkpoint import Abandoned, Expired, checkpoint
 
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
+_BROKEN: Final = "\n(ERROR) @error\n"
 _INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
 
 
@@ -59,7 +60,7 @@ def grammar_of(name: str) -> Grammar:
         raise NoGrammar(name) from error
     definitions, references = _read_query(name)
     # One query, since going through a tree costs as much as matching its nodes does.
-    query = Query(loaded, definitions + references)
+    query = Query(loaded, definitions + references + _BROKEN)
     last = len(definitions.encode())
     first_reference = sum(query.start_byte_for_pattern(pattern) < last for pattern in range(query.pattern_count))
     return Grammar(loaded, query, first_reference, "(#" in definitions + references)

@@ -10,6 +10,7 @@ import numpy as np
 from tree_sitter import Node, QueryCursor
 
 from flashgrep.checkpoint import checkpoint
+from flashgrep.ingest.parse.generic import definitions_beside
 from flashgrep.ingest.parse.grammar import Grammar, parse_tree
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
@@ -61,14 +62,15 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
         ParseTimeout: the grammar took longer than ``seconds``.
 
     """
+    root = parse_tree(grammar, data, seconds).root_node
     cursor = QueryCursor(grammar.query, match_limit=_MATCH_LIMIT)
     cursor.set_max_start_depth(_DEPTH)
     word = LANGUAGES[language].word
     splits, lead = b"." not in word, _LEAD.translate(None, word)
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
-    references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "skip", "statement")}
-    for number, (pattern, captured) in enumerate(cursor.matches(parse_tree(grammar, data, seconds).root_node)):
+    references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "skip", "statement", "error")}
+    for number, (pattern, captured) in enumerate(cursor.matches(root)):
         if number % _CHECKED == 0:
             checkpoint()
         if pattern >= grammar.definitions:
@@ -82,13 +84,19 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
             scopes.append(row)
         elif name < row[4] and (name not in named or named[name][0] > pattern):  # the first pattern knows best
             named[name] = pattern, row
+    skips = _spans(references["skip"])
+    if root.has_error:
+        # Much of what follows a mistake may be lost to the grammar, exactly while somebody edits the file.
+        for row in definitions_beside(language, data, _spans(references["error"]), skips).tolist():
+            name, name_end, start, end, kind, *rest = row
+            named.setdefault(name, (0, (start, -end, True, name, name_end, kind, *rest)))
     table = _settle(language, [*(row for _, row in named.values()), *scopes])
     taken = {row[0] for row in table}
     return ParsedFile(
         language=language,
         definitions=np.array(table, np.int64).reshape(-1, COLUMNS),
         marks={kind: _starts(language, references[kind], data, taken) for kind in MARKS},
-        skips=_spans(references["skip"]),
+        skips=skips,
         statements=_spans(references["statement"]),
         grammar="tree-sitter",
     )

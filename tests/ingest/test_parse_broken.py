@@ -1,0 +1,49 @@
+"""A file with a mistake in the middle, as it is while somebody types: what follows is found all the same."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.languages import language_of
+
+SAMPLES = Path(__file__).parent / "samples"
+MISTAKES = [b"foo(", b"x = [1, 2", b"if (", b"{", b"def f(", b"function g(", b"class ", b"a.b.", b"(((", b"return x +"]
+BY_KEYWORD = {"function", "method", "class", "interface", "trait"}
+
+
+def symbols_of(path: Path, data: bytes) -> FileSymbols:
+    parsed = parse_symbols(language_of(path.name.encode(), data).name, data)
+    assert isinstance(parsed, ParsedFile)
+    return FileSymbols(parsed, data)
+
+
+def names_of(symbols: FileSymbols, kinds: set[str]) -> Counter[str]:
+    return Counter(symbols.name(row) for row in range(len(symbols.rows)) if symbols.kind(row) in kinds)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.decode())
+@pytest.mark.parametrize("name", ["py", "ts", "tsx", "js", "go", "rs", "php", "rb", "swift", "zig"])
+def test_a_mistake_hides_little_of_what_follows(name: str, mistake: bytes) -> None:
+    path = SAMPLES / f"sample.{name}"
+    lines = path.read_bytes().split(b"\n")
+    whole = names_of(symbols_of(path, b"\n".join(lines)), BY_KEYWORD)
+    for at in (len(lines) // 4, len(lines) // 2):
+        broken = b"\n".join([*lines[:at], mistake, *lines[at:]])
+        lost = whole - names_of(symbols_of(path, broken), BY_KEYWORD)
+        assert lost.total() <= max(2, whole.total() // 8), (at, lost)
+
+
+def test_words_in_comments_and_strings_of_a_broken_file_are_no_definitions() -> None:
+    text = b'x = (\n# def commented(): pass\ny = """\ndef quoted(): pass\n"""\n\ndef real():\n    return 1\n'
+    found = symbols_of(Path("a.py"), text)
+    assert names_of(found, BY_KEYWORD) == Counter(["real"])
+
+
+def test_in_c_a_word_before_a_name_is_no_definition() -> None:
+    text = (
+        b"int f( {\nstruct file *open_it(struct inode *node);\n}}}} ((\nstruct file *also;\nint g(void) { return 1; }\n"
+    )
+    assert "file" not in names_of(symbols_of(Path("a.c"), text), {"struct"})
