@@ -14,6 +14,7 @@
 ; references
 (comments) @skip
 (pod_statement) @skip
+(data_not_for_compiler) @skip
 (string_single_quoted) @skip
 (call_expression_with_bareword function_name: (identifier) @call)
 (method_invocation function_name: (identifier) @call)
