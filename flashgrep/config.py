@@ -239,20 +239,35 @@ def load(
         BadSetting: an unknown key, a value of the wrong type or out of bounds.
 
     """
-    sources = [("default", _defaults())]
+    sources: list[tuple[str, Mapping[str, Any]]] = [("default", {key: field.default for key, field in list_settings()})]
     if user_file is not None:
         sources.append((str(user_file), _read_file(user_file)))
-    sources.append(("environment", _from_environment(environ or {})))
-    sources.append(("flag", dict(flags or {})))
-    return _merged(sources)
+    sources.append(("environment", _read_environment(environ or {})))
+    sources.append(("flag", flags or {}))
+    origins: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for source, table in sources:
+        check_alone(source, table)
+        values.update(table)
+        origins.update(dict.fromkeys(table, source))
+    return Loaded(Settings.model_validate(nest(values)), origins)
 
 
-def declared() -> Iterator[tuple[str, FieldInfo]]:
+def list_settings() -> Iterator[tuple[str, FieldInfo]]:
     """Yield every setting's dotted key with its declaration, in order."""
-    yield from _keys(Settings, "")
+
+    def walk(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
+        for name, field in model.model_fields.items():
+            inner = field.annotation
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                yield from walk(inner, f"{prefix}{name}.")
+            else:
+                yield prefix + name, field
+
+    yield from walk(Settings, "")
 
 
-def value(settings: Settings, key: str) -> Any:
+def get_value(settings: Settings, key: str) -> Any:
     """Return the value of a dotted key."""
     found: Any = settings
     for part in key.split("."):
@@ -260,7 +275,7 @@ def value(settings: Settings, key: str) -> Any:
     return found
 
 
-def example() -> str:
+def format_example() -> str:
     """Return a commented config.toml with every setting at its default."""
     head = (
         "# flashgrep's settings at their defaults: copy what you change to config.toml in your configuration folder\n"
@@ -269,47 +284,27 @@ def example() -> str:
         "# The environment comes after the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
     )
     lines, section = [head], ""
-    for key, field in declared():
+    for key, field in list_settings():
         name, _, leaf = key.rpartition(".")
         if name != section:
             lines.append(f"[{name}]\n")
             section = name
-        lines.append(f"# {_sentence(field)}\n# {leaf} = {_toml(field.default)}\n")
+        sentence = field.description or ""
+        for mark, words in (("project", "[project]"), ("rebuild", "A change indexes again.")):
+            sentence += f" {words}" if has_mark(field, mark) else ""
+        lines.append(f"# {sentence}\n# {leaf} = {_format_toml(field.default)}\n")
     return "\n".join(lines)
 
 
-def keys_for_projects() -> list[str]:
-    """Return the settings that a project's own file may make stricter."""
-    return [key for key, field in declared() if "project" in _marks(field)]
+def has_mark(field: FieldInfo, mark: str) -> bool:
+    """Tell whether a setting is marked ``project`` or ``rebuild``."""
+    return isinstance(field.json_schema_extra, dict) and mark in field.json_schema_extra
 
 
-def _marks(field: FieldInfo) -> Mapping[str, Any]:
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-
-
-def _sentence(field: FieldInfo) -> str:
-    shown = (("project", "[project]"), ("rebuild", "A change indexes again."))
-    marks = [mark for name, mark in shown if name in _marks(field)]
-    return " ".join([field.description or "", *marks])
-
-
-def _toml(plain: Any) -> str:
+def _format_toml(plain: Any) -> str:
     if isinstance(plain, list):
-        return f"[{','.join(_toml(item) for item in plain)}]"
+        return f"[{','.join(_format_toml(item) for item in plain)}]"
     return str(plain).lower() if isinstance(plain, bool) else f'"{plain}"' if isinstance(plain, str) else str(plain)
-
-
-def _keys(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
-    for name, field in model.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from _keys(inner, f"{prefix}{name}.")
-        else:
-            yield prefix + name, field
-
-
-def _defaults() -> dict[str, Any]:
-    return {key: field.default for key, field in declared()}
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -321,13 +316,13 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise BadSetting(f"{path}: cannot be read: {error.strerror}", source=str(path), key="") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # not all are tomllib's own: bytes that are no UTF-8, a number of 5,000 digits
         raise BadSetting(f"{path}: not TOML: {error}", source=str(path), key="") from None
     return dict(_flatten(table, "", str(path)))
 
 
 def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tuple[str, Any]]:
-    known = {key for key, _ in declared()}
+    known = {key for key, _ in list_settings()}
     sections = {key.rpartition(".")[0] for key in known} - {""}
     for name, item in table.items():
         key = prefix + name
@@ -341,17 +336,16 @@ def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tup
             raise unknown_setting(source, key, sorted(known))
 
 
-def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
-    """Return the error for a key that is no setting, with the nearest that is."""
-    close = process.extractOne(key, known, score_cutoff=60)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
-    return BadSetting(message, source=source, key=key, allowed=known)
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in declared()}
-    found: dict[str, Any] = _from_plain(environ)
+def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    names = {ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in list_settings()}
+    found: dict[str, Any] = {}
+    # Others use names like MCP_ENABLED too, so a value that we cannot use is not ours.
+    for key in (key for key in names.values() if key.startswith("mcp.")):
+        text = environ.get(PLAIN_PREFIX + key.removeprefix("mcp.").upper())
+        if text is not None:
+            with suppress(BadSetting):
+                check_alone("environment", {key: text})
+                found[key] = text
     for name, text in environ.items():
         if name in names:
             found[names[name]] = text
@@ -360,51 +354,37 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _from_plain(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return what variables like MCP_ENABLED say; others use such names too, so a value we cannot use is not ours."""
-    found: dict[str, Any] = {}
-    for key in (key for key, _ in declared() if key.startswith("mcp.")):
-        text = environ.get(PLAIN_PREFIX + key.removeprefix("mcp.").upper())
-        if text is not None:
-            with suppress(BadSetting):
-                check_alone("environment", {key: text})
-                found[key] = text
-    return found
-
-
-def _merged(sources: list[tuple[str, dict[str, Any]]]) -> Loaded:
-    origins: dict[str, str] = {}
-    values: dict[str, Any] = {}
-    for source, table in sources:
-        check_alone(source, table)
-        values.update(table)
-        origins.update(dict.fromkeys(table, source))
-    return Loaded(Settings.model_validate(nested(values)), origins)
+def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
+    """Return the error for a key that is no setting, with the nearest that is."""
+    close = process.extractOne(key, known, score_cutoff=60)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
+    return BadSetting(message, source=source, key=key, allowed=known)
 
 
 def check_alone(source: str, table: Mapping[str, Any]) -> None:
-    """Validate one source by itself, so that an error names the file it stands in, even when another overrides it."""
+    """Validate one source by itself, so that an error names the file it stands in, even when another overrides it.
+
+    Raises:
+        BadSetting: a value of the wrong type or out of bounds; ``allowed`` says within which.
+
+    """
     strict = source not in {"environment", "flag"}  # text is all an environment or a flag can hold
     try:
-        Settings.model_validate(nested(table), strict=strict)
+        Settings.model_validate(nest(table), strict=strict)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(part for part in problem["loc"] if isinstance(part, str))  # a number: the place in a list
-        allowed = _allowed(key)
+        signs = {"ge": "at least", "gt": "more than", "le": "at most"}
+        rules = dict(list_settings())[key].metadata
+        allowed = ", ".join(
+            f"{sign} {getattr(rule, name)}" for rule in rules for name, sign in signs.items() if hasattr(rule, name)
+        )
         message = f"{source}: {key}: {problem['msg'].lower()}{f' ({allowed})' if allowed else ''}"
         raise BadSetting(message, source=source, key=key, allowed=allowed) from None
 
 
-def _allowed(key: str) -> str:
-    field = dict(declared())[key]
-    bounds = {
-        name: getattr(rule, name) for rule in field.metadata for name in ("ge", "gt", "le") if hasattr(rule, name)
-    }
-    signs = {"ge": "at least", "gt": "more than", "le": "at most"}
-    return ", ".join(f"{signs[name]} {bound}" for name, bound in bounds.items())
-
-
-def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def nest(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return dotted keys as a tree of tables."""
     tree: dict[str, Any] = {}
     for key, item in flat.items():

@@ -8,13 +8,12 @@ Reading takes milliseconds at most, but touches the disk: do it in a thread, and
 import os
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flashgrep.config import Loaded, check_alone, declared, keys_for_projects, nested, unknown_setting, value
+from flashgrep.config import Loaded, check_alone, get_value, has_mark, list_settings, nest, unknown_setting
 from flashgrep.errors import BadSetting
 from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER
 
@@ -38,19 +37,29 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
     except FileNotFoundError:
         return loaded
     except (OSError, ValueError, RecursionError) as problem:
-        said = problem.strerror if isinstance(problem, OSError) else str(problem)
-        return replace(loaded, warnings=(*loaded.warnings, _shown(f"{file}: not used: {said}")))
-    values = {key: value(loaded.settings, key) for key, _ in declared()}
+        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+        return replace(loaded, warnings=(*loaded.warnings, _clean(f"{file}: not used: {reason}")))
+    declared = dict(list_settings())
+    sections = {key.partition(".")[0] for key in declared if "." in key}
+    items: dict[str, Any] = {}
+    for name, item in table.items():
+        if name in sections and isinstance(item, dict):
+            items |= {f"{name}.{leaf}": inner for leaf, inner in item.items()}
+        else:
+            items[name] = item
+    values = {key: get_value(loaded.settings, key) for key in declared}
     origins, warnings = dict(loaded.origins), []
-    for key, item in _flat(table):
+    for key, item in items.items():
         try:
-            values[key] = _stricter(key, item, values.get(key), str(file))
-            origins[key] = str(file)
+            _check_stricter(key, item, values.get(key), str(file))
         except BadSetting as problem:
-            warnings.append(_shown(f"{problem.message}; not used"))
+            warnings.append(_clean(f"{problem.message}; not used"))
+        else:
+            values[key] = item
+            origins[key] = str(file)
     if len(warnings) > MAX_WARNINGS:
         warnings[MAX_WARNINGS:] = [f"{file}: {len(warnings) - MAX_WARNINGS} settings more are not used"]
-    settings = type(loaded.settings).model_validate(nested(values))
+    settings = type(loaded.settings).model_validate(nest(values))
     return Loaded(settings, origins, (*loaded.warnings, *warnings))
 
 
@@ -92,42 +101,31 @@ def _parse(text: bytes) -> dict[str, Any]:
         raise ValueError(f"not TOML: {problem}") from None
 
 
-def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    sections = {key.partition(".")[0] for key, _ in declared() if "." in key}
-    for name, item in table.items():
-        if name in sections and isinstance(item, dict):
-            yield from ((f"{name}.{leaf}", inner) for leaf, inner in item.items())
-        else:
-            yield name, item
-
-
-def _stricter(key: str, item: Any, present: Any, source: str) -> Any:
-    """Return the value that holds when a project asks for ``item``.
+def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
+    """Refuse what a project asks for unless it makes what holds stricter.
 
     Raises:
         BadSetting: an unknown or a wrong one, one that is the user's alone, or one that would loosen what holds.
 
     """
-    known = [name for name, _ in declared()]
-    if key not in known:
-        raise unknown_setting(source, key, known)
-    allowed = keys_for_projects()
+    declared = dict(list_settings())
+    if key not in declared:
+        raise unknown_setting(source, key, list(declared))
+    allowed = [name for name, field in declared.items() if has_mark(field, "project")]
     if key not in allowed:
         message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
         raise BadSetting(message, source=source, key=key, allowed=allowed)
     check_alone(source, {key: item})
     if key == "specs.folders":
+        # Nothing is stricter or looser here, but no folder may lie outside the project, and each costs a walk.
         if len(item) > MAX_FOLDERS or not all(map(_is_below_root, item)):
             message = f"{source}: {key}: at most {MAX_FOLDERS} folders of the project, without '..'"
             raise BadSetting(message, source=source, key=key)
-        return item
-    if present is True or isinstance(item, bool):  # of what is left, read_only
+    elif present is True or isinstance(item, bool):  # of what is left, read_only
         if present and not item:
             raise BadSetting(f"{source}: {key} = false cannot undo what holds", source=source, key=key, allowed=[True])
-        return item
-    if item > present:
+    elif item > present:
         raise BadSetting(f"{source}: {key} can only be lowered, from {present}", source=source, key=key)
-    return item
 
 
 def _is_below_root(folder: str) -> bool:
@@ -139,7 +137,7 @@ def _is_below_root(folder: str) -> bool:
     )
 
 
-def _shown(warning: str) -> str:
+def _clean(warning: str) -> str:
     """Return a warning cut short, and without what would move a terminal's cursor."""
     plain = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in warning[:MAX_WARNING])
     return plain if len(warning) <= MAX_WARNING else plain + "…"

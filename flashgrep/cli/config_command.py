@@ -33,7 +33,7 @@ def show(
         loaded = with_project(loaded, root)
     for warning in loaded.warnings:
         typer.echo(f"fgrep: {warning}", err=True)
-    rows = [(key, config.value(loaded.settings, key), loaded.origins[key]) for key, _ in config.declared()]
+    rows = [(key, config.get_value(loaded.settings, key), loaded.origins[key]) for key, _ in config.list_settings()]
     if as_json:
         typer.echo(json.dumps({key: {"value": value, "origin": origin} for key, value, origin in rows}, indent=2))
         return

@@ -42,7 +42,7 @@ def generated() -> dict[Path, str]:
     reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY)])
     return {
         root / "skills" / "reference.md": reference,
-        root / ".flashgrep.example": config.example(),
+        root / ".flashgrep.example": config.format_example(),
         root / "flashgrep" / "cli" / "rg" / "flags.tsv": _ripgrep_flags(),
         **{
             path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))

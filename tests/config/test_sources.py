@@ -40,14 +40,14 @@ def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path)
         "write.max_bytes": (8000, str(project)),
         "log.level": ("info", "default"),
     }
-    assert {key: (config.value(loaded.settings, key), loaded.origins[key]) for key in expected} == expected
+    assert {key: (config.get_value(loaded.settings, key), loaded.origins[key]) for key in expected} == expected
     assert loaded.warnings == ()
 
 
 def test_every_setting_is_read_somewhere() -> None:
     package = Path(config.__file__).parent
     code = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "config.py")
-    sections_are_passed_on = {key: key.rpartition(".")[2] for key, _ in config.declared()}
+    sections_are_passed_on = {key: key.rpartition(".")[2] for key, _ in config.list_settings()}
     assert not [
         key for key, leaf in sections_are_passed_on.items() if f"settings.{key}" not in code and f".{leaf}" not in code
     ]
@@ -95,7 +95,7 @@ def test_an_unknown_variable_of_ours_is_an_error_and_others_are_not_looked_at() 
 
 
 def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(tmp_path: Path) -> None:
-    text = config.example()
+    text = config.format_example()
     assert load(user_file=write(tmp_path / "a.toml", text)).settings == Settings()
     settings = [line.removeprefix("# ") if " = " in line and line.count(" ") < 5 else line for line in text.split("\n")]
     loaded = load(user_file=write(tmp_path / "b.toml", "\n".join(settings)))

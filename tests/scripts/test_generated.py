@@ -40,8 +40,8 @@ def test_every_method_and_field_has_its_sentence(handler: Handler) -> None:
 
 
 def test_every_setting_has_its_sentence_and_is_in_the_example() -> None:
-    text = config.example()
-    for key, field in config.declared():
+    text = config.format_example()
+    for key, field in config.list_settings():
         assert field.description
         assert f"# {key.rpartition('.')[2]} = " in text
 
