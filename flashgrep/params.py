@@ -18,24 +18,25 @@ MOST_PATH = 32 * 1024
 MOST_GLOB = 4096
 
 
-def _check_path(text: str) -> str:
-    if len(text) > MOST_PATH:
-        raise ValueError(f"at most {MOST_PATH} characters")
-    return text
+def limit_length(most: int) -> AfterValidator:
+    """Return a bound on a text's characters.
+
+    pydantic's own max_length refuses the lone surrogates by which a command line carries names that are no UTF-8.
+    """
+
+    def check(text: str) -> str:
+        if len(text) > most:
+            raise ValueError(f"at most {most} characters")
+        return text
+
+    return AfterValidator(check)
 
 
-def _check_glob(text: str) -> str:
-    if len(text) > MOST_GLOB:
-        raise ValueError(f"at most {MOST_GLOB} characters")
-    return text
-
-
-# pydantic's own max_length refuses the lone surrogates by which a command line carries names that are no UTF-8.
-PathText: TypeAlias = Annotated[str, AfterValidator(_check_path), Field(json_schema_extra={"maxLength": MOST_PATH})]
+PathText: TypeAlias = Annotated[str, limit_length(MOST_PATH), Field(json_schema_extra={"maxLength": MOST_PATH})]
 """A path, or a project by name or root. A path has at most 4 KiB on Linux; the system says so where one is too long."""
 PathBase64: TypeAlias = Annotated[str, Field(max_length=44 * 1024)]
 """A path's bytes in base64."""
-GlobText: TypeAlias = Annotated[str, AfterValidator(_check_glob), Field(json_schema_extra={"maxLength": MOST_GLOB})]
+GlobText: TypeAlias = Annotated[str, limit_length(MOST_GLOB), Field(json_schema_extra={"maxLength": MOST_GLOB})]
 Globs: TypeAlias = Annotated[list[GlobText], Field(max_length=MOST_GLOBS)]
 Languages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_LANGUAGES)]
 PatternText: TypeAlias = Annotated[str, Field(max_length=MOST_PATTERN)]

@@ -132,22 +132,21 @@ def check_private(folder: str) -> None:
 
 def find_ripgrep(environ: Mapping[str, str]) -> str | None:
     """Return the path of ripgrep: the one installed with us, else the first on PATH, else None."""
-    return bundled_ripgrep() or _ripgrep_on_path(environ.get("PATH", os.defpath))
+    bundled = bundled_ripgrep()
+    if bundled is not None:
+        return bundled
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        found = os.path.join(folder, RIPGREP)
+        # Relative folders are passed over: they may be a repository's.
+        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    return None
 
 
 def bundled_ripgrep() -> str | None:
     """Return the ripgrep installed beside our interpreter, whose version our tables were made for, if there is one."""
     beside = os.path.join(os.path.dirname(sys.executable), RIPGREP)
     return beside if os.access(beside, os.X_OK) else None
-
-
-def _ripgrep_on_path(path: str) -> str | None:
-    """Return the first ``rg`` in these folders; relative folders are passed over, they may be a repository's."""
-    for folder in path.split(os.pathsep):
-        found = os.path.join(folder, RIPGREP)
-        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
-            return found
-    return None
 
 
 def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> str:

@@ -7,11 +7,11 @@ import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
 
@@ -22,6 +22,7 @@ Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs",
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
 """Problems of one call's parameters that are told; a caller mends the first and asks again."""
+UNKNOWN_FIELD: Final = "unknown_field"
 MOST_NAME = 100
 MOST_SHOWN = 400
 """Characters of a caller's own text that an error repeats: of a name, of a message."""
@@ -59,11 +60,16 @@ class Params(BaseModel):
     @classmethod
     def _refuse_unknown(cls, given: Any) -> Any:
         """Refuse unknown fields by one error, however many there are: pydantic would describe each."""
-        if isinstance(given, dict):
-            unknown = len(given) - sum(name in given for name in cls._accepted)
-            if unknown:
-                raise _unknown_field(next(name for name in given if name not in cls._accepted), unknown, cls)
-        return given
+        count = len(given) - sum(name in given for name in cls._accepted) if isinstance(given, dict) else 0
+        if not count:
+            return given
+        first, known = next(name for name in given if name not in cls._accepted), cls.field_names()
+        name = clip(str(first), MOST_NAME)
+        meant = difflib.get_close_matches(name, known, n=1)
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        advice = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(known) or 'none'}"
+        context = {"name": name, "more": more, "advice": advice}
+        raise PydanticCustomError(UNKNOWN_FIELD, "no such field{more}; {advice}", context)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_given: Any) -> None:
@@ -194,30 +200,15 @@ class Handler:
         try:
             return self.params.model_validate(raw)
         except ValidationError as error:
-            raise _invalid(self.name, error) from None
-
-
-def _unknown_field(first: Any, count: int, params: type[Params]) -> PydanticCustomError:
-    """Return the error for ``count`` fields that do not exist: the first, with the one that was probably meant."""
-    name, known = clip(str(first), MOST_NAME), params.field_names()
-    meant = difflib.get_close_matches(name, known, n=1)
-    more = f" (and {count - 1} more)" if count > 1 else ""
-    advice = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(known) or 'none'}"
-    context = {"name": name, "more": more, "advice": advice}
-    return PydanticCustomError("unknown_field", "no such field{more}; {advice}", context)
-
-
-def _invalid(method: str, error: ValidationError) -> InvalidParams:
-    found = error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]
-    problems = [{"field": _field_of(item), "problem": clip(item["msg"], MOST_SHOWN)} for item in found]
-    first = problems[0]
-    message = f"{method}: {first['field'] or 'parameters'}: {first['problem']}"
-    return InvalidParams(message, field=first["field"], problems=problems)
-
-
-def _field_of(item: ErrorDetails) -> str:
-    where = [clip(str(part), MOST_NAME) for part in item["loc"]]
-    return ".".join([*where, item["ctx"]["name"]] if item["type"] == "unknown_field" else where)
+            problems = []
+            for item in error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]:
+                where = [clip(str(part), MOST_NAME) for part in item["loc"]]
+                if item["type"] == UNKNOWN_FIELD:
+                    where.append(item["ctx"]["name"])
+                problems.append({"field": ".".join(where), "problem": clip(item["msg"], MOST_SHOWN)})
+            first = problems[0]
+            message = f"{self.name}: {first['field'] or 'parameters'}: {first['problem']}"
+            raise InvalidParams(message, field=first["field"], problems=problems) from None
 
 
 def handler(

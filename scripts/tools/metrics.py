@@ -21,8 +21,8 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 35_922,
     "modules": 192,
-    "private functions used once": 418,
-    "functions named by a participle": 113,
+    "private functions used once": 406,
+    "functions named by a participle": 108,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
