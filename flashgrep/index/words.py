@@ -6,16 +6,14 @@ that a word's chunks of one impact are one list of postings. Two words of one ke
 2^29): that changes an order of answers at most.
 """
 
-import re
 import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.identifiers import Ints, count_identifiers, find_identifiers, places_of, split_all, split_words
 from flashgrep.index.postings import Pairs
 
 MOST_REPEATS: Final = 3
@@ -33,13 +31,9 @@ K1, B = 1.2, 0.75
 USUAL_WORDS: Final = 90.0
 """Words of a usual chunk: fixed, so that the impact of a word does not depend on what else is indexed."""
 
-REMEMBERED: Final = 1 << 16
-"""Identifiers whose keys are kept, about 15 MB; the frequent ones are back at once after it was emptied."""
-
-_PART = re.compile(rb"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_PART_OF_ONE_CASE = re.compile(rb"[a-z]+|[0-9]+")
-_IN_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-_SPACED = bytes(code if code in _IN_WORD else 32 for code in range(256))
+_WEIGHT_BITS: Final = 4
+"""Room for ``MOST_REPEATS`` of the field that counts most."""
+_LOW: Final = np.uint64(0xFFFFFFFF)
 
 Floats = npt.NDArray[np.float32]
 
@@ -59,22 +53,18 @@ FIELD_WEIGHTS: Final = (2, 3, 1)
 
 def parts(identifier: bytes) -> list[bytes]:
     """Return ``getHTTPResponse_v2`` as itself in lower case, get, http, response, v, 2; a plain word only as itself."""
-    folded = identifier.lower()
-    if identifier == folded or identifier.isupper():  # most of what there is, and four times as fast
-        found = _PART_OF_ONE_CASE.findall(folded)
-    else:
-        found = [part.lower() for part in _PART.findall(identifier)]
-    return [folded, *found] if len(found) > 1 else [folded]
+    found = split_words(identifier)
+    return [identifier.lower(), *found] if len(found) > 1 else [identifier.lower()]
 
 
 def words_of(text: bytes) -> set[str]:
     """Return the distinct words of a text: lower case, compounds whole and in parts."""
-    found = set(text.translate(_SPACED).split())
-    return {word.decode("ascii") for run in found for word in _words_of_run(run)}
-
-
-def _words_of_run(run: bytes) -> list[bytes]:
-    return parts(run) if SHORTEST_WORD <= len(run) <= LONGEST_WORD and not run[:1].isdigit() else []
+    names = (
+        found
+        for found in set(find_identifiers(text))
+        if SHORTEST_WORD <= len(found) <= LONGEST_WORD and not found[:1].isdigit()
+    )
+    return {word.decode("ascii") for name in names for word in parts(name)}
 
 
 def key_of(word: bytes) -> int:
@@ -82,52 +72,48 @@ def key_of(word: bytes) -> int:
     return zlib.crc32(word) // LEVELS * LEVELS
 
 
-class _Keys(dict[bytes, tuple[int, ...]]):
-    """A memory of identifiers: asked for any run of letters and digits, it gives the keys of its words."""
-
-    def __missing__(self, run: bytes) -> tuple[int, ...]:
-        if len(self) >= REMEMBERED:
-            self.clear()
-        found = self[run] = tuple(map(key_of, _words_of_run(run)))
-        return found
-
-
-_KEYS = _Keys()
-
-
 def impacts_of(chunks: Sequence[Fields]) -> Pairs:
-    """Return the (key, place in the list) pairs of chunks, ascending.
-
-    Blanking bytes and counting runs in C takes a third of the time of a regular expression.
-    """
-    keys: list[tuple[int, ...]] = []
-    counts: list[int] = []
-    sizes: list[int] = []
-    for chunk in chunks:
-        for field in chunk:
-            found = Counter(field.translate(_SPACED).split())
-            keys.extend(map(_KEYS.__getitem__, found))
-            counts.extend(found.values())
-            sizes.append(len(found))
-    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
-    flat = np.fromiter(chain.from_iterable(keys), np.uint64, int(lengths.sum()))
-    fields = np.repeat(np.arange(len(sizes)), sizes).repeat(lengths)
-    repeats = np.minimum(np.array(counts, np.int64), MOST_REPEATS).repeat(lengths)
+    """Return the (key, place in the list) pairs of chunks, ascending."""
+    counted = count_identifiers([field for chunk in chunks for field in chunk])
+    keys, lengths = _keys_of(counted.identifiers)
+    flat = keys[places_of(counted.numbers, lengths)]
+    if not len(flat):
+        return flat
+    of_pair = lengths[counted.numbers]
+    repeats = np.minimum(counted.counts, MOST_REPEATS).repeat(of_pair)
+    fields = counted.texts.repeat(of_pair)
     places = fields // len(FIELD_WEIGHTS)
-    weighted = repeats * np.array(FIELD_WEIGHTS)[fields % len(FIELD_WEIGHTS)]
-    pairs = flat << np.uint64(32) | places.astype(np.uint64)
-    if not len(pairs):
-        return pairs
-    order = np.argsort(pairs)
-    pairs, weighted = pairs[order], weighted[order]
+    weights = repeats * np.array(FIELD_WEIGHTS)[fields % len(FIELD_WEIGHTS)]
+    # Sorted with its weight in the lowest bits, a pair takes a third of the time that sorting by index takes.
+    pairs: Pairs = flat << np.uint64(32) | (places << _WEIGHT_BITS | weights).astype(np.uint64)
+    pairs.sort()
+    low = (pairs & _LOW).astype(np.int64)
+    pairs = (pairs & ~_LOW) | (low >> _WEIGHT_BITS).astype(np.uint64)
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
-    pairs, count = pairs[starts], np.add.reduceat(weighted, starts)
-    length = np.bincount(places, repeats, len(chunks))[(pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)]
+    pairs, count = pairs[starts], np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts)
+    length = np.bincount(places, repeats, len(chunks))[(pairs & _LOW).astype(np.int64)]
     share = count / (count + K1 * (1 - B + B * length / USUAL_WORDS))
     levels = np.minimum((share * LEVELS).astype(np.uint64), LEVELS - 1)
     pairs |= levels << np.uint64(32)
     pairs.sort()
     return pairs
+
+
+def _keys_of(identifiers: list[bytes]) -> tuple[Pairs, Ints]:
+    """Return the keys of the words that each identifier counts as, as ``parts`` has them, and how many each has."""
+    sizes = np.fromiter(map(len, identifiers), np.int64, len(identifiers))
+    heads = np.frombuffer(b"".join(identifiers), np.uint8)[np.cumsum(sizes) - sizes]
+    names = (sizes >= SHORTEST_WORD) & (sizes <= LONGEST_WORD) & ((heads < ord("0")) | (heads > ord("9")))
+    words, lengths = split_all(identifiers)
+    compounds = names & (lengths > 1)
+    own = names + compounds * lengths
+    first = np.zeros(int(own.sum()), np.bool_)
+    first[(np.cumsum(own) - own)[names]] = True
+    checksums = np.empty(len(first), np.uint64)
+    checksums[first] = np.fromiter(map(zlib.crc32, map(bytes.lower, identifiers)), np.uint64, len(identifiers))[names]
+    checksums[~first] = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))[compounds.repeat(lengths)]
+    keys: Pairs = checksums // np.uint64(LEVELS) * np.uint64(LEVELS)
+    return keys, own
 
 
 def value_of(level: int) -> float:

@@ -60,7 +60,11 @@ def stage_versions() -> Mapping[str, str]:
     parse = _PACKAGE / "ingest" / "parse"
     made_by = {
         "symbols": [_PACKAGE / "languages.py", *parse.glob("*.py"), *(parse / "queries").glob("*.scm")],
-        "chunks": [*(_PACKAGE / "indexer").glob("chunk*.py"), _PACKAGE / "index" / "words.py"],
+        "chunks": [
+            *(_PACKAGE / "indexer").glob("chunk*.py"),
+            _PACKAGE / "index" / "words.py",
+            _PACKAGE / "identifiers.py",
+        ],
         "vectors": [_PACKAGE / "embed" / "data" / "static.npz"],
     }
     # The installed grammars, by name and version as their folders spell them.

@@ -56,7 +56,7 @@ def _rows_with(field: Ragged, known: int) -> Ints:
 def bags_of(corpus: Corpus, words: list[str]) -> dict[str, Bags]:
     """Return every field of a corpus as bags; unknown words are cut as the embedder cuts them."""
     vocabulary = Vocabulary(words)
-    pieces = Ragged.of(vocabulary.numbers(word) for word in corpus.words)
+    pieces = Ragged.of(vocabulary[word.encode()] for word in corpus.words)
     return {name: _bags(field, pieces, len(words)) for name, field in corpus.fields.items()}
 
 
