@@ -79,7 +79,7 @@ CREATE TABLE embedded (
     vector_set INTEGER NOT NULL, blob INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, blob)
 ) WITHOUT ROWID;
 """
-# chunked: chunks first..first+count-1 of a text; their words are postings (``chunk_words``).
+# chunked: chunks first..first+count-1 of a text; their words are postings (``words``).
 # vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
 _COUNTERS = {"next_blob": 1, "next_segment": 1, "next_chunk": 1, "generation": 0, "chunk_round": 0}

@@ -6,15 +6,18 @@ that a word's chunks of one impact are one list of postings. Two words of one ke
 2^29): that changes an order of answers at most.
 """
 
+import sqlite3
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.identifiers import Ints, count_identifiers, find_identifiers, places_of, split_all, split_words
-from flashgrep.index.postings import Pairs
+from flashgrep.index.postings import Pairs, count, decode
+from flashgrep.index.segments import Kind, lists_of, segments
 
 MOST_REPEATS: Final = 3
 """A word counts at most so often in a chunk: BM25 has nearly saturated there."""
@@ -90,9 +93,9 @@ def impacts_of(chunks: Sequence[Fields]) -> Pairs:
     low = (pairs & _LOW).astype(np.int64)
     pairs = (pairs & ~_LOW) | (low >> _WEIGHT_BITS).astype(np.uint64)
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
-    pairs, count = pairs[starts], np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts)
+    pairs, weight = pairs[starts], np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts)
     length = np.bincount(places, repeats, len(chunks))[(pairs & _LOW).astype(np.int64)]
-    share = count / (count + K1 * (1 - B + B * length / USUAL_WORDS))
+    share = weight / (weight + K1 * (1 - B + B * length / USUAL_WORDS))
     levels = np.minimum((share * LEVELS).astype(np.uint64), LEVELS - 1)
     pairs |= levels << np.uint64(32)
     pairs.sort()
@@ -129,4 +132,54 @@ def scores_of(pairs: Pairs, weights: Mapping[str, float], count: int) -> Floats:
         low, high = np.searchsorted(pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)])
         for pair in pairs[low:high].tolist():
             scores[pair & 0xFFFFFFFF] += weight * value_of(pair >> 32 & (LEVELS - 1))
+    return scores
+
+
+# Looking up
+
+
+class _List(NamedTuple):
+    """Chunks of one segment that have a word with one impact: numbers less ``first``, encoded."""
+
+    first: int
+    level: int
+    data: memoryview
+
+
+class WordLists(NamedTuple):
+    """The chunks that have a word, dead ones included: how many, and their lists, encoded."""
+
+    chunks: int
+    lists: list[_List]
+
+
+def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, WordLists]:
+    """Return where each word is; those in no chunk are left out.
+
+    Raises:
+        Damaged: the postings are not what was written.
+
+    """
+    rows = segments(connection, Kind.WORDS)
+    found: dict[str, WordLists] = {}
+    for word in words:
+        key = key_of(word.encode())
+        lists = [
+            _List(row.first, at - key, data)
+            for row in rows
+            for at, data in lists_of(connection, row.id, key, key + LEVELS - 1)
+        ]
+        if lists:
+            found[word] = WordLists(sum(count(one.data) for one in lists), lists)
+    return found
+
+
+def score(found: Sequence[tuple[WordLists, float]], chunks: int) -> Floats:
+    """Return the BM25 of each chunk by number, 0 to ``chunks`` - 1, for words with their weights."""
+    scores = np.zeros(chunks, np.float32)
+    for word, weight in found:
+        for one in word.lists:
+            checkpoint()
+            numbers = decode(one.data).astype(np.int64) + one.first
+            scores[numbers[numbers < chunks]] += weight * value_of(one.level)
     return scores

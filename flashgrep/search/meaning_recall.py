@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index.chunk_words import WordLists, find_words, score
 from flashgrep.index.chunks import ChunkMap
+from flashgrep.index.words import WordLists, find_words, score
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.fusion import Candidate
 from flashgrep.search.meaning_index import Known

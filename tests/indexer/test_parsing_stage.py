@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from flashgrep.index import schema
-from flashgrep.index.chunk_words import find_words
+from flashgrep.index.words import find_words
 from flashgrep.index.writer import Reserved
 from flashgrep.indexer.job import IndexJob
 from flashgrep.indexer.process import PARSE_BATCH, Indexer, Parsers

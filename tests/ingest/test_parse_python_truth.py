@@ -37,7 +37,9 @@ def test_a_name_stands_where_the_tokenizer_says(module: str) -> None:
     names = {name for name in truth if name not in in_braces}
     assert len(names) > 20
     for name in names:
-        found = {(one.line, one.column) for one in symbols.occurrences(name)}
+        found = {
+            (one.line, one.column) for one in (symbols.occurrence(*place, len(name)) for place in symbols.places(name))
+        }
         assert found == truth[name], name
 
 

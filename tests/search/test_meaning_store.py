@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from flashgrep.index import chunks as table
 from flashgrep.index import symbols
-from flashgrep.index.chunk_words import find_words, score
 from flashgrep.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
 from flashgrep.index.postings import encode
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import take_numbers
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments
 from flashgrep.index.segments import put as put_segment
-from flashgrep.index.words import LEVELS, USUAL_WORDS, Fields, impacts_of, parts, scores_of
+from flashgrep.index.words import LEVELS, USUAL_WORDS, Fields, find_words, impacts_of, parts, score, scores_of
 from flashgrep.index.writer import Writer
 
 SETTINGS = '{"provider": "static"}'

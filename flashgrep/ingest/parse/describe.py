@@ -88,20 +88,23 @@ def _body(text: bytes, name: int) -> int:
 def documentation(lines: Lines, language: str, name: int, start: int, end: int) -> str:
     """Return the first line of a definition's documentation, or nothing."""
     if language == "python":
-        return _docstring(lines.data, name, end)
-    if language == "elixir" and (above := _elixir(lines, start)):
-        return above
+        text = lines.data[name : min(end, name + _WINDOW)]
+        opened = text.find(b":\n", _arguments_end(text))
+        string = _PYTHON_DOC.match(text, opened + 2) if opened >= 0 else None
+        return string[2].decode("utf-8", "replace") if string else ""
+    if language == "elixir":
+        first = max(1, lines.line(start) - _COMMENT_LINES)
+        *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.starts[first - 1], start)]
+        # What stands before the end of another function, or its beginning, is about that one.
+        between = lines.data[last.end() : start] if last is not None else b""
+        above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
+        if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
+            return above
     return _comment_above(lines, language, lines.line(start)) if _leads(lines, start) else ""
 
 
-def _docstring(data: bytes, name: int, end: int) -> str:
-    text = data[name : min(end, name + _WINDOW)]
-    opened = text.find(b":\n", _arguments_end(text))
-    found = _PYTHON_DOC.match(text, opened + 2) if opened >= 0 else None
-    return found[2].decode("utf-8", "replace") if found else ""
-
-
 def _arguments_end(text: bytes) -> int:
+    """Return where the colon is that ends the head of a Python definition."""
     depth = 0
     for at, byte in enumerate(text):
         if byte in b"([{":
@@ -111,16 +114,6 @@ def _arguments_end(text: bytes) -> int:
         elif byte == ord(":") and depth == 0:
             return at
     return len(text)
-
-
-def _elixir(lines: Lines, start: int) -> str:
-    found = None
-    first = max(1, lines.line(start) - _COMMENT_LINES)
-    for found in _ELIXIR_DOC.finditer(lines.data, lines.starts[first - 1], start):  # noqa: B007 - the last one counts
-        pass
-    if found is None or re.search(rb"^\s*(?:def|end)", lines.data[found.end() : start], re.MULTILINE):
-        return ""
-    return found[1].decode("utf-8", "replace").strip()
 
 
 def _comment_above(lines: Lines, language: str, line: int) -> str:

@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
@@ -55,10 +56,20 @@ class IsolatedParser:
         """Yield the symbols of each (language, text), in order; blocks while the worker parses."""
         at = 0
         while at < len(files):
-            batch = _batch(files, at)
-            for done in self._run(batch):
+            end, size = at + 1, len(files[at][1])
+            while end < len(files) and size + len(files[end][1]) <= BATCH_BYTES:
+                size += len(files[end][1])
+                end += 1
+            try:
+                self._send(files[at:end])
+                while at < end:
+                    answer = self._receive()
+                    at += 1
+                    yield answer
+            except (_WorkerGoneError, OSError) as gone:  # by the file it has not answered
+                self.close()
                 at += 1
-                yield done
+                yield Skipped("unparsed", f"symbols: {gone}")
 
     def close(self) -> None:
         """End the process, if one runs."""
@@ -73,66 +84,39 @@ class IsolatedParser:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
 
-    def _run(self, batch: Sequence[tuple[str, bytes]]) -> Iterator[Parsed | Skipped]:
-        """Yield answers up to and including the file that ended the worker, if one did."""
-        try:
-            self._send(batch)
-            for _ in batch:
-                yield self._receive()
-        except (_WorkerGoneError, OSError) as gone:
-            self.close()
-            yield Skipped("unparsed", f"symbols: {gone}")
-
     def _send(self, batch: Sequence[tuple[str, bytes]]) -> None:
-        process = self._process or self._start()
-        if process.stdin is None:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
+        stdin = self._process.stdin
+        if stdin is None:
             raise _WorkerGoneError("the parser has no input")
         head = frame([(language, len(data)) for language, data in batch])
-        process.stdin.write(b"".join([head, *(data for _, data in batch)]))
-        process.stdin.flush()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        return self._process
+        stdin.write(b"".join([head, *(data for _, data in batch)]))
+        stdin.flush()
 
     def _receive(self) -> Parsed | Skipped:
         deadline = time.monotonic() + self._seconds
-        head = self._answer_head(deadline)
+        length = int.from_bytes(self._read(4, deadline), "little")
+        head = orjson.loads(self._read(length, deadline))
         if isinstance(head[0], str):
             return Skipped(head[0], head[1])  # type: ignore[arg-type] # the worker sends the reasons of Skipped
         size, lengths = head
-        names = tuple(self._read(length, deadline) for length in lengths)
-        return Parsed(self._read(size, deadline), names)
-
-    def _answer_head(self, deadline: float) -> Any:
-        length = int.from_bytes(self._read(4, deadline), "little")
-        return orjson.loads(self._read(length, deadline))
+        body = self._read(sum(lengths) + size, deadline)
+        ends = list(accumulate(lengths, initial=0))
+        return Parsed(body[ends[-1] :], tuple(body[start:end] for start, end in pairwise(ends)))
 
     def _read(self, size: int, deadline: float) -> bytes:
         while len(self._buffer) < size:
-            self._buffer += self._more(deadline)
+            if self._process is None or self._process.stdout is None:
+                raise _WorkerGoneError("the parser was closed")
+            descriptor = self._process.stdout.fileno()
+            if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise _WorkerGoneError(f"no end after {self._seconds:g} s")
+            if not (more := os.read(descriptor, 1 << 16)):
+                raise _WorkerGoneError(f"the grammar crashed (status {self._process.wait(self._seconds)})")
+            self._buffer += more
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken
-
-    def _more(self, deadline: float) -> bytes:
-        if self._process is None or self._process.stdout is None:
-            raise _WorkerGoneError("the parser was closed")
-        descriptor = self._process.stdout.fileno()
-        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            raise _WorkerGoneError(f"no end after {self._seconds:g} s")
-        if not (more := os.read(descriptor, 1 << 16)):
-            raise _WorkerGoneError(f"the grammar crashed (status {self._process.wait(self._seconds)})")
-        return more
-
-
-def _batch(files: Sequence[tuple[str, bytes]], at: int) -> Sequence[tuple[str, bytes]]:
-    """Return files from ``at`` on, at least one, of about ``BATCH_BYTES``."""
-    size = 0
-    for end in range(at, len(files)):
-        size += len(files[end][1])
-        if size > BATCH_BYTES and end > at:
-            return files[at:end]
-    return files[at:]

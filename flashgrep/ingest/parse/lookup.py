@@ -178,11 +178,6 @@ class FileSymbols:
         text = self.data[offset : offset + size].decode("utf-8", "replace")
         return self._occurrence(offset, text, role, -1, None)
 
-    def occurrences(self, name: str, *, fold: bool = False) -> Iterator[Occurrence]:
-        """Yield every place the name stands as code, in full."""
-        for offset, role in self.places(name, fold=fold):
-            yield self.occurrence(offset, role, len(name.encode()))
-
     def role(self, offset: int) -> Role | None:
         """Return what a word that defines nothing is; None inside comments and strings."""
         if _has(self.parsed.marked("base"), offset):
@@ -202,13 +197,6 @@ class FileSymbols:
             if _bounded(data, at, at + len(wanted), extra):
                 yield at
             at = data.find(wanted, at + 1)
-
-    def calls_within(self, index: int) -> list[int]:
-        """Return the name offsets of the calls made in a definition, nested named functions included."""
-        row = self.rows[index]
-        calls = self.parsed.marked("call")
-        first, last = np.searchsorted(calls, [row[START], row[END]])
-        return calls[first:last].tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
 
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""

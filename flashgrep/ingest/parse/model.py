@@ -94,48 +94,40 @@ def unpack(packed: bytes) -> ParsedFile:
 
     """
     try:
-        return _unpacked(packed)
+        head, _, body = packed.partition(b"\n")
+        version, language, grammar, *numbers = head.decode().split(" ")
+        if int(version) != _FORMAT:
+            raise Damaged(f"symbols: packed in format {version}")
+        rows, calls, imports, bases, skips, statements = map(int, numbers)
+        planes = np.frombuffer(inflate(body, MOST_UNPACKED), np.uint8).reshape(4, -1).T
+        zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
+        flat = (zigzag >> 1) ^ -(zigzag & 1)
+        sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements]
+        ends = list(accumulate(sizes))
+        if ends[-1] != len(flat):
+            raise Damaged(f"symbols: {len(flat)} numbers for {ends[-1]}")
+        parts = [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]  # np.split takes 50 µs
+        steps, name, name_length, tail, kinds, back, qualifier_length = parts[:7]
+        start = np.cumsum(steps)
+        name = start + name
+        end = name + name_length + tail
+        qualifier = np.where(qualifier_length > 0, name - back, 0)
+        columns = [name, name + name_length, start, end, kinds >> 1, kinds & 1, qualifier, qualifier + qualifier_length]
+        return ParsedFile(
+            language=language,
+            definitions=np.stack(columns, axis=1),
+            marks={kind: np.cumsum(part) for kind, part in zip(MARKS, parts[7:10], strict=True)},
+            skips=_spans(parts[10], parts[11]),
+            statements=_spans(parts[12], parts[13]),
+            grammar=grammar,
+        )
     except (ValueError, IndexError) as error:
         raise Damaged(f"symbols: {error}") from error
-
-
-def _unpacked(packed: bytes) -> ParsedFile:
-    head, _, body = packed.partition(b"\n")
-    version, language, grammar, *numbers = head.decode().split(" ")
-    if int(version) != _FORMAT:
-        raise ValueError(f"symbols packed in format {version}")
-    rows, calls, imports, bases, skips, statements = map(int, numbers)
-    planes = np.frombuffer(inflate(body, MOST_UNPACKED), np.uint8).reshape(4, -1).T
-    zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
-    flat = (zigzag >> 1) ^ -(zigzag & 1)
-    sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements]
-    ends = list(accumulate(sizes))
-    if ends[-1] != len(flat):
-        raise ValueError(f"{len(flat)} numbers for {ends[-1]}")
-    parts = [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]  # np.split takes 50 µs
-    return ParsedFile(
-        language=language,
-        definitions=_definitions(parts[:7]),
-        marks={kind: np.cumsum(part) for kind, part in zip(MARKS, parts[7:10], strict=True)},
-        skips=_spans(parts[10], parts[11]),
-        statements=_spans(parts[12], parts[13]),
-        grammar=grammar,
-    )
 
 
 def packed_language(packed: bytes) -> str:
     """Return the language of packed symbols without unpacking them."""
     return packed.partition(b"\n")[0].split(b" ", 2)[1].decode()
-
-
-def _definitions(parts: list[Ints]) -> Ints:
-    steps, name, name_length, tail, kinds, back, qualifier_length = parts
-    start = np.cumsum(steps)
-    name = start + name
-    name_end = name + name_length
-    qualifier = np.where(qualifier_length > 0, name - back, 0)
-    columns = [name, name_end, start, name_end + tail, kinds >> 1, kinds & 1, qualifier, qualifier + qualifier_length]
-    return np.stack(columns, axis=1)
 
 
 def _steps(values: Ints) -> Ints:
