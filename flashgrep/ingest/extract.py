@@ -23,7 +23,6 @@ _DECODED: Final = 1 << 13
 _GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENODEV))
 
-_Plain = Literal["utf-8", "utf-8-sig"]
 _Wide = Literal["utf-16-le", "utf-16-be"]
 
 
@@ -36,10 +35,29 @@ def extract(raw: bytes) -> Document | Skipped:
     within them is searched always. ``rg -l`` names such a file if a line of that matches, ``rg -c`` does not.)
     """
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _from_utf16(raw)
-    if raw.startswith(codecs.BOM_UTF8):
-        return _from_bytes(raw[3:], "utf-8-sig")
-    return _from_bytes(raw, "utf-8")
+        wide: _Wide = "utf-16-le" if raw[0] == codecs.BOM_UTF16_LE[0] else "utf-16-be"
+        data = raw[2:].decode(wide, "replace").encode()
+        nul = data.find(0)
+        if nul < 0:
+            return Document(data, wide)
+        end = _measure_searched(data, nul, _decoded_ends(raw, wide))
+        return Document(data[:end], wide, nul) if end else Skipped("binary")
+    has_mark = raw.startswith(codecs.BOM_UTF8)
+    data = raw[3:] if has_mark else raw
+    binary_at = None
+    if (nul := data.find(0)) >= 0:
+        end = _measure_searched(data, nul, iter(() if has_mark else (_PEEKED,)))
+        if not end:
+            return Skipped("binary")
+        data, binary_at = data[:end], nul
+    if has_mark:
+        return Document(data, "utf-8-sig", binary_at)
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return Document(data, "latin-1" if is_latin1(data) else "utf-8", binary_at)
+    return Document(data, "utf-8", binary_at)
 
 
 def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:
@@ -54,7 +72,7 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
     try:
         handle = files.open(path)
     except OSError as error:
-        return _refused(files, path, error)
+        return _refuse(files, path, error)
     try:
         found = os.fstat(handle)
         size = found.st_size
@@ -63,14 +81,15 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
             return stat, Skipped("not_a_file")
         if max_size is not None and size > max_size:
             return stat, Skipped("too_large", f"{size} bytes")
-        return stat, _content(handle, size, max_size)
+        return stat, _read_content(handle, size, max_size)
     except OSError as error:
-        return _refused(files, path, error)
+        return _refuse(files, path, error)
     finally:
         os.close(handle)
 
 
-def _refused(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Skipped]:
+def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Skipped]:
+    """Return what is known of a file that cannot be read; raises as ``read_file``."""
     if error.errno in EXHAUSTED:
         raise Busy(f"out of resources: {error.strerror}") from error
     if error.errno in _GONE:
@@ -87,12 +106,12 @@ def _refused(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, S
     return stat, Skipped("unreadable", error.strerror or "")
 
 
-def _content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
+def _read_content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
     """Read on to the end, wherever it is by now; a binary file is left after its first block."""
     raw = os.read(handle, (size if size <= AT_ONCE else BLOCK) + 1)
     if len(raw) <= size <= AT_ONCE:
         return extract(raw)
-    if _starts_binary(raw):
+    if b"\0" in raw[:BLOCK] and not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return extract(raw)
     parts = [raw]
     total = len(raw)
@@ -102,39 +121,6 @@ def _content(handle: int, size: int, max_size: int | None) -> Document | Skipped
         if max_size is not None and total > max_size:
             return Skipped("too_large", f"over {max_size} bytes and growing")
     return extract(b"".join(parts))
-
-
-def _starts_binary(raw: bytes) -> bool:
-    return b"\0" in raw[:BLOCK] and not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-
-
-def _from_bytes(data: bytes, encoding: _Plain) -> Document | Skipped:
-    nul = data.find(0)
-    if nul < 0:
-        return Document(data, _encoding(data, encoding))
-    stops = iter(() if encoding == "utf-8-sig" else (_PEEKED,))
-    end = _searched(data, nul, stops)
-    return Document(data[:end], _encoding(data[:end], encoding), nul) if end else Skipped("binary")
-
-
-def _encoding(data: bytes, marked: _Plain) -> _Plain | Literal["latin-1"]:
-    if marked == "utf-8-sig" or data.isascii():
-        return marked
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return "latin-1" if is_latin1(data) else marked
-    return marked
-
-
-def _from_utf16(raw: bytes) -> Document | Skipped:
-    encoding: _Wide = "utf-16-le" if raw[0] == codecs.BOM_UTF16_LE[0] else "utf-16-be"
-    data = raw[2:].decode(encoding, "replace").encode()
-    nul = data.find(0)
-    if nul < 0:
-        return Document(data, encoding)
-    end = _searched(data, nul, _decoded_ends(raw, encoding))
-    return Document(data[:end], encoding, nul) if end else Skipped("binary")
 
 
 def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
@@ -147,7 +133,7 @@ def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
         yield end
 
 
-def _searched(data: bytes, nul: int, stops: Iterator[int]) -> int:
+def _measure_searched(data: bytes, nul: int, stops: Iterator[int]) -> int:
     """Return how much of ``data`` ripgrep searches before it meets the NUL byte at ``nul``; ``stops`` end its reads.
 
     Its buffer is filled by a read, searched up to the last line end, and filled again behind the rest of the last

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -35,7 +34,7 @@ class TypeFilter:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        globs = [glob for name in names for glob in _globs_of(name)]
+        globs = [glob for name in names for glob in _find_globs(name)]
         self._has_name = name_matcher(globs)
         self.literals = [one for glob in globs for one in literals(glob.encode(), RIPGREP, any_depth=True)]
 
@@ -44,26 +43,21 @@ class TypeFilter:
         return self._has_name(path.rpartition(b"/")[2])
 
 
-def _globs_of(name: str) -> tuple[str, ...]:
+def _find_globs(name: str) -> tuple[str, ...]:
     table = _table()
     key = name.strip().lower()
     if key == "all":
         return tuple(glob for globs in table.values() for glob in globs)
     found = table.get(_ALIASES.get(key, key))
-    if found is None and key in LANGUAGES:
+    if found is not None:
+        return found
+    if key in LANGUAGES:
         return LANGUAGES[key].globs()
-    if found is None:
-        raise _unknown(name)
-    return found
-
-
-def _unknown(name: str) -> InvalidParams:
-    known = sorted({*_table(), *_ALIASES, *LANGUAGES})
-    near = [
-        found for found, _, _ in process.extract(name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5)
-    ]
+    known = sorted({*table, *_ALIASES, *LANGUAGES})
+    ranked = process.extract(name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5)
+    near = [found for found, _, _ in ranked]
     hint = f", did you mean {', '.join(near)}?" if near else ""
-    return InvalidParams(f"unknown language: {name}{hint}", field="language", value=name, suggestions=near)
+    raise InvalidParams(f"unknown language: {name}{hint}", field="language", value=name, suggestions=near)
 
 
 @cache
@@ -73,16 +67,8 @@ def _table() -> dict[str, tuple[str, ...]]:
     return {name: tuple(globs.split(", ")) for name, _, globs in rows}
 
 
-class _Sorted(NamedTuple):
-    """Globs of file names by what it takes to match them."""
-
-    names: frozenset[bytes]
-    endings: tuple[bytes, ...]
-    others: tuple[bytes, ...]
-    """Regular expressions."""
-
-
-def _sorted(globs: Iterable[str]) -> _Sorted:
+def name_matcher(globs: Iterable[str]) -> Predicate:
+    """Return the predicate of file names that match one of the globs, by endings and whole names where these do."""
     names, endings, others = set(), set(), []
     for glob in (simple for given in globs for simple in alternatives(given.encode())):
         if plain(glob, RIPGREP) is not None:
@@ -91,13 +77,8 @@ def _sorted(globs: Iterable[str]) -> _Sorted:
             endings.add(glob[1:])
         else:
             others.append(translate(glob, RIPGREP))
-    return _Sorted(frozenset(names), tuple(endings), tuple(others))
-
-
-def name_matcher(globs: Iterable[str]) -> Predicate:
-    """Return the predicate of file names that match one of the globs, by endings and whole names where these do."""
-    names, endings, others = _sorted(globs)
+    has_ending = tuple(endings)
     if not others:
-        return lambda name: name.endswith(endings) or name in names
-    other = matcher(others)
-    return lambda name: name.endswith(endings) or name in names or other(name)
+        return lambda name: name.endswith(has_ending) or name in names
+    matches_other = matcher(others)
+    return lambda name: name.endswith(has_ending) or name in names or matches_other(name)

@@ -125,8 +125,18 @@ def find(
     search = _Search(root, options, deadline)
     keys = sorted(search.run(known))
     if options.descending:
-        keys = _descending(keys)
-    at = _place(keys, window, descending=options.descending)
+        # Files of equal value stay in the order of their paths.
+        keys.sort(key=lambda key: key.path)
+        keys.sort(key=lambda key: key.value, reverse=True)
+    at = min(window.offset, len(keys))
+    if (after := window.after) is not None:
+
+        def is_behind(key: Key) -> bool:
+            if key.value == after.value:
+                return key.path > after.path
+            return (key.value < after.value) is options.descending  # type: ignore[operator]  # all values of one sort are of one type
+
+        at = next((place for place, key in enumerate(keys) if is_behind(key)), len(keys))
     wanted = keys[at : at + window.limit]
     files = [found for place, key in enumerate(wanted, at) if (found := search.describe(place, key)) is not None]
     return GlobPage(
@@ -137,25 +147,6 @@ def find(
         unreadable=search.unreadable,
         complete=search.complete,
     )
-
-
-def _descending(keys: list[Key]) -> list[Key]:
-    """Turn the order round, but leave files of equal value in the order of their paths."""
-    by_path = sorted(keys, key=lambda key: key.path)
-    return sorted(by_path, key=lambda key: key.value, reverse=True)
-
-
-def _place(keys: list[Key], window: Window, *, descending: bool) -> int:
-    after = window.after
-    if after is None:
-        return min(window.offset, len(keys))
-
-    def is_behind(key: Key) -> bool:
-        if key.value == after.value:
-            return key.path > after.path
-        return (key.value < after.value) is descending  # type: ignore[operator]  # all values of one sort are of one type
-
-    return next((at for at, key in enumerate(keys) if is_behind(key)), len(keys))
 
 
 def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
@@ -271,8 +262,17 @@ class _Search:
             for path, is_dir in excluded:
                 if not is_dir and self._in_scope(path) and includes(path) and self._is_there(path, stat.S_ISREG):
                     add(path)
-            starts = [_Folder(path, path.count(b"/") + 1) for path, is_dir in excluded if is_dir]
-            found.update((key.path, key) for key in self._walk([one for one in starts if self._may_enter(one.path)]))
+            most = self.options.max_depth
+            starts = [
+                _Folder(path, path.count(b"/") + 1)
+                for path, is_dir in excluded
+                if is_dir
+                and (most is None or path.count(b"/") < most)
+                and self._enters(path)
+                and self._is_there(path, stat.S_ISDIR)
+                and identify(self._base + path) not in self._private
+            ]
+            found.update((key.path, key) for key in self._walk(starts))
         return found.values()
 
     def _is_entered(self, path: bytes) -> bool:
@@ -297,12 +297,6 @@ class _Search:
             name = step[step.rfind(b"/") + 1 :]
             entered = self._entered[step] = entered and name[:1] != b"." and not self._patterns.prunes(step)
         return entered
-
-    def _may_enter(self, folder: bytes) -> bool:
-        most = self.options.max_depth
-        if (most is not None and folder.count(b"/") >= most) or not self._enters(folder):
-            return False
-        return self._is_there(folder, stat.S_ISDIR) and identify(self._base + folder) not in self._private
 
     def _is_there(self, path: bytes, kind: Callable[[int], bool]) -> bool:
         checkpoint()
@@ -336,7 +330,10 @@ class _Search:
         opened, entries = -1, list[os.DirEntry[str]]()
         lead = folder.path + b"/" if folder.path else b""
         try:
-            opened = self._opened(folder.path)
+            if self.options.follow_symlinks:
+                opened = os.open(self._base + folder.path, LISTING & ~os.O_NOFOLLOW)
+            else:
+                opened = self._files.root.open((self._lead + folder.path).removesuffix(b"/"), LISTING)
             with os.scandir(opened) as listing:
                 entries = list(listing)
         except (FileNotFoundError, NotADirectoryError):
@@ -350,7 +347,7 @@ class _Search:
                 if name == _STATE or (name[0] == ord(".") and not self.options.include_hidden):
                     continue
                 try:
-                    key = self._consider(entry, lead + name, folder, pending)
+                    key = self._take_entry(entry, lead + name, folder, pending)
                 except OSError:
                     continue  # gone, or a link to nowhere
                 if key is not None:
@@ -359,17 +356,15 @@ class _Search:
             if opened >= 0:
                 os.close(opened)
 
-    def _opened(self, folder: bytes) -> int:
-        if not self.options.follow_symlinks:
-            return self._files.root.open((self._lead + folder).removesuffix(b"/"), LISTING)
-        return os.open(self._base + folder, LISTING & ~os.O_NOFOLLOW)
-
-    def _consider(self, entry: os.DirEntry[str], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
+    def _take_entry(self, entry: os.DirEntry[str], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
         follow = self.options.follow_symlinks
-        if follow and entry.is_symlink() and not self._stays_inside(path):
-            return None
+        if follow and entry.is_symlink():
+            # A link may lead anywhere in the project, but not up to a folder that holds the one searched.
+            real = os.path.realpath(self._base + path)
+            if not _is_inside(real, self._real_root) or _is_inside(os.path.realpath(self._base), real):
+                return None
         if entry.is_dir(follow_symlinks=follow):
-            inner = self._inner(entry, path, folder)
+            inner = self._enter_folder(entry, path, folder)
             if inner is not None:
                 pending.append(inner)
         elif entry.is_file(follow_symlinks=follow):
@@ -378,7 +373,7 @@ class _Search:
                 return self._key(path, lambda: entry.stat(follow_symlinks=follow))
         return None
 
-    def _inner(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
+    def _enter_folder(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
         most = self.options.max_depth
         if (most is not None and folder.depth >= most) or self._patterns.prunes(path):
             return None
@@ -394,11 +389,6 @@ class _Search:
         if here in folder.above or links > MAX_LINKS or here in self._private:
             return None  # a loop, or none of the project's
         return _Folder(path, folder.depth + 1, (*folder.above, here), links)
-
-    def _stays_inside(self, path: bytes) -> bool:
-        real = os.path.realpath(self._base + path)
-        top = os.path.realpath(self._base)
-        return _is_inside(real, self._real_root) and not _is_inside(top, real)
 
     def _is_ours(self, path: bytes, *, is_dir: bool) -> bool:
         if self._ignore is None:
@@ -425,7 +415,13 @@ class _Patterns:
         self._excludes = _compile("exclude", options.exclude, dialect) if options.exclude else None
         open_ended = [glob for glob in options.exclude if glob.endswith("*")]
         self._excludes_below = _compile("exclude", open_ended, dialect) if open_ended else None
-        self._endings = tuple(_ending(extension) for extension in options.extensions)
+        self._endings: tuple[bytes, ...] = ()
+        for extension in options.extensions:
+            bare = extension.strip().removeprefix(".").lower()
+            if not bare or "/" in bare:
+                message = f"extensions: not an extension: {extension!r}"
+                raise InvalidParams(message, field="extensions", value=extension)
+            self._endings += (b"." + bare.encode("utf-8", "surrogateescape"),)
         self._tops = _tops(options.include) if options.case_sensitive else [b""]
 
     def wants(self, path: bytes) -> bool:
@@ -433,8 +429,10 @@ class _Patterns:
 
     def lets_in(self, path: bytes) -> bool:
         """Return whether a file's ending is wanted, and no pattern excludes it."""
-        if self._endings and not self._has_ending(path):
-            return False
+        if self._endings:
+            name = path.rpartition(b"/")[2]
+            if not name[1:].lower().endswith(self._endings):  # a name that begins with the dot has no ending
+                return False
         return self._excludes is None or not self._excludes(path)
 
     def prunes(self, folder: bytes) -> bool:
@@ -444,17 +442,6 @@ class _Patterns:
         if self._excludes_below is not None and self._excludes_below(below):
             return True  # its last "*" takes whatever comes behind
         return not any(top.startswith(below) or below.startswith(top) for top in self._tops)
-
-    def _has_ending(self, path: bytes) -> bool:
-        name = path.rpartition(b"/")[2]
-        return name[1:].lower().endswith(self._endings)
-
-
-def _ending(extension: str) -> bytes:
-    bare = extension.strip().removeprefix(".").lower()
-    if not bare or "/" in bare:
-        raise InvalidParams(f"extensions: not an extension: {extension!r}", field="extensions", value=extension)
-    return b"." + bare.encode("utf-8", "surrogateescape")
 
 
 def _compile(name: str, globs: "tuple[str, ...] | list[str]", dialect: Dialect) -> Callable[[bytes], bool]:

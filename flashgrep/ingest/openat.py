@@ -74,15 +74,12 @@ class RootFolder:
         if self._descriptor < 0:
             with self._lock:
                 if self._descriptor < 0:
-                    self._descriptor = self._opened()
+                    descriptor = os.open(self.path, FOLDER & ~os.O_NOFOLLOW)
+                    if self._expected is not None and _identity(descriptor) != self._expected:
+                        os.close(descriptor)
+                        raise FileNotFoundError(errno.ENOENT, "another folder took its place", os.fsdecode(self.path))
+                    self._descriptor = descriptor
         return self._descriptor
-
-    def _opened(self) -> int:
-        descriptor = os.open(self.path, FOLDER & ~os.O_NOFOLLOW)
-        if self._expected is not None and _identity(descriptor) != self._expected:
-            os.close(descriptor)
-            raise FileNotFoundError(errno.ENOENT, "another folder took its place", os.fsdecode(self.path))
-        return descriptor
 
     def open(self, path: bytes, flags: int = FOLDER) -> int:
         """Return a new descriptor of what is at a path from the root (empty: of the root itself).

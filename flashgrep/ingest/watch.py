@@ -280,20 +280,19 @@ class Marked(FileSystemEventHandler):
         if event.event_type in {"opened", "closed_no_write"}:
             return
         for place in (event.src_path, event.dest_path):
-            if place:
-                self._one(os.path.relpath(os.fsencode(place), self._root), event, gone=place == event.src_path)
-
-    def _one(self, path: bytes, event: FileSystemEvent, *, gone: bool) -> None:
-        if path.startswith(b".flashgrep/"):
-            marker = self._markers.get(path)
-            if marker is not None:
-                marker.set()
-            return
-        kind: ChangeKind = "file"
-        if event.is_directory:
-            left = gone and event.event_type in {"moved", "deleted"}
-            if not left and event.event_type == "modified":
-                return
-            kind = "folder_gone" if left else "folder"
-        with self._lock:
-            self._found.append(Change(kind, path))
+            if not place:
+                continue
+            path = os.path.relpath(os.fsencode(place), self._root)
+            if path.startswith(b".flashgrep/"):
+                marker = self._markers.get(path)
+                if marker is not None:
+                    marker.set()
+                continue
+            kind: ChangeKind = "file"
+            if event.is_directory:
+                left = place == event.src_path and event.event_type in {"moved", "deleted"}
+                if not left and event.event_type == "modified":
+                    continue
+                kind = "folder_gone" if left else "folder"
+            with self._lock:
+                self._found.append(Change(kind, path))

@@ -200,9 +200,24 @@ class LookupWorkers:
     # Their beginning and end
 
     async def _start(self, place: Load) -> None:
+        """Start a worker, and have it read a project's index."""
+        command = [sys.executable, "-P", "-m", "flashgrep.search.lookup_worker", __version__]
         try:
             with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
-                worker = await self._started()
+                ours, theirs = socket.socketpair()
+
+                def start() -> subprocess.Popen[bytes]:
+                    return subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
+
+                try:
+                    process = await anyio.to_thread.run_sync(start)
+                except OSError:
+                    ours.close()
+                    raise
+                finally:
+                    theirs.close()
+                worker = LookupWorker(process, self._note_freed, self._forget)
+                await asyncio.get_running_loop().create_connection(lambda: worker, sock=ours)
             self._workers.append(worker)
             if self._closed:
                 worker.end()
@@ -215,24 +230,7 @@ class LookupWorkers:
         finally:
             self._starting = False
 
-    async def _started(self) -> LookupWorker:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-P", "-m", "flashgrep.search.lookup_worker", __version__]
-
-            def start() -> subprocess.Popen[bytes]:
-                return subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd="/")
-
-            try:
-                process = await anyio.to_thread.run_sync(start)
-            except OSError:
-                ours.close()
-                raise
-        worker = LookupWorker(process, self._take_freed, self._forget)
-        await asyncio.get_running_loop().create_connection(lambda: worker, sock=ours)
-        return worker
-
-    def _take_freed(self, worker: LookupWorker) -> None:
+    def _note_freed(self, worker: LookupWorker) -> None:
         if not self.serving.issuperset(worker.loaded):
             self._find_serving()
         self.freed()
@@ -243,7 +241,11 @@ class LookupWorkers:
         if not self._closed and self._tasks is not None:
             if not worker.unwanted:
                 self._not_before = time.monotonic() + RETRY_SECONDS
-            self._tasks.start_soon(_reap, worker.process)
+
+            async def reap() -> None:
+                await anyio.to_thread.run_sync(worker.process.wait)
+
+            self._tasks.start_soon(reap)
 
     async def _tend(self) -> None:
         """End workers that hang, and those that nobody has needed for long, until there are none."""
@@ -253,7 +255,3 @@ class LookupWorkers:
             for worker in list(self._workers):
                 if now > worker.limit or (not worker.busy and now - worker.since > IDLE_SECONDS):
                     worker.end()
-
-
-async def _reap(process: subprocess.Popen[bytes]) -> None:
-    await anyio.to_thread.run_sync(process.wait)

@@ -81,7 +81,7 @@ def test_no_path_leads_out(tree: Path, path: bytes) -> None:
 
 
 def test_glob_lists_no_folder_through_a_link_in_its_place(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    admitted = finder._Search._inner
+    admitted = finder._Search._enter_folder
 
     def swap_once_it_is_taken(self: finder._Search, *taken: Any) -> Any:
         inner = admitted(self, *taken)
@@ -89,7 +89,7 @@ def test_glob_lists_no_folder_through_a_link_in_its_place(tree: Path, monkeypatc
             swap(tree / "a", tree.parent / "outside")
         return inner
 
-    monkeypatch.setattr(finder._Search, "_inner", swap_once_it_is_taken)
+    monkeypatch.setattr(finder._Search, "_enter_folder", swap_once_it_is_taken)
     search = finder._Search(bytes(tree), finder.GlobOptions(include=("**/*.txt",)), None)
     assert list(search.run(None)) == []
 
