@@ -126,7 +126,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "stage": progress.stage,
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
-        "files_skipped": workspace.tree.skipped(),
+        "files_skipped": workspace.tree.count_skipped(),
         "chunks": size.chunks if size else 0,
         "lines": size.lines if size else 0,
         "index_size_bytes": size.file_bytes if size else 0,
@@ -290,7 +290,7 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         "stage_detail": progress.detail,
         "generation": workspace.generation,
         "files_pending": facts["pending"],
-        "files_skipped": workspace.tree.skipped(),
+        "files_skipped": workspace.tree.count_skipped(),
         "indexing": {
             "files_done": progress.files_done,
             "files_total": progress.files_total,

@@ -157,7 +157,7 @@ _UNCHUNKED: Final = (
 )
 
 
-def unchunked(connection: sqlite3.Connection, limit: int, most_bytes: int, after: int) -> list[ToRead]:
+def choose_to_chunk(connection: sqlite3.Connection, limit: int, most_bytes: int, after: int) -> list[ToRead]:
     """Return (blob, hash, one path, packed symbols) of parsed texts without chunks numbered past ``after``.
 
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
@@ -167,10 +167,10 @@ def unchunked(connection: sqlite3.Connection, limit: int, most_bytes: int, after
         f"{_UNCHUNKED} AND blob.id > ? ORDER BY blob.id LIMIT ?",
         [after, limit],
     )
-    return [row[:4] for row in symbols.bounded(rows, most_bytes)]
+    return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def unchunked_left(connection: sqlite3.Connection) -> Left:
+def count_to_chunk(connection: sqlite3.Connection) -> Left:
     """Return how many parsed texts of files have no chunks yet."""
     return Left(*map(int, connection.execute(f"SELECT count(*), total(blob.size) {_UNCHUNKED}").fetchone()))
 
@@ -183,19 +183,22 @@ _UNEMBEDDED: Final = (
 )
 
 
-def unembedded(
+def choose_to_embed(
     connection: sqlite3.Connection, vector_set: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return (blob, hash, one path, packed chunks) of texts without vectors of a set; bounds as in ``unchunked``."""
+    """Return (blob, hash, one path, packed chunks) of texts without vectors of a set.
+
+    Bounds as in ``choose_to_chunk``.
+    """
     rows = connection.execute(
         "SELECT blob.id, blob.hash, path.path, chunked.packed, blob.size "
         f"{_UNEMBEDDED} AND blob.id > ? ORDER BY blob.id LIMIT ?",
         [vector_set, after, limit],
     )
-    return [row[:4] for row in symbols.bounded(rows, most_bytes)]
+    return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def unembedded_left(connection: sqlite3.Connection, vector_set: int) -> Left:
+def count_to_embed(connection: sqlite3.Connection, vector_set: int) -> Left:
     """Return how many texts of files have no vectors of a set yet."""
     query = f"SELECT count(*), total(blob.size) {_UNEMBEDDED}"
     return Left(*map(int, connection.execute(query, [vector_set]).fetchone()))
@@ -212,12 +215,12 @@ def settings_of(connection: sqlite3.Connection) -> str:
     return "" if noted is None else str(noted[0])
 
 
-def unembedded_with(connection: sqlite3.Connection, embedding: str) -> int:
+def count_to_embed_with(connection: sqlite3.Connection, embedding: str) -> int:
     """Return how many texts have no vectors made with these settings; at least 1 where that was never so for all."""
     sets = vector_sets(connection)
     if settings_of(connection) != embedding or not sets:
         return 1
-    return unembedded_left(connection, sets[-1].id).texts
+    return count_to_embed(connection, sets[-1].id).texts
 
 
 _FIELDS: Final = {len(StoredChunk._fields) - 1, len(StoredChunk._fields)}
@@ -305,7 +308,7 @@ def add_vector_set(connection: sqlite3.Connection, name: str, dims: int, file: s
     return VectorSet(*row)
 
 
-def put_embedded(connection: sqlite3.Connection, vector_set: VectorSet, blobs: Sequence[tuple[int, int]]) -> None:
+def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, blobs: Sequence[tuple[int, int]]) -> None:
     """Note texts as (number, chunks) whose vectors were appended to the set's file, in this order."""
     row = vector_set.rows
     for blob, count in blobs:

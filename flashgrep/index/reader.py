@@ -165,9 +165,9 @@ class Reader:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
         with self.transaction() as connection:
             left: dict[LateStage, int] = {
-                "symbols": symbols.unparsed_left(connection).texts,
-                "chunks": chunks.unchunked_left(connection).texts,
-                "vectors": chunks.unembedded_with(connection, embedding),
+                "symbols": symbols.count_to_parse(connection).texts,
+                "chunks": chunks.count_to_chunk(connection).texts,
+                "vectors": chunks.count_to_embed_with(connection, embedding),
             }
         found = set()
         for stage, texts in left.items():

@@ -61,7 +61,7 @@ def drop_all(connection: sqlite3.Connection) -> None:
     create_tables(connection, SYMBOL_TABLES)
 
 
-def unparsed(
+def choose_to_parse(
     connection: sqlite3.Connection, limit: int, most_bytes: int = 1 << 40, after: int = 0
 ) -> list[tuple[int, bytes, bytes]]:
     """Return (blob, hash, one path) of live texts without a row, numbered past ``after``, ascending.
@@ -74,10 +74,10 @@ def unparsed(
         "GROUP BY blob.id ORDER BY blob.id LIMIT ?",
         [after, limit],
     )
-    return [row[:3] for row in bounded(rows, most_bytes)]
+    return [row[:3] for row in take_bytes(rows, most_bytes)]
 
 
-def bounded(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[Any, ...]]:
+def take_bytes(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[Any, ...]]:
     """Yield rows, whose last column is a size, as long as they have ``most_bytes`` together; one at least."""
     for at, row in enumerate(rows):
         most_bytes -= row[-1]
@@ -86,7 +86,7 @@ def bounded(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[
         yield row
 
 
-def unparsed_left(connection: sqlite3.Connection) -> Left:
+def count_to_parse(connection: sqlite3.Connection) -> Left:
     """Return how many texts of files have no row yet."""
     query = (
         "SELECT count(*), total(size) FROM blob "

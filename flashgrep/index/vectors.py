@@ -60,7 +60,7 @@ def row_type(dims: int) -> np.dtype[np.void]:
     return np.dtype([("direction", "i1", (dims,)), ("scale", "<f4")])
 
 
-def quantised(vectors: Floats) -> npt.NDArray[np.void]:
+def quantise(vectors: Floats) -> npt.NDArray[np.void]:
     """Return unit vectors as rows to store; a row's largest component becomes 127."""
     rows = np.zeros(len(vectors), row_type(vectors.shape[1]))
     largest = np.abs(vectors).max(axis=1, initial=0)

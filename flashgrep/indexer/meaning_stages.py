@@ -51,10 +51,10 @@ class MeaningStages:
     def store_chunks(self) -> Iterator[Left]:
         """Store chunks of parsed texts, yielding after each batch how much is left."""
         connection = self._writer.connection
-        left = table.unchunked_left(connection)
+        left = table.count_to_chunk(connection)
         yield left
         spread = self._pool.is_running or left.texts > FEW
-        texts = self._batches(lambda after: table.unchunked(connection, BATCH, BATCH_BYTES, after))
+        texts = self._batches(lambda after: table.choose_to_chunk(connection, BATCH, BATCH_BYTES, after))
         calls = ((self._job.root, part, self._job.max_size) for part in texts)
         waiting: list[PackedChunks] = []
 
@@ -72,7 +72,7 @@ class MeaningStages:
             yield left
         flush()
         self._writer.merge()
-        yield table.unchunked_left(connection)
+        yield table.count_to_chunk(connection)
 
     def store_vectors(self, settings: str) -> Iterator[Left]:
         """Store vectors of chunked texts, yielding after each batch how much is left.
@@ -84,10 +84,10 @@ class MeaningStages:
         embedder = _open_embedder(settings)
         vector_set = self._open_vector_set(embedder)
         connection = self._writer.connection
-        left = table.unembedded_left(connection, vector_set.id)
+        left = table.count_to_embed(connection, vector_set.id)
         yield left
         spread = self._pool.is_running or left.texts > FEW
-        texts = self._batches(lambda after: table.unembedded(connection, vector_set.id, BATCH, BATCH_BYTES, after))
+        texts = self._batches(lambda after: table.choose_to_embed(connection, vector_set.id, BATCH, BATCH_BYTES, after))
         calls = ((self._job.root, part, self._job.max_size, settings) for part in texts)
         waiting: list[EmbeddedTexts] = []
         try:
@@ -100,7 +100,7 @@ class MeaningStages:
             vector_set = self._append(vector_set, waiting)
         except vectors.VectorsDamaged:
             vector_set = self._open_vector_set(embedder)
-        left = table.unembedded_left(connection, vector_set.id)
+        left = table.count_to_embed(connection, vector_set.id)
         if not left.texts:
             # The other sets served while this one was made; the files go once no row speaks of them.
             with self._writer.transaction() as connection:
@@ -133,7 +133,7 @@ class MeaningStages:
             return vector_set
         vectors.append(self._job.index.with_name(vector_set.file), vector_set.rows, np.concatenate(rows))
         with self._writer.transaction() as connection:
-            table.put_embedded(connection, vector_set, [blob for part in batches for blob in part.blobs])
+            table.add_vectors(connection, vector_set, [blob for part in batches for blob in part.blobs])
         return vector_set._replace(rows=vector_set.rows + sum(map(len, rows)))
 
 
@@ -182,7 +182,7 @@ def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settin
             found = table.unpack(packed)
             blobs.append((blob, len(found)))
             inputs.extend(embedding_text(path, data, chunk) for chunk in found)
-    return EmbeddedTexts(blobs, vectors.quantised(_open_embedder(settings).embed_code(inputs)), size)
+    return EmbeddedTexts(blobs, vectors.quantise(_open_embedder(settings).embed_code(inputs)), size)
 
 
 @cache

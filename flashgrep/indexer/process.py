@@ -143,18 +143,20 @@ class Indexer:
     def _store_symbols(self) -> Iterator[Left]:
         """Store symbols of texts that have none yet, yielding after each batch how much is left."""
         connection = self._writer.connection
-        left = symbols.unparsed_left(connection)
+        left = symbols.count_to_parse(connection)
         yield left
         if not left.texts:
             return
         self._pool.stop()
         with Parsers(self._job.root, self._job.max_size, self._job.workers) as parsers:
-            texts = self._choose_batches(lambda after: symbols.unparsed(connection, PARSE_BATCH, PARSE_BYTES, after))
+            texts = self._choose_batches(
+                lambda after: symbols.choose_to_parse(connection, PARSE_BATCH, PARSE_BYTES, after)
+            )
             for done in parsers.run(texts):
                 self._writer.put_symbols(done.rows, done.declined)
                 left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
                 yield left
-        yield symbols.unparsed_left(connection)
+        yield symbols.count_to_parse(connection)
 
     def _choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
         """Yield batches of texts, each chosen by the last number of the one before, until another command waits."""

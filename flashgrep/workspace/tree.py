@@ -117,7 +117,7 @@ class Tree:
             list(self._walker.unreadable),
         )
 
-    def skipped(self) -> dict[str, int]:
+    def count_skipped(self) -> dict[str, int]:
         """Return how many files are declined, by reason; a folder that cannot be read counts as one."""
         return self.with_unread(Counter(self.table.skipped.values()))
 

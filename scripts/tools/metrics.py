@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_922,
+    "lines": 35_841,
     "modules": 192,
-    "private functions used once": 406,
-    "functions named by a participle": 108,
+    "private functions used once": 380,
+    "functions named by a participle": 92,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

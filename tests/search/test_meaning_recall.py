@@ -11,7 +11,7 @@ from flashgrep.embed import static
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import FileRow, FileTable
-from flashgrep.index.vectors import Floats, append, new_name, quantised
+from flashgrep.index.vectors import Floats, append, new_name, quantise
 from flashgrep.index.words import Fields
 from flashgrep.index.writer import Writer
 from flashgrep.search.fusion import Candidate
@@ -39,10 +39,10 @@ class Shelf:
         """Add a text with its vector; without a file it is an old version of something."""
         add_text(self.writer, blob, *([f"f{blob}"] if file else []))
         chunk = StoredChunk(0, 9, 1, 1, "function", f"name{blob}", "")
-        append(self._file, self.set.rows, quantised(vector[None, :]))
+        append(self._file, self.set.rows, quantise(vector[None, :]))
         with self.writer.transaction() as connection:
             table.put(connection, [table.pack([ChunkedText(blob, [chunk], [Fields(b"", b"", words.encode())])])])
-            table.put_embedded(connection, self.set, [(blob, 1)])
+            table.add_vectors(connection, self.set, [(blob, 1)])
         self.set = self.set._replace(rows=self.set.rows + 1)
         if file:
             self.files[f"f{blob}"] = blob

@@ -69,7 +69,7 @@ def numbers_with(writer: Writer, word: str) -> list[int]:
 def embed(writer: Writer, of: VectorSet, *blobs: tuple[int, int]) -> VectorSet:
     """Note vectors of texts, as the indexer does after it has appended them."""
     with writer.transaction() as connection:
-        table.put_embedded(connection, of, blobs)
+        table.add_vectors(connection, of, blobs)
     return next(one for one in table.vector_sets(writer.connection) if one.id == of.id)
 
 
@@ -159,11 +159,13 @@ class Turns:
 
     def check(self) -> None:
         connection, account = self.writer.connection, self.account
-        assert [row[0] for row in table.unchunked(connection, 10_000, 1 << 40, 0)] == account.unchunked()
-        assert table.unchunked_left(connection) == (len(account.unchunked()), 100 * len(account.unchunked()))
-        assert [row[0] for row in table.unembedded(connection, self.set.id, 10_000, 1 << 40, 0)] == account.unembedded()
+        assert [row[0] for row in table.choose_to_chunk(connection, 10_000, 1 << 40, 0)] == account.unchunked()
+        assert table.count_to_chunk(connection) == (len(account.unchunked()), 100 * len(account.unchunked()))
+        assert [
+            row[0] for row in table.choose_to_embed(connection, self.set.id, 10_000, 1 << 40, 0)
+        ] == account.unembedded()
         left = (len(account.unembedded()), 100 * len(account.unembedded()))
-        assert table.unembedded_left(connection, self.set.id) == left
+        assert table.count_to_embed(connection, self.set.id) == left
         assert table.total(connection) == sum(account.chunked.values())
         assert (self.set.rows, table.vector_sets(connection)) == (account.rows, [self.set])
         self._check_words()
@@ -232,44 +234,44 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
         add_text(writer, blob, f"f{blob}", f"g{blob}", size=size)
 
     def first(limit: int, most: int, after: int) -> list[int]:
-        return [row[0] for row in table.unchunked(writer.connection, limit, most, after)]
+        return [row[0] for row in table.choose_to_chunk(writer.connection, limit, most, after)]
 
     assert first(10, 110, 0) == [1, 2]
     assert first(1, 1 << 30, 0) == [1]
     assert first(10, 110, 2) == [3]
     assert first(10, 25, 3) == [4, 5]
     assert first(10, 1 << 30, 6) == []
-    (row,) = table.unchunked(writer.connection, 1, 1, 0)
+    (row,) = table.choose_to_chunk(writer.connection, 1, 1, 0)
     assert (row[1], row[2]) == (b"1", b"f1")
     put(writer, *(text_of(blob, 1) for blob in range(1, 7)))
     of = new_set(writer)
-    assert [row[0] for row in table.unembedded(writer.connection, of.id, 10, 110, 0)] == [1, 2]
-    assert [row[0] for row in table.unembedded(writer.connection, of.id, 10, 25, 3)] == [4, 5]
-    packed = table.unembedded(writer.connection, of.id, 1, 1, 0)[0][3]
+    assert [row[0] for row in table.choose_to_embed(writer.connection, of.id, 10, 110, 0)] == [1, 2]
+    assert [row[0] for row in table.choose_to_embed(writer.connection, of.id, 10, 25, 3)] == [4, 5]
+    packed = table.choose_to_embed(writer.connection, of.id, 1, 1, 0)[0][3]
     assert list(table.unpack(packed)) == list(text_of(1, 1).chunks)
 
 
 def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
     add_text(writer, 1, "empty")
     put(writer, text_of(1, 0))
-    assert table.unchunked_left(writer.connection) == (0, 0)
-    assert table.unembedded_left(writer.connection, new_set(writer).id) == (0, 0)
+    assert table.count_to_chunk(writer.connection) == (0, 0)
+    assert table.count_to_embed(writer.connection, new_set(writer).id) == (0, 0)
 
 
 def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Writer) -> None:
     add_text(writer, 1, "a")
     put(writer, text_of(1, 2))
-    assert table.unembedded_with(writer.connection, SETTINGS) == 1
+    assert table.count_to_embed_with(writer.connection, SETTINGS) == 1
     of = new_set(writer)
     embed(writer, of, (1, 2))
-    assert table.unembedded_with(writer.connection, SETTINGS) == 1
+    assert table.count_to_embed_with(writer.connection, SETTINGS) == 1
     with writer.transaction() as connection:
         table.note_settings(connection, SETTINGS)
-    assert table.unembedded_with(writer.connection, SETTINGS) == 0
-    assert table.unembedded_with(writer.connection, "{}") == 1
+    assert table.count_to_embed_with(writer.connection, SETTINGS) == 0
+    assert table.count_to_embed_with(writer.connection, "{}") == 1
     add_text(writer, 2, "b")
     put(writer, text_of(2, 1))
-    assert table.unembedded_with(writer.connection, SETTINGS) == 1
+    assert table.count_to_embed_with(writer.connection, SETTINGS) == 1
 
 
 def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writer) -> None:
@@ -279,7 +281,7 @@ def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writ
     old, new = new_set(writer, "old"), new_set(writer, "new", 8)
     embed(writer, old, (1, 2), (2, 3))
     new = embed(writer, new, (2, 3))
-    assert [row[0] for row in table.unembedded(writer.connection, new.id, 9, 1 << 30, 0)] == [1]
+    assert [row[0] for row in table.choose_to_embed(writer.connection, new.id, 9, 1 << 30, 0)] == [1]
     with writer.transaction() as connection:
         table.drop_vector_set(connection, old.id)
     assert table.vector_sets(writer.connection) == [new]
@@ -318,7 +320,7 @@ def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
         connection.execute("DELETE FROM blob WHERE id > 3")
         table.drop_dead(connection)
     assert table.total(writer.connection) == 0
-    assert [row[0] for row in table.unchunked(writer.connection, 99, 1 << 30, 0)] == [1, 2, 3]
+    assert [row[0] for row in table.choose_to_chunk(writer.connection, 99, 1 << 30, 0)] == [1, 2, 3]
     assert table.vector_sets(writer.connection) == []
     assert numbers_with(writer, "shared") == []
     put(writer, text_of(3, 2))

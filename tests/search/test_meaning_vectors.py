@@ -17,7 +17,7 @@ from flashgrep.index.vectors import (
     append,
     holds,
     new_name,
-    quantised,
+    quantise,
     row_type,
     vector_files,
 )
@@ -33,7 +33,7 @@ def units(count: int, dims: int, seed: int) -> Floats:
 def stored(folder: Path, rows: Floats) -> Vectors:
     """Return vectors written to a file and taken in."""
     file = folder / new_name()
-    append(file, 0, quantised(rows))
+    append(file, 0, quantise(rows))
     vectors = Vectors(file, rows.shape[1])
     vectors.grow(len(rows))
     return vectors
@@ -123,11 +123,11 @@ def test_the_similarity_of_chosen_rows_is_in_their_order(tmp_path: Path) -> None
 def test_appended_rows_are_found_and_rows_written_twice_are_the_last(tmp_path: Path) -> None:
     file = tmp_path / new_name()
     rows = units(30, 16, 6)
-    append(file, 0, quantised(units(30, 16, 9)))  # a batch that was written before the indexer was killed
-    append(file, 0, quantised(rows[:20]))
+    append(file, 0, quantise(units(30, 16, 9)))  # a batch that was written before the indexer was killed
+    append(file, 0, quantise(rows[:20]))
     vectors = Vectors(file, 16)
     vectors.grow(20)
-    append(file, 20, quantised(rows[20:]))
+    append(file, 20, quantise(rows[20:]))
     assert vectors.nearest(rows[25], 1).similarity[0] < 0.99
     vectors.grow(30)
     vectors.grow(10)  # an older reader asks: what is there stays
@@ -170,7 +170,7 @@ def test_a_name_that_is_none_of_ours_is_not_opened(tmp_path: Path, name: str) ->
     file = tmp_path / name
     file.write_bytes(b"kept")
     with pytest.raises(VectorsDamaged):
-        append(file, 0, quantised(units(1, 4, 0)))
+        append(file, 0, quantise(units(1, 4, 0)))
     with pytest.raises(VectorsDamaged):
         Vectors(file, 4).grow(1)
     assert file.read_bytes() == b"kept"
@@ -183,7 +183,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     file = tmp_path / new_name()
     file.symlink_to(victim)
     with pytest.raises(VectorsDamaged):
-        append(file, 0, quantised(units(1, 4, 0)))
+        append(file, 0, quantise(units(1, 4, 0)))
     with pytest.raises(VectorsDamaged):
         Vectors(file, 4).grow(1)
     assert not holds(file, 4, 1)
@@ -199,7 +199,7 @@ def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_threads_ask_while_the_vectors_grow(tmp_path: Path) -> None:
     rows = units(3000, 64, 11)
     file = tmp_path / new_name()
-    append(file, 0, quantised(rows))
+    append(file, 0, quantise(rows))
     vectors = Vectors(file, 64)
     vectors.grow(100)
     wrong: list[str] = []

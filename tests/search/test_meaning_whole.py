@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.index.chunks import ChunkMap
-from flashgrep.index.vectors import Floats, Vectors, append, new_name, quantised
+from flashgrep.index.vectors import Floats, Vectors, append, new_name, quantise
 from flashgrep.search.meaning_index import Known
 from flashgrep.search.meaning_recall import whole_similarity
 
@@ -18,7 +18,7 @@ def known(folder: Path, sizes: list[int], seed: int) -> tuple[Known, Floats]:
     rows = np.random.default_rng(seed).standard_normal((sum(sizes), 24)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     file = folder / new_name()
-    append(file, 0, quantised(rows))
+    append(file, 0, quantise(rows))
     vectors = Vectors(file, 24)
     vectors.grow(len(rows))
     counts = np.array(sizes, np.int64)

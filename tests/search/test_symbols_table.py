@@ -55,10 +55,10 @@ def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -
         connection.execute("INSERT INTO blob (id, hash, size, lines) VALUES (?, ?, 1, 1)", [blob, bytes([blob])])
     for name, blob in ((b"a", 1), (b"b", 2), (b"c", 2)):
         connection.execute("INSERT INTO path VALUES (?, ?, '', 0, 0, 0, 0, 0)", [name, blob])
-    assert symbols.unparsed(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
+    assert symbols.choose_to_parse(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
     symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
     symbols.put_declined(connection, 2, "too_large")
-    assert symbols.unparsed_left(connection) == (0, 0)
+    assert symbols.count_to_parse(connection) == (0, 0)
     assert symbols.packed(connection, 1) == b"packed"
     with pytest.raises(symbols.Declined, match="too_large"):
         symbols.packed(connection, 2)
