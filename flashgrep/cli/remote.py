@@ -8,8 +8,8 @@ from typing import Any
 from flashgrep.catalogue import Catalogue
 from flashgrep.cli.methods import Invocation, parse_line
 from flashgrep.cli.render import Output, Style, render
-from flashgrep.cli.rg.command import answer as answer_rg
-from flashgrep.cli.rg.plan import Call
+from flashgrep.cli.rg import plan as rg_plan
+from flashgrep.cli.rg.arguments import Call
 from flashgrep.connect import from_latin1
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
@@ -42,7 +42,7 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
             config=from_latin1(config) if config else None,
             readable_input=bool(params.get("readable_input")),
         )
-        return await answer_rg(context, call)
+        return await rg_plan.answer(context, call)
     output = parse_line(REGISTRY, argv, width)
     if isinstance(output, Invocation):
         try:

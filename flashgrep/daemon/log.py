@@ -31,45 +31,42 @@ class Log:
 
     def debug(self, event: str, **values: Any) -> None:
         """Note what is only of interest when looking for it."""
-        self._note("debug", event, values)
+        self._write("debug", event, values)
 
     def info(self, event: str, **values: Any) -> None:
         """Note what has happened."""
-        self._note("info", event, values)
+        self._write("info", event, values)
 
     def warning(self, event: str, **values: Any) -> None:
         """Note what somebody should look at."""
-        self._note("warning", event, values)
+        self._write("warning", event, values)
 
     def error(self, event: str, **values: Any) -> None:
         """Note a failure."""
-        self._note("error", event, values)
+        self._write("error", event, values)
 
     def exception(self, event: str, **values: Any) -> None:
         """Note a failure of ours, with the trace of the exception being handled."""
-        self._note("error", event, {**values, "exception": traceback.format_exc().rstrip()})
+        self._write("error", event, {**values, "exception": traceback.format_exc().rstrip()})
 
-    def _note(self, level: str, event: str, values: dict[str, Any]) -> None:
+    def _write(self, level: str, event: str, values: dict[str, Any]) -> None:
         if level not in self._wanted:
             return
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         line = {**values, "event": event, "level": level, "timestamp": now}
         try:
-            data = orjson.dumps(line, default=repr)
+            data = orjson.dumps(line, default=repr, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError:  # a file's name that is no UTF-8, or a number of more than 64 bits
-            data = json.dumps(line, default=repr).encode()
+            data = json.dumps(line, default=repr).encode() + b"\n"
         with suppress(OSError):  # the line is lost
-            self._append(data + b"\n")
-
-    def _append(self, data: bytes) -> None:
-        status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
-        if status is None or status.st_nlink == 0:  # not open yet, or removed under us
-            self._open()
-            status = os.fstat(self._descriptor)
-        if stat.S_ISREG(status.st_mode) and status.st_size + len(data) > self._max_bytes:
-            self._path.replace(self._path.with_name(self._path.name + ".1"))
-            self._open()
-        os.write(self._descriptor, data)
+            status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
+            if status is None or status.st_nlink == 0:  # not open yet, or removed under us
+                self._open()
+                status = os.fstat(self._descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_size + len(data) > self._max_bytes:
+                self._path.replace(self._path.with_name(self._path.name + ".1"))
+                self._open()
+            os.write(self._descriptor, data)
 
     def _open(self) -> None:
         if self._descriptor >= 0:

@@ -18,10 +18,8 @@ from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Loaded, Settings
 from flashgrep.daemon.control import Control
-from flashgrep.daemon.handover import Handover
+from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
-from flashgrep.daemon.web import Web
-from flashgrep.daemon.wires import Wires
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.adapter import Adapter
@@ -55,99 +53,94 @@ class Daemon:
     started: float = field(default_factory=time.time)
 
     async def run(self, ready: Callable[[], None]) -> None:
-        """Serve until told to stop; ``ready`` is called once every wire listens."""
+        """Serve until told to stop; ``ready`` is called once everything listens."""
         stopping = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            wires = Wires(self.paths, self.settings, tasks)
-            catalogue = self._catalogue(wires, tasks)
-            async with catalogue:
-                web = self._dispatch(wires, catalogue, stopping)
-                await self._serve(wires, catalogue, stopping, ready, web)
+            listeners = Listeners(self.paths, self.settings, tasks)
+            async with self._make_catalogue(listeners) as catalogue:
+                http = self._connect(listeners, catalogue, stopping)
+                await tasks.start(_stop_on_signals, stopping)
+                read_token(self.paths)  # made before anybody can ask for it
+                await listeners.open_control()
+                await listeners.open_tcp()
+                for info in catalogue.list_projects():
+                    await listeners.offer_project(info.root)
+                if self.settings.http.enabled:
+                    try:
+                        self.log.info("http", port=await http.open(self.settings.http.port))
+                    except FlashgrepError as error:  # the other wires serve
+                        self.log.warning("no HTTP", problem=error.message)
+                tasks.start_soon(self._stop_when_idle, listeners, stopping)
+                self.log.info("started", version=__version__, pid=os.getpid(), tcp=listeners.tcp)
+                ready()
+                await stopping.wait()
+                self.log.info("stopping", clients=listeners.clients)
+                async with anyio.create_task_group() as ending:
+                    ending.start_soon(http.close)
+                    await listeners.dispatcher.shutdown(GRACE_SECONDS)
             tasks.cancel_scope.cancel()
 
     async def serve_alone(self, connection: socket.socket) -> None:
         """Serve one connected client until it hangs up; listen nowhere, index nothing."""
         async with anyio.create_task_group() as tasks:
-            wires = Wires(self.paths, self.settings, tasks, listens=False)
-            catalogue = self._catalogue(wires, tasks)
-            async with catalogue:
-                self._dispatch(wires, catalogue, anyio.Event())
-                await wires.serve_control(connection)
+            listeners = Listeners(self.paths, self.settings, tasks, listens=False)
+            async with self._make_catalogue(listeners) as catalogue:
+                self._connect(listeners, catalogue, anyio.Event())
+                await listeners.serve_control(connection)
             tasks.cancel_scope.cancel()
 
-    async def _serve(
-        self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event, ready: Callable[[], None], web: Web
-    ) -> None:
-        await wires.tasks.start(_stop_on_signals, stopping)
-        await self._open(wires, catalogue)
-        if self.settings.http.enabled:
-            await self._open_web(web)
-        wires.tasks.start_soon(self._stop_when_idle, wires, stopping)
-        self.log.info("started", version=__version__, pid=os.getpid(), tcp=wires.tcp)
-        ready()
-        await stopping.wait()
-        self.log.info("stopping", clients=wires.clients)
-        async with anyio.create_task_group() as ending:
-            ending.start_soon(web.close)
-            await wires.dispatcher.shutdown(GRACE_SECONDS)
-
-    async def _open_web(self, web: Web) -> None:
-        try:
-            self.log.info("http", port=await web.open(self.settings.http.port))
-        except FlashgrepError as error:  # the other wires serve
-            self.log.warning("no HTTP", problem=error.message)
-
-    def _catalogue(self, wires: Wires, tasks: anyio.abc.TaskGroup) -> Catalogue:
-        def on_open(root: Path) -> None:
+    def _make_catalogue(self, listeners: Listeners) -> Catalogue:
+        def open_socket(root: Path) -> None:
             """Open the socket of a project that is being opened, by whatever call."""
-            tasks.start_soon(wires.offer_project, root)
+            listeners.tasks.start_soon(listeners.offer_project, root)
 
         return Catalogue(
             state_dir=Path(self.paths.state),
             cache_dir=Path(self.paths.cache),
             settings=self.settings,
             settings_for=self.settings_for,
-            on_open=on_open,
+            on_open=open_socket,
             environ=self.environ,
-            indexes=wires.listens,
+            indexes=listeners.listens,
         )
 
-    def _dispatch(self, wires: Wires, catalogue: Catalogue, stopping: anyio.Event) -> Web:
-        mcp = self.settings.mcp
-        server = {"name": mcp.server_name, "version": mcp.server_version or __version__}
-        service = Service(catalogue, server)
-        web = Web(service, self.settings, wires.tasks, token=lambda: token(self.paths), seen=wires.seen)
-        daemon, handover = Control(wires, catalogue, stopping, self.started), Handover(stopping, wires.tasks)
-        control = {"$/cli": self.cli, **daemon.extensions(), **handover.extensions(), "$/serve": web.serve}
-        extensions = {"auth": auth_extension(lambda: token(self.paths)), "$/status": daemon.status}
+    def _connect(self, listeners: Listeners, catalogue: Catalogue, stopping: anyio.Event) -> HttpListener:
+        """Make the dispatcher, with all that answers beside the registry's methods."""
+        mcp, settings = self.settings.mcp, self.settings
+        service = Service(catalogue, {"name": mcp.server_name, "version": mcp.server_version or __version__})
+        http = HttpListener(service, listeners, lambda: read_token(self.paths))
+        control = Control(listeners, catalogue, stopping, self.started)
+        extensions = {"auth": auth_extension(lambda: read_token(self.paths)), "$/status": control.describe}
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue)).extensions()
-        limits = _limits(self.settings)
-        wires.dispatcher = Dispatcher(
-            REGISTRY, catalogue, log=self.log, limits=limits, extensions=extensions, control=control
+        dispatcher = Dispatcher(
+            REGISTRY,
+            catalogue,
+            log=self.log,
+            limits=Limits(
+                max_line=settings.max_line_bytes,
+                in_flight=settings.calls_per_connection,
+                call_seconds=settings.call_timeout_seconds,
+                connections=settings.max_connections,
+            ),
+            extensions=extensions,
+            control={"$/cli": self.cli, **control.extensions(), "$/serve": http.answer_serve},
         )
-        service.dispatcher = handover.dispatcher = wires.dispatcher
-        return web
+        service.dispatcher = listeners.dispatcher = dispatcher
+        return http
 
-    async def _open(self, wires: Wires, catalogue: Catalogue) -> None:
-        token(self.paths)
-        await wires.open_control()
-        await wires.open_tcp()
-        for info in catalogue.list_projects():
-            await wires.offer_project(info.root)
-
-    async def _stop_when_idle(self, wires: Wires, stopping: anyio.Event) -> None:
+    async def _stop_when_idle(self, listeners: Listeners, stopping: anyio.Event) -> None:
         limit = self.settings.idle_exit_minutes * 60
         while limit:
             await anyio.sleep(limit / IDLE_LOOKS)
-            if wires.clients:
-                wires.last_client = time.monotonic()
-            elif time.monotonic() - wires.last_client >= limit:
+            if listeners.clients:
+                listeners.note_client()
+            elif time.monotonic() - listeners.last_client >= limit:
                 self.log.info("idle", minutes=self.settings.idle_exit_minutes)
                 stopping.set()
 
 
-def token(paths: Paths) -> str:
+def read_token(paths: Paths) -> str:
     """Return the secret that opens TCP to others and to writing; made at the first need, readable by its user only."""
     path = Path(paths.token)
     with suppress(FileExistsError):
@@ -155,15 +148,6 @@ def token(paths: Paths) -> str:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(secrets.token_hex(32) + "\n")
     return path.read_text(encoding="ascii").strip()
-
-
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        max_line=settings.max_line_bytes,
-        in_flight=settings.calls_per_connection,
-        call_seconds=settings.call_timeout_seconds,
-        connections=settings.max_connections,
-    )
 
 
 async def _stop_on_signals(stopping: anyio.Event, *, task_status: Any) -> None:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.private import FGREP, Client, private_daemon
-from flashgrep.cli.rg.arguments import flag_table
-from flashgrep.cli.rg.plan import COVER, HARMLESS, PATTERN_FLAGS
+from flashgrep.cli.rg.arguments import COVER, HARMLESS, PATTERN_FLAGS, flag_table
 from flashgrep.paths import bundled_ripgrep
 from tests.support.rg_tree import BOUND, TIMES, make_tree
 

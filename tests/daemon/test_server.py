@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from flashgrep.config import Loaded, Settings, Tcp
 from flashgrep.daemon import server
 from flashgrep.daemon.log import Log
-from flashgrep.daemon.server import Daemon, token
+from flashgrep.daemon.server import Daemon, read_token
 from flashgrep.paths import Paths
 from flashgrep.rpc.context import RequestContext
 from tests.conftest import BOUND, short_folder
@@ -111,9 +111,9 @@ async def test_shutdown_is_answered_first(running: Running) -> None:
 
 def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path))
-    first = token(paths)
+    first = read_token(paths)
     assert len(first) == 64
-    assert token(paths) == first
+    assert read_token(paths) == first
     assert stat.S_IMODE(Path(paths.token).stat().st_mode) == 0o600
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashgrep.cli.rg.plan import Call, plan
+from flashgrep.cli.rg.arguments import Call
+from flashgrep.cli.rg.plan import plan
 from flashgrep.ingest.walk import Walker
 from flashgrep.search.snapshot import Snapshot
 from tests.support.rg_tree import in_path_order, ripgrep

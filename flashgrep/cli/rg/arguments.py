@@ -1,10 +1,62 @@
-"""ripgrep's command line, split into flags and positional words by ripgrep's own table of flags (``flags.tsv``)."""
+"""A call of ripgrep taken apart by its own table of flags (``flags.tsv``), and what each flag means for a plan.
 
+What a plan cannot be made of raises ``Unplannable``: ripgrep then runs as it was called, and has its own words for
+what is wrong.
+"""
+
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from flashgrep.pattern import Pattern
+
+_HARMLESS = """
+after-context before-context block-buffered byte-offset color colors column context context-separator count
+count-matches field-context-separator field-match-separator files-with-matches heading line-buffered line-number
+max-columns max-columns-preview max-count messages mmap null only-matching path-separator pretty quiet replace sort
+sort-files sortr threads trim vimgrep with-filename no-block-buffered no-byte-offset no-column no-config
+no-context-separator no-filename no-heading no-line-buffered no-line-number no-max-columns-preview no-messages no-mmap
+no-sort-files no-trim ignore ignore-dot ignore-exclude ignore-files ignore-global ignore-parent ignore-vcs no-binary
+no-encoding no-follow no-include-zero no-invert-match no-json no-multiline no-multiline-dotall no-pcre2
+no-pre no-search-zip no-stats no-text require-git
+"""
+HARMLESS = frozenset(_HARMLESS.split())
+"""Flags that change neither which files are searched nor which lines match (or restore what is the default)."""
+COVER = frozenset(["glob", "hidden", "iglob", "no-hidden", "max-depth", "type", "type-add", "type-not"])
+"""Flags that change which files are searched, as ``cover`` has it."""
+PATTERN_FLAGS: dict[str, dict[str, object]] = {
+    "case-sensitive": {"case": "sensitive"},
+    "ignore-case": {"case": "insensitive"},
+    "smart-case": {"case": "smart"},
+    "word-regexp": {"word": True, "line": False},
+    "line-regexp": {"word": False, "line": True},
+    "fixed-strings": {"mode": "literal"},
+    "no-fixed-strings": {"mode": "regex"},
+    "crlf": {"crlf": True},
+    "no-crlf": {"crlf": False},
+}
+"""Flags that change what matches, and the member of a pattern that each sets; the last one given holds. Multi-line
+searches are not planned: they read on behind a NUL byte, where the index of a text ends."""
+
+
+class Unplannable(Exception):
+    """The call has to run as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of ``fgrep rg``."""
+
+    argv: Sequence[str]
+    cwd: bytes
+    config: str | None
+    """The file that RIPGREP_CONFIG_PATH names."""
+    readable_input: bool
+    """Whether standard input is a pipe, a file or a socket: ripgrep searches that where no path is given."""
 
 
 class Flag(NamedTuple):
@@ -37,8 +89,13 @@ def flag_table() -> tuple[dict[str, bool], dict[str, str]]:
     return takes_value, letters
 
 
-def parse(argv: Sequence[str]) -> Arguments | None:
-    """Return what the arguments say; None where ripgrep would refuse them, or knows a flag that our table does not."""
+def parse(argv: Sequence[str]) -> Arguments:
+    """Take a command line apart.
+
+    Raises:
+        Unplannable: ripgrep would refuse it, or knows a flag that our table does not.
+
+    """
     found = Arguments()
     words = iter(argv)
     try:
@@ -51,7 +108,7 @@ def parse(argv: Sequence[str]) -> Arguments | None:
             else:
                 found.positional.append(word)
     except (KeyError, ValueError, StopIteration):
-        return None
+        raise Unplannable from None
     return found
 
 
@@ -83,3 +140,55 @@ def _take_letters(found: Arguments, word: str, following: Iterator[str]) -> None
             rest = rest.removeprefix("=")
         found.flags.append(Flag(name, rest))
         return
+
+
+def read_arguments(call: Call) -> Arguments:
+    """Return the call's arguments behind those of ripgrep's configuration file, if there is one.
+
+    Raises:
+        Unplannable: a flag is among them that a plan cannot honour.
+        OSError, ValueError: the configuration cannot be read.
+
+    """
+    arguments = parse(call.argv)
+    if call.config and not any(flag.name == "no-config" for flag in arguments.flags):
+        lines = Path(os.fsdecode(call.cwd), call.config).read_text("utf-8").splitlines()
+        stripped = [line.strip() for line in lines]
+        arguments = parse([*(line for line in stripped if line and not line.startswith("#")), *call.argv])
+    known = HARMLESS | COVER | PATTERN_FLAGS.keys() | {"regexp", "file", "search-zip", "max-count"}
+    for flag in arguments.flags:
+        # Of --max-count 0 ripgrep searches nothing.
+        if flag.name not in known or (flag.name == "max-count" and flag.value == "0"):
+            raise Unplannable
+    return arguments
+
+
+def read_patterns(flags: Sequence[Flag], cwd: bytes) -> list[str]:
+    """Return the patterns that flags give.
+
+    Raises:
+        Unplannable: one is in a file that should not be read here, as a pipe, which can be read only once.
+        OSError, ValueError: one is in a file that cannot be read.
+
+    """
+    texts = []
+    for flag in flags:
+        if flag.name == "regexp":
+            texts.append(flag.value or "")
+        elif flag.name == "file":
+            path = Path(os.fsdecode(cwd), flag.value or "")
+            if not path.is_file() or path.is_relative_to("/dev") or path.is_relative_to("/proc"):
+                raise Unplannable
+            lines = path.read_text("utf-8").split("\n")
+            texts += [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+            if not texts:  # no pattern at all: nothing matches
+                raise Unplannable
+    return texts
+
+
+def make_pattern(flags: Sequence[Flag], texts: Sequence[str]) -> Pattern:
+    """Return the pattern that ripgrep would search for."""
+    set_by_flags: dict[str, Any] = {"mode": "regex", "case": "sensitive"}
+    for flag in flags:
+        set_by_flags.update(PATTERN_FLAGS.get(flag.name, {}))
+    return Pattern(texts=tuple(texts), **set_by_flags)

@@ -1,0 +1,239 @@
+"""What the daemon listens on: the control socket, TCP, a socket in each project's folder, and HTTP when asked for."""
+
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypedDict
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
+
+from flashgrep.config import Settings
+from flashgrep.connect import try_connect
+from flashgrep.errors import FlashgrepError, InvalidParams, Unavailable
+from flashgrep.mcp.service import Service
+from flashgrep.paths import Paths, make_project_folder, project_socket
+from flashgrep.registry import Capabilities, Session
+from flashgrep.rpc.connection import Connection
+from flashgrep.rpc.context import RequestContext
+from flashgrep.rpc.dispatch import Dispatcher
+from flashgrep.rpc.sockets import SocketStream
+from flashgrep.rpc.tcp import serve_tcp
+from flashgrep.rpc.unix import serve_unix
+
+HTTP_MODULE = "flashgrep.mcp.http.server"
+HTTP_READY_SECONDS = 20.0
+HIGHEST_PORT = 65_535
+
+
+class TcpState(TypedDict):
+    """Where TCP listens, beside where it was asked to; port None: nowhere, and ``problem`` says why."""
+
+    wanted: int
+    port: int | None
+    problem: str
+
+
+@dataclass(slots=True)
+class Listeners:
+    """Opens the sockets, remembers what became of each, and when a client last came."""
+
+    paths: Paths
+    settings: Settings
+    tasks: TaskGroup
+    listens: bool = True
+    """False where one client is served that is connected already."""
+    dispatcher: Dispatcher = field(init=False)
+    """Set once it is made: it answers by methods that tell of the listeners."""
+    last_client: float = field(default_factory=time.monotonic)
+    tcp: TcpState | None = None
+    problems: dict[str, str] = field(default_factory=dict)
+    """Roots whose socket could not be opened, and why."""
+    _projects: dict[Path, anyio.CancelScope] = field(default_factory=dict)
+    _count: int = 0
+    _opening: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def clients(self) -> int:
+        """Connections open now."""
+        return len(self.dispatcher.open_connections) - self._count
+
+    def note_client(self) -> None:
+        """Note that a client was here just now."""
+        self.last_client = time.monotonic()
+
+    async def open_control(self) -> None:
+        """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
+        await self.tasks.start(self._serve_unix, Path(self.paths.socket), lambda: self._make_session(control=True))
+
+    async def serve_control(self, connection: socket.socket) -> None:
+        """Serve a connected client as one of the control socket until it hangs up."""
+        stream = SocketStream(connection)
+        await Connection(stream, self._make_session(control=True), self.dispatcher, stream.hung_up).serve()
+
+    async def open_tcp(self) -> None:
+        """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""
+        if not self.settings.tcp.enabled:
+            return
+        wanted = self.settings.tcp.port
+        self.tcp = {"wanted": wanted, "port": None, "problem": ""}
+        try:
+            self.tcp["port"] = await self.tasks.start(self._serve_tcp, wanted)
+        except (FlashgrepError, OSError) as error:
+            self.tcp["problem"] = str(error)
+            self.dispatcher.log.warning("no TCP", problem=str(error))
+
+    async def open_project(self, root: Path) -> str:
+        """Listen on a project's own socket and return its path.
+
+        Raises:
+            Unavailable: it cannot be opened; the project is served on the other wires all the same.
+
+        """
+        path = project_socket(str(root))
+        if not self.listens:
+            raise Unavailable("no daemon listens", reason="socket_unavailable", path=path)
+        async with self._opening:
+            if self._has_socket(root):
+                return path
+            try:
+                make_project_folder(str(root))
+                # A socket that answers is left alone: another user's daemon, or one with another state folder, has it.
+                found = try_connect(path)
+                if found is not None:
+                    found.close()
+                    raise Unavailable(f"another daemon serves {path}")
+                scope = anyio.CancelScope()
+                await self.tasks.start(self._serve_project, root, Path(path), scope)
+                self._projects[root] = scope
+            except (FlashgrepError, OSError) as error:
+                self.problems[str(root)] = str(error)
+                self.dispatcher.log.warning("no project socket", root=str(root), problem=str(error))
+                reason = f"no socket for {root}: {error}"
+                raise Unavailable(reason, reason="socket_unavailable", path=path) from None
+            self.problems.pop(str(root), None)
+        return path
+
+    async def offer_project(self, root: Path) -> None:
+        """Listen on a project's own socket if that can be; ``problems`` says why not."""
+        with suppress(Unavailable):
+            await self.open_project(root)
+
+    def close_project(self, root: Path) -> None:
+        """Close a project's socket and hang up on its clients."""
+        self.problems.pop(str(root), None)
+        scope = self._projects.pop(root, None)
+        if scope is not None:
+            scope.cancel()
+
+    def _has_socket(self, root: Path) -> bool:
+        """Whether a project is listened for; a folder that went and came again needs a new socket."""
+        return root in self._projects and Path(project_socket(str(root))).is_socket()
+
+    def _make_session(self, *projects: str, control: bool = False) -> Session:
+        self.note_client()
+        capabilities = Capabilities(control=control, writes="never" if self.settings.read_only else "always")
+        return Session(projects=projects, capabilities=capabilities, wire="unix")
+
+    async def _serve_unix(self, path: Path, session: Callable[[], Session], *, task_status: Any) -> None:
+        await self._count_while(serve_unix(path, self.dispatcher, session, task_status=task_status))
+
+    async def _serve_tcp(self, port: int, *, task_status: Any) -> None:
+        await self._count_while(serve_tcp(self.dispatcher, self._make_session, port=port, task_status=task_status))
+
+    async def _serve_project(self, root: Path, path: Path, scope: anyio.CancelScope, *, task_status: Any) -> None:
+        with scope:
+            await self._serve_unix(path, lambda: self._make_session(str(root)), task_status=task_status)
+
+    async def _count_while(self, serving: Awaitable[None]) -> None:
+        """Count a listener while it serves: among the open connections it is one."""
+        self._count += 1
+        try:
+            await serving
+        finally:
+            self._count -= 1
+
+
+class HttpListener:
+    """Opens and closes the HTTP wire of one daemon.
+
+    It is off until asked for: what it stands on costs a second to import and 70 MB to keep.
+    """
+
+    def __init__(self, service: Service, listeners: Listeners, token: Callable[[], str]) -> None:
+        self._service = service
+        self._listeners = listeners
+        self._token = token
+        self._server: Any = None
+        self._ended = anyio.Event()
+        self._lock = anyio.Lock()
+        self._holders = 0
+        self.port: int | None = None
+
+    async def open(self, port: int) -> int:
+        """Listen on a loopback port (0: any free one), unless that is done already, and return it.
+
+        Raises:
+            Unavailable: the port is taken.
+
+        """
+        async with self._lock:
+            if self.port is not None:
+                return self.port
+            module: Any = await run_sync(import_module, HTTP_MODULE)
+            try:
+                listener = module.listen(port)
+            except OSError as error:
+                reason = f"no HTTP on port {port}: {error.strerror}"
+                raise Unavailable(reason, reason="port_unavailable", suggestion="name another with --port") from None
+            self.port = int(listener.getsockname()[1])
+            settings = self._listeners.settings
+            options = module.Options(
+                port=self.port,
+                token=self._token,
+                max_body=settings.max_line_bytes,
+                may_write=not settings.read_only,
+                speaks_mcp=settings.mcp.enabled and settings.mcp.transport in {"http", "both"},
+                seen=self._listeners.note_client,
+            )
+            self._server = module.server(module.application(self._service, options))
+            self._ended = anyio.Event()
+            self._listeners.tasks.start_soon(self._serve, self._server, listener)
+            with anyio.fail_after(HTTP_READY_SECONDS):
+                await self._server.ready.wait()
+            return self.port
+
+    async def close(self) -> None:
+        """Finish what is in flight and listen no more."""
+        async with self._lock:
+            if self.port is not None:
+                self._server.stop()
+                await self._ended.wait()  # uvicorn's own grace bounds this
+                self.port = None
+
+    async def answer_serve(self, _context: RequestContext, params: Any) -> dict[str, Any]:
+        """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes with its last caller."""
+        given, settings = params if isinstance(params, dict) else {}, self._listeners.settings
+        if given.get("stop"):
+            self._holders = max(0, self._holders - 1)
+            if not self._holders and not settings.http.enabled:
+                await self.close()
+            return {"port": self.port}
+        port = given.get("port", settings.http.port)
+        if not isinstance(port, int) or not 0 <= port <= HIGHEST_PORT:
+            raise InvalidParams("port: a number up to 65535 is required", field="port")
+        opened = await self.open(port)
+        self._holders += 1
+        return {"port": opened}
+
+    async def _serve(self, server: Any, listener: Any) -> None:
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            listener.close()
+            self._ended.set()
