@@ -20,9 +20,9 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
     "lines": 35_841,
-    "modules": 192,
-    "private functions used once": 380,
-    "functions named by a participle": 92,
+    "modules": 190,
+    "private functions used once": 367,
+    "functions named by a participle": 90,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -82,6 +82,12 @@ signed = st.builds(
 )
 
 
+def test_globs_below_a_whole_path_around_the_current_folder_are_ripgreps_to_match(project: Project) -> None:
+    arguments, cwd = ["-g", "!/a.py", "needle", str(project.root)], project.root / "src"
+    assert project.plan(arguments, cwd) is None
+    assert not check(project, arguments, cwd)
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     globs=st.lists(signed, max_size=3),

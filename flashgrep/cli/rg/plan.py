@@ -142,6 +142,11 @@ def _name_candidates(
         inside = os.path.relpath(folder, snapshot.root.path) if folder != snapshot.root.path else b""
         if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
             raise Unplannable
+        # Below a whole path around the current folder, ripgrep asks globs of some paths as seen from there, of others
+        # as they are.
+        is_around = given.startswith(b"/") and call.cwd.startswith(folder.rstrip(b"/") + b"/")
+        if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
+            raise Unplannable
         lead = inside + b"/" if inside else b""
         cover = Cover(flags, _from_cwd(given, call.cwd))
         pending = snapshot.pending
