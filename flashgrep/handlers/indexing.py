@@ -16,8 +16,7 @@ from flashgrep.embed import available, open_embedder
 from flashgrep.embed.providers import HOSTED
 from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
 from flashgrep.handlers.common import FilePlace, ProjectParams
-from flashgrep.index.table import FileTable
-from flashgrep.index.tiers import TEST, tier_of
+from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.params import PathText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler

@@ -1,14 +1,15 @@
 """All files of one project in memory: an immutable snapshot that queries read while the next one is made."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.index.tiers import tier_of
 from flashgrep.path_text import Mask, PathText
 
 Columns = npt.NDArray[np.int64]
@@ -16,6 +17,24 @@ Blobs = npt.NDArray[np.int64]
 _WIDTH = 6  # blob, size, mtime_ns, ctime_ns, inode, tier
 _STAT = slice(1, 5)
 _INODE = 4
+
+# Tiers: how near to the heart of a project a file is, by its path: sources, then tests, generated and vendored files.
+
+TIERS = 4
+SOURCE, TEST, GENERATED, VENDORED = range(TIERS)
+
+_FOLDERS = (
+    (VENDORED, rb"vendor|third[_-]?party|node_modules|bower_components|site-packages|external"),
+    (GENERATED, rb"dist|build|gen|generated|__generated__"),
+    (TEST, rb"tests?|testing|testdata|specs?|__tests__|selftests?|fixtures?|mocks?|e2e|examples?|benchmarks?"),
+)
+_FOLDER_TIERS = [(tier, re.compile(rb"(?:^|/)(?:%s)(?:/|\Z)" % names, re.IGNORECASE)) for tier, names in _FOLDERS]
+_GENERATED = re.compile(
+    rb"[._-](?:min|bundle|generated|gen|pb)\.[a-z]+$|_pb2(?:_grpc)?\.pyi?$|\.(?:lock|map|svg|snap)$"
+    rb"|^(?:package-lock\.json|yarn\.lock|go\.sum)$",
+    re.IGNORECASE,
+)
+_TEST = re.compile(rb"^test_|[._-](?:test|tests|spec|mock)\.[a-z]+$|(?-i:[a-z]Tests?)\.[a-z]+$", re.IGNORECASE)
 
 MANY_BLOBS = 1000
 """More are looked for by one pass over the whole table, which takes 2 ns a file."""
@@ -163,3 +182,19 @@ class FileTable:
 
 def _column(row: FileRow) -> tuple[int, ...]:
     return (row.blob, row.size, row.mtime_ns, row.ctime_ns, row.inode, tier_of(row.path))
+
+
+def tier_of(path: bytes) -> int:
+    """Return SOURCE, TEST, GENERATED or VENDORED, the best first."""
+    folder, _, name = path.rpartition(b"/")
+    tier = _tier_of_folder(folder)
+    if tier >= GENERATED:
+        return tier
+    if _GENERATED.search(name):
+        return GENERATED
+    return TEST if tier or _TEST.search(name) else SOURCE
+
+
+@lru_cache(maxsize=16)  # a project's paths come sorted
+def _tier_of_folder(folder: bytes) -> int:
+    return next((tier for tier, names in _FOLDER_TIERS if names.search(folder)), SOURCE)

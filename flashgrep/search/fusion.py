@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from flashgrep.index.tiers import SOURCE, TEST, VENDORED, tier_of
+from flashgrep.index.table import SOURCE, TEST, VENDORED, tier_of
 from flashgrep.index.words import parts
 from flashgrep.languages import language_of
 from flashgrep.search.cover import Cover

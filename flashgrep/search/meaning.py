@@ -12,7 +12,7 @@ from flashgrep.embed.rerank import Reranker
 from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
-from flashgrep.index.tiers import tier_of
+from flashgrep.index.table import tier_of
 from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import impacts_of, scores_of, words_of
 from flashgrep.indexer.chunking import chunk_text, embedding_text

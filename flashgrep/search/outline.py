@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.index.tiers import tier_of
+from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import KIND, KINDS
 from flashgrep.model import Skipped

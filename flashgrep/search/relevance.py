@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import InvalidParams
-from flashgrep.index.tiers import TIERS, tier_of
+from flashgrep.index.table import TIERS, tier_of
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 from flashgrep.search.definers import Definers, Definition, find_definers, names_asked

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flashgrep.index.tiers import GENERATED, TEST, VENDORED
+from flashgrep.index.table import GENERATED, TEST, VENDORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

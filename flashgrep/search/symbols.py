@@ -12,7 +12,7 @@ from typing import Final, Literal
 from rapidfuzz import fuzz, process
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
-from flashgrep.index.tiers import tier_of
+from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.lookup import (
     ROLES,
     FileSymbols,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from flashgrep.index.chunks import StoredChunk
-from flashgrep.index.tiers import SOURCE, TEST, tier_of
+from flashgrep.index.table import SOURCE, TEST, tier_of
 from flashgrep.index.words import Fields
 from flashgrep.indexer.chunking import MOST_DEFINES, embedding_text
 from flashgrep.search.exported import is_exported
