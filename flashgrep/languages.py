@@ -14,6 +14,9 @@ from typing import Final, Literal
 WORDS: Final = "words"
 """Symbols by words that introduce a name (``ingest/parse/generic.py``), for languages without a grammar of ours."""
 
+SCRIPTS: Final = "scripts"
+"""Symbols of the scripts inside of it (``ingest/parse/embedded.py``)."""
+
 _SLASHES: Final = (b"//", b"/*", b"*")
 _HASH: Final = (b"#",)
 _DASHES: Final = (b"--", b"{-", b"/*", b"*")
@@ -30,7 +33,7 @@ class Language:
     files: str
     """Endings without the first dot, whole names after "=", globs with a "*"; by spaces. No two languages share one."""
     symbols: str = ""
-    """Where its symbols come from: a grammar with a query in ``ingest/parse/queries``, ``WORDS``, or "" for none."""
+    """Where its symbols come from: a grammar with a query in ``parse/queries``, ``SCRIPTS``, ``WORDS``, or ""."""
     type: str = ""
     """ripgrep's type for it, where that has another name."""
     aliases: str = ""
@@ -110,6 +113,10 @@ _ROWS: Final = (
     Language("terraform", "terraform.lock.hcl terraformrc tf tf.json tfrc tfvars tfvars.json =terraform.rc", "hcl",
              type="tf", comments=(b"#", b"//", b"/*"), word=b"-"),
     Language("vim", "vim =.gvimrc =.vimrc =_gvimrc =_vimrc =gvimrc =vimrc", "vim", comments=(b'"',), word=b"#"),
+    # Symbols of the scripts inside.
+    Language("astro", "astro", SCRIPTS, word=b"$"),
+    Language("svelte", "svelte", SCRIPTS, word=b"$"),
+    Language("vue", "vue", SCRIPTS, word=b"$"),
     # Symbols by words.
     Language("assembly", "s S asm", WORDS, type="asm"),
     Language("elisp", "el", WORDS, comments=_LISP, word=b"-?!*"),
@@ -118,9 +125,7 @@ _ROWS: Final = (
     Language("lisp", "lisp lsp scm", WORDS, comments=_LISP, word=b"-?!*"),
     Language("nim", "nim nimble nimf nims", WORDS, comments=_HASH),
     Language("pascal", "pas pp dpr inc lpr", WORDS),
-    Language("svelte", "svelte svelte.ts", WORDS),
     Language("vb", "vb", WORDS),
-    Language("vue", "vue", WORDS),
     # Code without symbols.
     Language("awk", "awk", comments=_HASH),
     Language("bazel", "BUILD bazel bazelrc bzl =BUILD =MODULE.bazel =WORKSPACE =WORKSPACE.bazel =WORKSPACE.bzlmod",

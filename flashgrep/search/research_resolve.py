@@ -11,7 +11,7 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, START, T
 from flashgrep.search.research_graph import Definition, Resolution
 
 _FAMILIES: Final = (
-    {"javascript", "typescript", "tsx", "vue", "svelte"},
+    {"javascript", "typescript", "tsx", "vue", "svelte", "astro"},
     {"c", "cpp", "cuda", "objc", "objcpp"},
     {"java", "kotlin", "scala", "groovy"},
     {"ocaml", "ocaml_interface"},

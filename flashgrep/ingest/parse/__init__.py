@@ -3,11 +3,12 @@
 ``parse_symbols`` is the whole of it; ``isolate`` runs it in a process that may crash or hang without harm.
 """
 
+from flashgrep.ingest.parse.embedded import read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.tags import tags
-from flashgrep.languages import LANGUAGES, WORDS
+from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
 from flashgrep.model import Skipped
 
 __all__ = ["ParsedFile", "pack", "parse_symbols", "unpack"]
@@ -31,6 +32,8 @@ def parse_symbols(
     source = LANGUAGES[language].symbols
     if source == WORDS:
         return generic_tags(language, data)
+    if source == SCRIPTS:
+        source, data = read_scripts(language, data)
     try:
         return tags(language, grammar_of(source), data, seconds)
     except NoGrammar:
