@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import anyio
 from pydantic import ConfigDict, Field
@@ -18,9 +18,8 @@ from flashgrep.ingest.wildcard import Dialect, matcher, translate
 from flashgrep.model import path_to_text
 from flashgrep.params import GlobText, LineNumber
 from flashgrep.registry import Call, Handler, Params, handler
-from flashgrep.search.exported import is_exported
-from flashgrep.search.meaning import MeaningQuestion, Piece
-from flashgrep.search.meaning_list import containing, listed
+from flashgrep.search.chunks import FoundChunk, find_containing, is_exported, list_chunks
+from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.workspace import Workspace
 
 SNIPPET_OVERHEAD = 260
@@ -110,9 +109,9 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
         refiner = await anyio.to_thread.run_sync(call.host.models.refiner)
         text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
     reranker = await anyio.to_thread.run_sync(call.host.models.reranker)
-    asked = {"text": text, "limit": params.top_k, "reranker": reranker}
+    question = MeaningQuestion(text=text, limit=params.top_k, reranker=reranker)
     for workspace in workspaces:
-        gathering.take(workspace, await _ask_ranked(call, gathering, workspace, **asked))
+        gathering.take(workspace, await gathering.ask(call, workspace, question))
     return gathering.result(call, params.top_k)
 
 
@@ -124,14 +123,14 @@ async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) ->
     gathering.ranked_by = "text"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     wanted = make_payload_filter(params.payload)
+    by_words = MeaningQuestion(text=params.textQuery, limit=params.top_k, semantic_weight=0.0, keep=keep, wanted=wanted)
     for workspace in workspaces:
         exact = await workspace.in_thread(
-            lambda snapshot: containing(snapshot, params.textQuery, params.top_k, keep, wanted)
+            lambda snapshot: find_containing(snapshot, params.textQuery, params.top_k, keep, wanted)
         )
-        partial: list[Piece] = []
+        partial: list[FoundChunk] = []
         if len(exact) < params.top_k:
-            asked = {"text": params.textQuery, "limit": params.top_k, "semantic_weight": 0.0, "keep": keep}
-            partial = await _ask_ranked(call, gathering, workspace, **asked, wanted=wanted)
+            partial = await gathering.ask(call, workspace, by_words)
             gathering.ranked_by = "text"
         known = {(piece.path, piece.chunk.start) for piece in exact}
         gathering.take(workspace, [*exact, *(one for one in partial if (one.path, one.chunk.start) not in known)])
@@ -148,7 +147,7 @@ async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -
     wanted = make_payload_filter(params.payload)
     for workspace in workspaces:
         gathering.take(
-            workspace, await workspace.in_thread(lambda snapshot: listed(snapshot, params.top_k, keep, wanted))
+            workspace, await workspace.in_thread(lambda snapshot: list_chunks(snapshot, params.top_k, keep, wanted))
         )
     return gathering.result(call, params.top_k)
 
@@ -164,9 +163,19 @@ class Gathering:
         self.ranked_by = "words and meaning"
         self.problems: dict[str, str] = {}
         self._collections: list[str] = []
-        self._pieces: list[tuple[Piece, str]] = []
+        self._pieces: list[tuple[FoundChunk, str]] = []
 
-    def take(self, workspace: Workspace, pieces: list[Piece]) -> None:
+    async def ask(self, call: Call[Catalogue], workspace: Workspace, question: MeaningQuestion) -> list[FoundChunk]:
+        """Return a collection's answer, and note how it was ranked and what was wrong."""
+        answer = await workspace.by_meaning(question)
+        if answer.ranked_by == "words":
+            self.ranked_by = "words"
+        if answer.problem:
+            self.problems[workspace.name] = answer.problem
+        call.progress(len(self.problems), None, workspace.name)
+        return answer.results
+
+    def take(self, workspace: Workspace, pieces: list[FoundChunk]) -> None:
         """Take in what one collection has."""
         self._collections.append(workspace.name)
         self._pieces.extend((piece, workspace.name) for piece in pieces)
@@ -225,16 +234,6 @@ async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> l
     return found
 
 
-async def _ask_ranked(call: Call[Catalogue], gathering: Gathering, workspace: Workspace, **asked: Any) -> list[Piece]:
-    answer = await workspace.by_meaning(MeaningQuestion(**asked))
-    if answer.ranked_by == "words":
-        gathering.ranked_by = "words"
-    if answer.problem:
-        gathering.problems[workspace.name] = answer.problem
-    call.progress(len(gathering.problems), None, workspace.name)
-    return answer.results
-
-
 def as_list(value: str | list[str] | None) -> list[str]:
     """Return the items of a filter; none: it is not given."""
     return [] if value is None else [value] if isinstance(value, str) else value
@@ -251,18 +250,18 @@ def make_payload_path_filter(payload: Payload | None) -> PathFilter | None:
     return PathFilter(globs, [], languages=as_list(payload.language))
 
 
-def make_payload_filter(payload: Payload | None) -> Callable[[Piece], bool] | None:
-    """Return the filter of pieces; None: every piece."""
+def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool] | None:
+    """Return the filter of chunks; None: every chunk."""
     if payload is None:
         return None
     kinds = set(as_list(payload.kind))
     # In RE2's form; of a glob's characters only ``*`` and ``?`` mean more than themselves here.
     escaped = (name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name))
     names = [translate(re.sub(r"\*+", "*", name).encode(), NAMES) for name in escaped]
-    is_named = matcher(names) if names else None
+    is_named = matcher(names) if payload.name else None
     first, last = payload.startLine or 1, payload.endLine
 
-    def wanted(piece: Piece) -> bool:
+    def wanted(piece: FoundChunk) -> bool:
         chunk = piece.chunk
         called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
         return (

@@ -24,7 +24,8 @@ from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
 from flashgrep.params import GlobText, NameText
 from flashgrep.registry import Call, Handler, Params, Usage, handler
-from flashgrep.search.meaning import MeaningQuestion, Piece
+from flashgrep.search.chunks import FoundChunk
+from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import Workspace
 
@@ -223,7 +224,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
 HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 
 
-def format_chunk(piece: Piece) -> CodeFound:
+def format_chunk(piece: FoundChunk) -> CodeFound:
     """Return a chunk as both methods show it."""
     path, chunk = path_to_json(piece.path), piece.chunk
     return {
@@ -246,7 +247,7 @@ def count_chars(found: CodeFound) -> int:
     return len(found["content"]) + CHUNK_OVERHEAD
 
 
-def name_language(piece: Piece) -> str:
+def name_language(piece: FoundChunk) -> str:
     """Return the language of a chunk's file by its name, or ``text``."""
     return language_of(piece.path).name or "text"
 

@@ -1,7 +1,8 @@
 """One order from two kinds of evidence: BM25 and similarity, mixed, then weighed by what the code is.
 
 Pure: candidates in, order out. The mix divides each side by its maximum, which beat reciprocal ranks where questions
-are documentation and tied with them on questions of people; the weighing follows ``rules``.
+are documentation and tied with them on questions of people; the weighing follows ``Rules``, every constant of which is
+in one table with its reason.
 """
 
 import re
@@ -11,11 +12,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from flashgrep.index.table import SOURCE, TEST, VENDORED, tier_of
+from flashgrep.index.table import GENERATED, SOURCE, TEST, VENDORED, tier_of
 from flashgrep.index.words import parts
 from flashgrep.languages import language_of
 from flashgrep.search.cover import Cover
-from flashgrep.search.rules import Rules
 
 Kind = Literal["symbol", "path", "words"]
 
@@ -27,7 +27,7 @@ _PATH: Final = re.compile(
 )
 _MIXED: Final = re.compile(r"[a-z][A-Z]|_|[A-Z]{2}[a-z]|::|\.|->|\(\)")
 _VENDORED: Final = re.compile(rb"(?:^|/)(?:deps|extern|thirdparty)/", re.IGNORECASE)
-_SHOWN: Final = re.compile(rb"(?:^|/)_?(?:examples?|samples?|demos?|bench(?:es)?)/", re.IGNORECASE)
+_EXAMPLE: Final = re.compile(rb"(?:^|/)_?(?:examples?|samples?|demos?|bench(?:es)?)/", re.IGNORECASE)
 _STUB: Final = re.compile(rb"\.pyi$|\.d\.[cm]?ts$")
 _HEADER: Final = re.compile(rb"\.(?:h|hh|hpp|hxx)$")
 _EXTENSION: Final = re.compile(r"\.[^./]*$")
@@ -52,6 +52,78 @@ COHERENT: Final = 3
 """Further chunks of a file that speak for it: with all of them, long files would always win."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How lexical and semantic evidence become one order.
+
+    ``scripts/eval_search --ablate`` says what each rule is worth.
+    """
+
+    candidates: int = 300
+    """Chunks taken from each side; the answer is nearly always among 100, the rest tells how good a file is."""
+
+    common_words: int = 1_000_000
+    """Words are asked for from the rarest on, until so many chunks have one: about 10 ns for each."""
+
+    semantic_weight: float = 0.7
+    """Share of similarity in the mix with BM25, each divided by its maximum, for questions in words."""
+
+    symbol_weight: float = 0.3
+    """The same for names of symbols, which the letter finds better than the meaning."""
+
+    path_weight: float = 0.3
+    """The same for paths."""
+
+    defined: float = 1.0
+    """Added to a chunk (times its score) that defines the very name asked for."""
+
+    name_cover: float = 0.3
+    """Added for the share of the question's weight of rare words that the chunk's names cover (see ``cover``)."""
+
+    file_cover: float = 0.4
+    """Added for the share that the file's own name covers."""
+
+    path_cover: float = 0.15
+    """Added for the share that the whole path covers."""
+
+    coherence: float = 0.25
+    """Added to a file's best chunk for its next best: their scores, each halved once more than the one before."""
+
+    whole: float = 0.6
+    """Added (times similarity's share in the mix) for how similar the whole file is to a question in words, as a share
+    of the most similar file: what a file is about tells apart chunks that are alike."""
+
+    repeated: float = 0.5
+    """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
+
+    test: float = 0.5
+    generated: float = 0.5
+    vendored: float = 0.4
+    """Factors of files that are seldom what is asked for."""
+
+    stub: float = 0.7
+    """Factor of type stubs and declarations (``.pyi``, ``.d.ts``): the code itself is better."""
+
+    header: float = 0.8
+    """Factor of headers of C and C++: the source beside them says how."""
+
+    re_export: float = 0.9
+    """Factor of files that hand on what others define (``__init__.py``, ``index.ts``, ``mod.rs``); many do more."""
+
+    prose: float = 0.4
+    """Factor of documentation, unless it is asked for: it says in the question's own words what the code does."""
+
+    data: float = 0.5
+    """Factor of what is neither code nor prose, unless it is asked for: short texts look like anything."""
+
+    def of_tier(self, tier: int) -> float:
+        """Return the factor of a tier of paths."""
+        return {TEST: self.test, GENERATED: self.generated, VENDORED: self.vendored}.get(tier, 1.0)
+
+
+RULES = Rules()
+
+
 @dataclass(slots=True)
 class Candidate:
     """A chunk that may be an answer: what is known of it, and what becomes of it."""
@@ -68,7 +140,7 @@ class Candidate:
     score: float = field(default=0.0)
 
 
-class Asked(NamedTuple):
+class AnalyzedQuery(NamedTuple):
     """A question: its kind, its words with how telling each is, and the name it is if it is one."""
 
     kind: Kind
@@ -79,7 +151,7 @@ class Asked(NamedTuple):
     about_data: bool = False
 
 
-def kind_of(text: str) -> Kind:
+def classify_query(text: str) -> Kind:
     """Return what a question looks like: a symbol's name, a path, or words."""
     stripped = text.strip()
     if _PATH.fullmatch(stripped):
@@ -89,7 +161,7 @@ def kind_of(text: str) -> Kind:
     return "words"
 
 
-def words_of_question(text: str) -> list[str]:
+def query_words(text: str) -> list[str]:
     """Return the distinct words of a question, identifiers whole and in parts; stop words if it has no other."""
     found = [
         word.decode("ascii")
@@ -101,20 +173,20 @@ def words_of_question(text: str) -> list[str]:
     return list(dict.fromkeys(telling or found))
 
 
-def asked(text: str, weights: Mapping[str, float]) -> Asked:
+def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
     """Return a question, with the weight (idf) of each of its words."""
-    kind = kind_of(text)
+    kind = classify_query(text)
     last = re.split(r"\.|::|->|#", text.strip().removesuffix("()"))[-1] if kind == "symbol" else ""
     about = (bool(words.search(text)) for words in (_ABOUT_TESTS, _ABOUT_PROSE, _ABOUT_DATA))
-    return Asked(kind, weights, last, *about)
+    return AnalyzedQuery(kind, weights, last, *about)
 
 
-def weight_of(kind: Kind, rules: Rules) -> float:
+def semantic_share(kind: Kind, rules: Rules) -> float:
     """Return the share of similarity for a kind of question."""
     return {"symbol": rules.symbol_weight, "path": rules.path_weight, "words": rules.semantic_weight}[kind]
 
 
-def mix(candidates: Sequence[Candidate], weight: float) -> float:
+def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
     """Score candidates by both sides, and return the share of similarity that was used.
 
     Where one side says nothing at all, the other decides; but similarity never does when words alone were asked for.
@@ -132,42 +204,62 @@ def mix(candidates: Sequence[Candidate], weight: float) -> float:
     return weight
 
 
-def weigh(candidates: Sequence[Candidate], question: Asked, rules: Rules) -> list[Candidate]:
+def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Rules) -> list[Candidate]:
     """Return candidates in their final order, scores changed by what they are."""
-    cover = Cover(question.words)
+    cover = Cover(query.words)
     paths = {one.path for one in candidates}
-    places = {path: _place(path, cover, rules) for path in paths}
-    factors = {path: _factor(path, question, rules) for path in paths}
+    additions = {path: _weigh_path(path, cover, rules) for path in paths}
+    factors = {path: _weigh_nature(path, query, rules) for path in paths}
     for one in candidates:
-        one.score *= (1 + places[one.path] + _named(one, question, cover, rules)) * factors[one.path]
-    _reward_coherence(candidates, rules)
-    if question.kind == "words":
-        _reward_whole(candidates, factors, rules)
-    return _spread(candidates, rules)
+        named = rules.name_cover * cover.share(" ".join([one.name, *one.defines[:1]]))
+        if query.name and query.name in one.defines:
+            named += rules.defined
+        one.score *= (1 + additions[one.path] + named) * factors[one.path]
+
+    by_file: dict[bytes, list[Candidate]] = defaultdict(list)
+    for one in sorted(candidates, key=_order):
+        by_file[one.path].append(one)
+    for first, *others in by_file.values():
+        first.score += rules.coherence * sum(one.score / 2**place for place, one in enumerate(others[:COHERENT]))
+
+    # What a file is about is added to all its chunks, so that their order stays.
+    most = max((one.whole for one in candidates), default=0.0)
+    if query.kind == "words" and most > 0:
+        for one in candidates:
+            one.score += rules.whole * max(0.0, one.whole) / most * factors[one.path]
+
+    seen: dict[bytes, int] = defaultdict(int)
+    for one in sorted(candidates, key=_order):
+        one.score *= rules.repeated ** seen[one.path]
+        seen[one.path] += 1
+    return sorted(candidates, key=_order)
 
 
-def _place(path: bytes, cover: Cover, rules: Rules) -> float:
+def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
+    return -one.score, one.path, one.key
+
+
+def _weigh_path(path: bytes, cover: Cover, rules: Rules) -> float:
     """Return what is added for the words of a path; its ending says nothing."""
     text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
     return rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
 
 
-def _named(one: Candidate, question: Asked, cover: Cover, rules: Rules) -> float:
-    """Return what is added for the names of a chunk."""
-    defined = rules.defined if question.name and question.name in one.defines else 0.0
-    return defined + rules.name_cover * cover.share(" ".join([one.name, *one.defines[:1]]))
-
-
-def _factor(path: bytes, question: Asked, rules: Rules) -> float:
-    if question.kind == "path":
+def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
+    """Return the factor of a file for what its path says about it."""
+    if query.kind == "path":
         return 1.0
     nature = _nature(path)
-    factor = 1.0 if nature.tier == TEST and question.about_tests else rules.of_tier(nature.tier)
-    for kind, less in ((nature.stub, rules.stub), (nature.header, rules.header), (nature.re_export, rules.re_export)):
-        factor *= less if kind else 1.0
+    factor = 1.0 if nature.tier == TEST and query.about_tests else rules.of_tier(nature.tier)
+    for applies, less in (
+        (nature.stub, rules.stub),
+        (nature.header, rules.header),
+        (nature.re_export, rules.re_export),
+    ):
+        factor *= less if applies else 1.0
     if nature.substance == "prose":
-        return factor if question.about_prose else factor * rules.prose
-    return factor * rules.data if nature.substance == "data" and not question.about_data else factor
+        return factor if query.about_prose else factor * rules.prose
+    return factor * rules.data if nature.substance == "data" and not query.about_data else factor
 
 
 class _Nature(NamedTuple):
@@ -182,47 +274,13 @@ class _Nature(NamedTuple):
 
 @lru_cache(maxsize=1 << 13)  # 10 µs each; questions come back to the same files
 def _nature(path: bytes) -> _Nature:
+    tier = tier_of(path)
+    if tier == SOURCE:  # among sources, what merely shows their use counts as tests do
+        tier = VENDORED if _VENDORED.search(path) else TEST if _EXAMPLE.search(path) else SOURCE
     return _Nature(
-        _tier(path),
+        tier,
         _STUB.search(path) is not None,
         _HEADER.search(path) is not None,
         _RE_EXPORT.search(path) is not None,
         language_of(path).nature,
     )
-
-
-def _tier(path: bytes) -> int:
-    """Return a path's tier; among sources, what merely shows their use counts as tests do."""
-    tier = tier_of(path)
-    if tier != SOURCE:
-        return tier
-    return VENDORED if _VENDORED.search(path) else TEST if _SHOWN.search(path) else SOURCE
-
-
-def _reward_coherence(candidates: Sequence[Candidate], rules: Rules) -> None:
-    by_file: dict[bytes, list[Candidate]] = defaultdict(list)
-    for one in sorted(candidates, key=_order):
-        by_file[one.path].append(one)
-    for first, *others in by_file.values():
-        halves = (one.score / 2**place for place, one in enumerate(others[:COHERENT]))
-        first.score += rules.coherence * sum(halves)
-
-
-def _reward_whole(candidates: Sequence[Candidate], factors: Mapping[bytes, float], rules: Rules) -> None:
-    """Add to each chunk for what its file is about: the same to all of a file, so that their order stays."""
-    most = max((one.whole for one in candidates), default=0.0)
-    for one in candidates:
-        if one.whole > 0:
-            one.score += rules.whole * one.whole / most * factors[one.path]
-
-
-def _spread(candidates: Sequence[Candidate], rules: Rules) -> list[Candidate]:
-    seen: dict[bytes, int] = defaultdict(int)
-    for one in sorted(candidates, key=_order):
-        one.score *= rules.repeated ** seen[one.path]
-        seen[one.path] += 1
-    return sorted(candidates, key=_order)
-
-
-def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
-    return -one.score, one.path, one.key

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from flashgrep.embed.rerank import Reranker
 from flashgrep.errors import ProviderUnavailable
@@ -15,18 +14,34 @@ from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import tier_of
 from flashgrep.index.vectors import VectorsDamaged
 from flashgrep.index.words import impacts_of, scores_of, words_of
-from flashgrep.indexer.chunking import chunk_text, embedding_text
+from flashgrep.indexer.chunking import embedding_text
 from flashgrep.ingest.decoding import SHOWN
-from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.globs import PathFilter
-from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
-from flashgrep.search.fusion import Asked, Candidate, asked, mix, weigh, weight_of, words_of_question
-from flashgrep.search.meaning_index import Known, MeaningIndex
-from flashgrep.search.meaning_recall import Recall, allowed_texts, covered, telling, whole_similarity
-from flashgrep.search.rules import RULES, Rules
-from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import parsed_file
+from flashgrep.search.chunks import FoundChunk, cut_chunks
+from flashgrep.search.fusion import (
+    RULES,
+    AnalyzedQuery,
+    Candidate,
+    Rules,
+    analyze_query,
+    apply_rules,
+    mix_scores,
+    query_words,
+    semantic_share,
+)
+from flashgrep.search.meaning_index import (
+    Floats,
+    Ints,
+    Known,
+    MeaningIndex,
+    Recall,
+    allowed_texts,
+    covered,
+    telling,
+    whole_similarity,
+)
+from flashgrep.search.snapshot import BLOB, Snapshot
 from flashgrep.search.words import rank_files
 
 MOST_CHANGED = 64
@@ -34,22 +49,6 @@ MOST_CHANGED = 64
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
-
-_STAT = slice(1, 3)
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A chunk in a file as it is now."""
-
-    path: bytes
-    chunk: StoredChunk
-    text: str
-    score: float = 0.0
-    """How good an answer it is, 0 to 1: see ``MeaningSearch.relevance``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,23 +58,23 @@ class MeaningQuestion:
     text: str
     limit: int
     semantic_weight: float | None = None
-    """Share of similarity in the mix, 0 to 1; None: by what the question looks like."""
+    """Share of similarity in the mix_scores, 0 to 1; None: by what the question looks like."""
     keep: PathFilter | None = None
     """Which paths count."""
-    wanted: Callable[[Piece], bool] | None = None
-    """Which pieces count."""
+    wanted: Callable[[FoundChunk], bool] | None = None
+    """Which chunks count."""
     threshold: float = 0.0
     """Least score of an answer."""
     rules: Rules = RULES
     reranker: Reranker | None = None
-    """What puts the best pieces in their last order; without one the order of the rules stands."""
+    """What puts the best chunks in their last order; without one the order of the rules stands."""
 
 
 @dataclass(slots=True)
 class MeaningAnswer:
-    """Pieces, best first, and what they were found by."""
+    """Chunks, best first, and what they were found by."""
 
-    results: list[Piece] = field(default_factory=list)
+    results: list[FoundChunk] = field(default_factory=list)
     chunks: int = 0
     """Chunks that were searched."""
     ranked_by: str = "words"
@@ -86,7 +85,7 @@ class MeaningAnswer:
     unseen: int = 0
     """Files not stored yet that were too many to be looked at for this answer."""
     damaged: bool = False
-    """Whether there should be vectors, and are none that can be read."""
+    """Whether there should be vectors, and none of them can be read."""
 
 
 class _Changed(NamedTuple):
@@ -98,20 +97,27 @@ class _Changed(NamedTuple):
 
 
 class MeaningSearch:
-    """One question, asked of one project as it is now."""
+    """One question, asked of one project as it is now.
+
+    A candidate's key is its text and the place in it; texts of files that are not stored as they are have negative
+    numbers: -1 is the first of ``_changed``.
+    """
 
     def __init__(self, snapshot: Snapshot, index: MeaningIndex, question: MeaningQuestion) -> None:
-        self._view = snapshot
+        self._snapshot = snapshot
         self._index = index
         self._question = question
-        self._changed: list[_Changed] = []
-        self._chunks: dict[int, Sequence[StoredChunk]] = {}
-        self._documents: dict[bytes, bytes | None] = {}
+        self._answer = MeaningAnswer()
+        self._query: AnalyzedQuery = analyze_query(question.text, {})
         self._known: Known | None = None
         self._vector: Floats | None = None
+        self._share = 0.0
+        """Share of similarity in the scores."""
         self._unready = np.zeros(0, np.int64)
-        self._asked: Asked = asked(question.text, {})
-        self._weight = 0.0
+        """Texts that cannot be found in the index in every way yet: their files are read instead."""
+        self._changed: list[_Changed] = []
+        self._chunks: dict[int, Sequence[StoredChunk]] = {}
+        self._read: dict[bytes, bytes | None] = {}
 
     def run(self) -> MeaningAnswer:
         """Return the answer.
@@ -120,146 +126,123 @@ class MeaningSearch:
             Damaged: the index is not what was written.
 
         """
-        answer = MeaningAnswer()
-        candidates = self._stored(answer)
-        self._changed = self._read_changed(answer)
-        candidates += self._of_changed(answer)
-        rules, weight = self._question.rules, self._question.semantic_weight
-        weight = weight_of(self._asked.kind, rules) if weight is None else weight
-        self._weight = mix(candidates, weight if self._vector is not None else 0.0)
+        rules, share = self._question.rules, self._question.semantic_weight
+        candidates = self._recall()
+        self._cut_changed()
+        candidates += self._score_changed()
+        share = semantic_share(self._query.kind, rules) if share is None else share
+        self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: (-one.score, one.key))
-        described = self._described(candidates)
-        self._compare_whole(described, answer)
-        rules = replace(rules, whole=rules.whole * self._weight)
-        self._collect(weigh(described, self._asked, rules), answer)
-        answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
-        return answer
+        described = self._describe(candidates[:MOST_LOOKED_UP])
+        self._compare_files(described)
+        rules = replace(rules, whole=rules.whole * self._share)
+        self._collect(apply_rules(described, self._query, rules))
+        self._answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
+        return self._answer
 
-    # Candidates
+    # Candidates of the index
 
-    def _stored(self, answer: MeaningAnswer) -> list[Candidate]:
-        words = words_of_question(self._question.text)
-        if self._view.reader is None:
-            self._asked = asked(self._question.text, dict.fromkeys(words, 1.0))
-            self._unready = self._view.table.texts()
+    def _recall(self) -> list[Candidate]:
+        answer, question = self._answer, self._question
+        words = query_words(question.text)
+        if self._snapshot.reader is None:
+            self._query = analyze_query(question.text, dict.fromkeys(words, 1.0))
+            self._unready = self._snapshot.table.texts()
             return []
-        with self._view.reader.transaction() as connection:
+        with self._snapshot.reader.transaction() as connection:
             known = self._known = self._index.at(connection)
-            found = telling(connection, words, known, self._question.rules)
-            self._asked = asked(self._question.text, found.weights)
-            self._embed_question(known, answer)
-            recall = Recall(connection, known, self._question.rules, self._allowed(known))
+            found = telling(connection, words, known, question.rules)
+            self._query = analyze_query(question.text, found.weights)
+            answer.problem, answer.damaged = known.problem, known.damaged
+            if known.embedder is not None and known.vectors is not None:
+                started = time.perf_counter()
+                try:
+                    self._vector = known.embedder.embed_queries([question.text])[0]
+                except ProviderUnavailable as error:
+                    self._give_up_vectors(known, str(error))
+                else:
+                    answer.ranked_by = "words and meaning"
+                    answer.embedding_ms = (time.perf_counter() - started) * 1000
+            recall = Recall(connection, known, question.rules, self._choose_texts(known))
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:
-                self._give_up_vectors(known, answer, str(damage), damaged=True)
+                self._give_up_vectors(known, str(damage), damaged=True)
                 candidates = recall.candidates(found, None)
         answer.chunks = int(known.chunks.size.sum())
         return candidates
 
-    def _allowed(self, known: Known) -> Ints | None:
-        """Return the texts that are looked for in the index; None: all. Those that are not ready are read instead."""
-        texts, keep = self._index.texts(known, self._view.table), self._question.keep
-        there = allowed_texts(self._view, keep) if keep else texts.there
-        few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
-        unembedded = texts.unembedded if few else texts.unembedded[:0]
+    def _choose_texts(self, known: Known) -> Ints | None:
+        """Return the texts that are looked for in the index; None: all. Note those that are read instead."""
+        texts, keep = self._index.texts(known, self._snapshot.table), self._question.keep
+        there = allowed_texts(self._snapshot, keep) if keep else texts.there
+        are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
+        unembedded = texts.unembedded if are_few else texts.unembedded[:0]
         unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
         self._unready = unready[np.isin(unready, there)] if len(unready) else unready
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
         return there[~np.isin(there, self._unready)] if len(self._unready) else there
 
-    def _embed_question(self, known: Known, answer: MeaningAnswer) -> None:
-        answer.problem, answer.damaged = known.problem, known.damaged
-        if known.embedder is None or known.vectors is None:
-            return
-        started = time.perf_counter()
-        try:
-            self._vector = known.embedder.embed_queries([self._question.text])[0]
-        except ProviderUnavailable as error:
-            self._give_up_vectors(known, answer, str(error))
-        else:
-            answer.ranked_by = "words and meaning"
-            answer.embedding_ms = (time.perf_counter() - started) * 1000
-
-    def _give_up_vectors(self, known: Known, answer: MeaningAnswer, problem: str, *, damaged: bool = False) -> None:
+    def _give_up_vectors(self, known: Known, problem: str, *, damaged: bool = False) -> None:
         """Have this answer, and those of the next seconds, made by words alone."""
         self._vector = None
+        answer = self._answer
         answer.ranked_by, answer.problem, answer.damaged = "words", problem, damaged
         self._index.fail(known, problem, damaged=damaged)
 
     # Files that are not stored as they are now
 
-    def _read_changed(self, answer: MeaningAnswer) -> list[_Changed]:
-        keep = self._question.keep or (lambda _: True)
-        marks = {path: mark for path, mark in self._view.pending.items() if mark.ours and keep(path)}
+    def _cut_changed(self) -> None:
+        """Cut the files that changed last, or where there are too many those with most of the question's words."""
+        snapshot, keep = self._snapshot, self._question.keep or (lambda _: True)
+        marks = {path: mark for path, mark in snapshot.pending.items() if mark.ours and keep(path)}
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
         texts = self._unready[::-1].tolist()
-        answer.unseen = max(0, len(paths) + len(texts) - MOST_CHANGED)
-        if answer.unseen:  # not all can be cut now: first those with most of the question's words
-            table, waiting = self._view.table, set(texts)
-            ranked = rank_files(self._view, [word.encode() for word in words_of_question(self._question.text)])
-            places = [at for path in ranked if path not in marks and (at := table.find(path)) is not None]
-            likely = dict.fromkeys(blob for blob in table.columns[places, 0].tolist() if blob in waiting)
-            stored = self._paths_of([*likely][:MOST_CHANGED]).values()
+        self._answer.unseen = max(0, len(paths) + len(texts) - MOST_CHANGED)
+        if self._answer.unseen:
+            files, waiting = snapshot.table, set(texts)
+            ranked = rank_files(snapshot, self._question.text)
+            places = [at for path in ranked if path not in marks and (at := files.find(path)) is not None]
+            likely = dict.fromkeys(blob for blob in files.columns[places, BLOB].tolist() if blob in waiting)
+            stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
             paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
             texts = [blob for blob in texts if blob not in likely]
         paths = paths[:MOST_CHANGED]
-        paths += self._paths_of(texts[: MOST_CHANGED - len(paths)]).values()
-        found = []
+        paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
         for path in paths:
-            data = self._read(path, as_indexed=False)
-            if data is not None:
-                found.append(_Changed(path, data, chunked_now(path, data)))
-        return found
+            document = snapshot.read(path)
+            if isinstance(document, Document):
+                self._changed.append(_Changed(path, document.data, cut_chunks(path, document.data)))
 
-    def _of_changed(self, answer: MeaningAnswer) -> list[Candidate]:
+    def _score_changed(self) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]
-        scores = scores_of(impacts_of(fields), self._asked.words, len(fields)).tolist()
-        places = [
-            (-number, at) for number, changed in enumerate(self._changed, 1) for at in range(len(changed.text.fields))
-        ]
-        candidates = [Candidate(key, score, 0.0) for key, score in zip(places, scores, strict=True)]
+        scores = scores_of(impacts_of(fields), self._query.words, len(fields)).tolist()
+        keys = [(-number, at) for number, one in enumerate(self._changed, 1) for at in range(len(one.text.fields))]
+        candidates = [Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)]
         if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
             embedder = self._known.embedder
-            texts = [
-                embedding_text(changed.path, changed.data, chunk)
-                for changed in self._changed
-                for chunk in changed.text.chunks
-            ]
+            inputs = [embedding_text(one.path, one.data, chunk) for one in self._changed for chunk in one.text.chunks]
             try:
-                similar = embedder.embed_code(texts[: embedder.batch]) @ self._vector  # one call: some take a second
+                similar = embedder.embed_code(inputs[: embedder.batch]) @ self._vector  # one call: some take a second
             except ProviderUnavailable as error:
-                self._give_up_vectors(self._known, answer, str(error))
+                self._give_up_vectors(self._known, str(error))
                 return candidates
             for one, value in zip(candidates, similar.tolist(), strict=False):
                 one.similarity = value
         return candidates
 
-    def _compare_whole(self, candidates: Sequence[Candidate], answer: MeaningAnswer) -> None:
-        """Note how similar the whole of each candidate's file is; of a changed file its chunk's stands for it."""
-        if self._vector is None or self._known is None or not self._weight:
-            return
-        try:
-            wholes = whole_similarity(self._known, self._vector, {one.key[0] for one in candidates})
-        except VectorsDamaged as damage:
-            self._give_up_vectors(self._known, answer, str(damage), damaged=True)
-            return
-        for one in candidates:
-            one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
-
     # From candidates to answers
 
-    def _described(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Return the best candidates with what stands in their files, without those whose text no file has now."""
-        best = candidates[:MOST_LOOKED_UP]
+    def _describe(self, best: list[Candidate]) -> list[Candidate]:
+        """Return the candidates with what stands in their files, without those whose text no file has now."""
         self._chunks = {-number: changed.text.chunks for number, changed in enumerate(self._changed, 1)}
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
-        if stored and self._view.reader is not None:
-            with self._view.reader.transaction() as connection:
+        if stored and self._snapshot.reader is not None:
+            with self._snapshot.reader.transaction() as connection:
                 self._chunks |= table.chunks_of_texts(connection, stored)
-            paths |= {blob: path for blob, path in self._paths_of(stored).items() if blob in self._chunks}
+            paths |= {blob: path for blob, path in self._choose_paths(stored).items() if blob in self._chunks}
         described = []
         for one in best:
             blob, place = one.key
@@ -269,90 +252,78 @@ class MeaningSearch:
                 described.append(one)
         return described
 
-    def _paths_of(self, blobs: Collection[int]) -> dict[int, bytes]:
+    def _choose_paths(self, blobs: Collection[int]) -> dict[int, bytes]:
         """Return the file to show for each text: of those that count the one nearest to the project's heart."""
         keep = self._question.keep or (lambda _: True)
-        counting = {blob: list(filter(keep, paths)) for blob, paths in self._view.paths_of_texts(blobs).items()}
+        counting = {blob: list(filter(keep, paths)) for blob, paths in self._snapshot.paths_of_texts(blobs).items()}
         return {
             blob: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
             for blob, paths in counting.items()
             if paths
         }
 
-    def _collect(self, ranked: list[Candidate], answer: MeaningAnswer) -> None:
-        question, pieces = self._question, list[Piece]()
-        most = question.limit if question.reranker is None else max(question.limit, question.reranker.top)
-        for one in ranked:
-            if len(pieces) == most:
-                break
-            piece = self._piece(one)
-            if piece is not None and (question.reranker is not None or piece.score >= question.threshold):
-                pieces.append(piece)
-        pieces = [piece for piece in self._reranked(pieces, answer) if piece.score >= question.threshold]
-        highest = 1.0
-        for piece in pieces[: question.limit]:
-            highest = min(highest, piece.score)
-            answer.results.append(replace(piece, score=round(highest, 4)))
-
-    def _reranked(self, pieces: list[Piece], answer: MeaningAnswer) -> list[Piece]:
-        """Return pieces by a reranker's scores; as they are where there is none, or it does not answer."""
-        reranker = self._question.reranker
-        if reranker is None or not pieces:
-            return pieces
+    def _compare_files(self, candidates: Sequence[Candidate]) -> None:
+        """Note how similar the whole of each candidate's file is; of a changed file its chunk stands for it."""
+        if self._vector is None or self._known is None or not self._share:
+            return
         try:
-            scores = reranker.scores(self._question.text, [piece.text for piece in pieces]).tolist()
-        except ProviderUnavailable as error:
-            answer.problem = "; ".join(part for part in (answer.problem, str(error)) if part)
-            return pieces
-        scored = [replace(piece, score=score) for piece, score in zip(pieces, scores, strict=True)]
-        return sorted(scored, key=lambda piece: -piece.score)
+            wholes = whole_similarity(self._known, self._vector, {one.key[0] for one in candidates})
+        except VectorsDamaged as damage:
+            self._give_up_vectors(self._known, str(damage), damaged=True)
+            return
+        for one in candidates:
+            one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
 
-    def _piece(self, one: Candidate) -> Piece | None:
-        blob, place = one.key
-        data = self._changed[-blob - 1].data if blob < 0 else self._read(one.path, as_indexed=True)
-        if data is None:
-            return None
-        chunk = self._chunks[blob][place]
-        text = data[chunk.start : chunk.end].decode("utf-8", SHOWN)
-        piece = Piece(one.path, chunk, text)
-        if self._question.wanted is not None and not self._question.wanted(piece):
-            return None
-        return replace(piece, score=round(self.relevance(one, piece), 4))
+    def _collect(self, ranked: list[Candidate]) -> None:
+        question, reranker, chunks = self._question, self._question.reranker, list[FoundChunk]()
+        most = question.limit if reranker is None else max(question.limit, reranker.top)
+        for one in ranked:
+            if len(chunks) == most:
+                break
+            blob, place = one.key
+            data = self._changed[-blob - 1].data if blob < 0 else self._read_indexed(one.path)
+            if data is None:
+                continue
+            chunk = self._chunks[blob][place]
+            found = FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
+            if question.wanted is not None and not question.wanted(found):
+                continue
+            found = replace(found, score=round(self.relevance(one, found), 4))
+            if reranker is not None or found.score >= question.threshold:
+                chunks.append(found)
+        if reranker is not None and chunks:
+            try:
+                scores = reranker.scores(question.text, [found.text for found in chunks]).tolist()
+            except ProviderUnavailable as error:  # the order of the rules stands
+                self._answer.problem = "; ".join(part for part in (self._answer.problem, str(error)) if part)
+            else:
+                scored = [replace(found, score=score) for found, score in zip(chunks, scores, strict=True)]
+                chunks = sorted(scored, key=lambda found: -found.score)
+        highest = 1.0
+        for found in [found for found in chunks if found.score >= question.threshold][: question.limit]:
+            highest = min(highest, found.score)  # a worse-placed chunk never shows a higher score
+            self._answer.results.append(replace(found, score=round(highest, 4)))
 
-    def relevance(self, one: Candidate, piece: Piece) -> float:
+    def relevance(self, one: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, whatever else was found.
 
         The better of two: how sure the embedder is that question and chunk belong together (its ``confidence``), and
         the share of the question's words that the chunk has, each weighed by how rare it is. A side that the
-        question's ``semantic_weight`` switches off does not count. A worse-placed chunk never shows a higher score.
+        question's ``semantic_weight`` switches off does not count.
         """
-        meant = found = 0.0
-        if self._weight > 0 and self._known is not None and self._known.embedder is not None:
+        meant = said = 0.0
+        if self._share > 0 and self._known is not None and self._known.embedder is not None:
             meant = self._known.embedder.confidence(one.similarity)
-        if self._weight < 1:
-            text = "\n".join([piece.text, one.path.decode("utf-8", "replace"), piece.chunk.name])
-            found = covered(self._asked.words, words_of(text.encode()))
-        return min(1.0, max(meant, found))
+        if self._share < 1:
+            text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name])
+            said = covered(self._query.words, words_of(text.encode()))
+        return min(1.0, max(meant, said))
 
-    def _read(self, path: bytes, *, as_indexed: bool) -> bytes | None:
-        """Return a file's text; None where it has none any more, or not the one that was indexed."""
-        if path not in self._documents:
-            self._documents[path] = self._read_now(path, as_indexed=as_indexed)
-        return self._documents[path]
-
-    def _read_now(self, path: bytes, *, as_indexed: bool) -> bytes | None:
-        try:
-            stat, document = read_file(self._view.files, path, self._view.max_size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not isinstance(document, Document) or stat is None:
-            return None
-        at = self._view.table.find(path)
-        stored = None if at is None else tuple(self._view.table.columns[at, _STAT].tolist())
-        return document.data if not as_indexed or stored == (stat.size, stat.mtime_ns) else None
-
-
-def chunked_now(path: bytes, data: bytes) -> ChunkedText:
-    """Return the chunks of a file that is not stored as it is."""
-    found = parsed_file(path, data)
-    return chunk_text(0, path, data, found.parsed if isinstance(found, FileSymbols) else None)
+    def _read_indexed(self, path: bytes) -> bytes | None:
+        """Return a file's text; None where it is not the one that was indexed any more."""
+        if path not in self._read:
+            stat, document = self._snapshot.read_with_stat(path)
+            version = self._snapshot.indexed_version(path)
+            is_same = stat is not None and version is not None and version[1:] == (stat.size, stat.mtime_ns)
+            self._read[path] = document.data if is_same and isinstance(document, Document) else None
+        return self._read[path]

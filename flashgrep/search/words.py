@@ -1,20 +1,20 @@
-"""Ranked search by words, for questions that no line answers to the letter, until all texts are cut into chunks."""
+"""Lines for words: of the files with most of them until all texts are cut into chunks, then of the best chunks."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.search.chunks import FoundChunk
 from flashgrep.search.exact import Answer
-from flashgrep.search.fusion import words_of_question
+from flashgrep.search.fusion import query_words
 from flashgrep.search.hits import make_hit
-from flashgrep.search.meaning_recall import idf
+from flashgrep.search.meaning_index import idf
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import BLOB, SIZE, SearchStats, Snapshot
 
 MOST_TEXTS = 60
 """Texts looked at for their best lines: about 3 ms of reading."""
@@ -31,6 +31,10 @@ SCANNED_WEIGHT = 0.8
 K1, B = 1.2, 0.75
 """BM25's usual constants."""
 
+SURE = 0.8
+"""A chunk with none of the words is shown from this score on: one in a thousand unrelated chunks reaches it, and of
+made-up words, which have parts of other words in common with code, almost none."""
+
 
 def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
     """Return, for the texts with most of the words, their line with most of them; ``score`` 0 to 1, best first.
@@ -38,32 +42,81 @@ def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[byte
     Files that are not in the index as they are now are read, up to MOST_SCANNED; their score is their share of words.
     """
     answer = Answer()
-    words = [word.encode() for word in words_of_question(text)]
-    if not words:
-        return answer
-    scored = [*_ranked(snapshot, words), *_scanned(snapshot, words, answer)]
-    for score, path in sorted(scored, key=lambda item: (-item[0], item[1])):
+    words = [word.encode() for word in query_words(text)]
+    for score, path in _score_files(snapshot, words, answer):
         if len(answer.results) == limit:
             break
-        hit = _best_line(snapshot, path, words) if keep is None or keep(path) else None
-        if hit is not None:
-            answer.files_read += 1
-            answer.results.append(hit | {"score": round(score, 4)})
+        document = snapshot.read(path) if keep is None or keep(path) else None
+        if isinstance(document, Document):
+            count, line = _find_best_line(document.data, words)
+            if count > 0:
+                answer.files_read += 1
+                answer.results.append(make_hit(path, document, line) | {"score": round(score, 4)})
     return answer
 
 
-def rank_files(snapshot: Snapshot, words: list[bytes]) -> list[bytes]:
-    """Return up to a few thousand files with most of the words, best first, whether they are indexed or not."""
-    scored = [*_ranked(snapshot, words), *_scanned(snapshot, words, Answer())] if words else []
-    return [path for _, path in sorted(scored, key=lambda item: (-item[0], item[1]))]
+def rank_files(snapshot: Snapshot, text: str) -> list[bytes]:
+    """Return up to a few thousand files with most of a question's words, best first, whether indexed or not."""
+    words = [word.encode() for word in query_words(text)]
+    return [path for _, path in _score_files(snapshot, words, SearchStats())]
 
 
-def _ranked(snapshot: Snapshot, words: list[bytes]) -> Iterator[tuple[float, bytes]]:
-    """Yield unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
-    blobs, sizes = snapshot.table.columns[:, 0], snapshot.table.columns[:, 1].astype(np.float32)
+def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
+    """Return each chunk as its line with most of the words of ``text``, or its first; scores stay."""
+    words = [word.encode() for word in query_words(text)]
+    answer = Answer(files_read=len({found.path for found in chunks}))
+    for found in chunks:
+        data = found.text.encode()
+        if found.score < SURE and not any(word in data.lower() or word in found.path.lower() for word in words):
+            continue
+        _, line = _find_best_line(data, words, found.chunk.start_line)
+        answer.results.append(make_hit(found.path, Document(data), line) | {"score": found.score})
+    return answer
+
+
+def _find_best_line(data: bytes, words: Sequence[bytes], first: int = 1) -> tuple[int, LineMatch]:
+    """Return the first line with most of the words, and how many it has; ``first``: the number of the first line."""
+    best, start = (-2, 0, 0, b""), 0
+    for number, line in enumerate(data.split(b"\n"), first):
+        folded = line.lower()
+        count = sum(word in folded for word in words)
+        if not count and not line.strip():  # a blank line is worth less than one without any of the words
+            count = -1
+        if count > best[0]:
+            best = (count, number, start, line)
+        start += len(line) + 1
+    count, number, start, line = best
+    folded = line.lower()
+    at = min((found for found in map(folded.find, words) if found >= 0), default=len(line) - len(line.lstrip()))
+    return count, LineMatch(number, number, start, start + len(line), ((start + at, start + at + 1),))
+
+
+def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> list[tuple[float, bytes]]:
+    """Return files with some of the words and their scores, 0 to 1, best first."""
+    if not words:
+        return []
+    scored = _score_indexed(snapshot, words)
+    changed = snapshot.changed_paths()
+    if len(changed) > MOST_SCANNED and snapshot.ripgrep is not None:
+        changed = _sort_by_words(snapshot, snapshot.ripgrep, words, changed)
+    for path in changed[:MOST_SCANNED]:
+        checkpoint()
+        document = snapshot.read(path)
+        if isinstance(document, Document):
+            stats.files_read += 1
+            folded = document.data.lower()
+            share = sum(word in folded for word in words) / len(words)
+            if share >= ENOUGH_WORDS:
+                scored.append((share * SCANNED_WEIGHT, path))
+    return sorted(scored, key=lambda item: (-item[0], item[1]))
+
+
+def _score_indexed(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
+    """Return unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
+    blobs, sizes = snapshot.table.columns[:, BLOB], snapshot.table.columns[:, SIZE].astype(np.float32)
     texts = np.unique(blobs[blobs > 0])
     if snapshot.reader is None or not len(texts):
-        return
+        return []
     scores = np.zeros(int(texts[-1]) + 1, np.float32)
     for word in words:
         checkpoint()
@@ -76,30 +129,15 @@ def _ranked(snapshot: Snapshot, words: list[bytes]) -> Iterator[tuple[float, byt
     scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
     best = texts[np.argsort(-scores[texts], kind="stable")[: 4 * MOST_TEXTS]]
     paths = snapshot.paths_of_texts(best[scores[best] > 0].tolist())
-    ranked = [
-        (float(scores[blob]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
-        for blob, those in paths.items()
-        for path in those
-    ]
-    ranked.sort(reverse=True)
-    yield from ((score / ranked[0][0], path) for score, path in ranked[:MOST_TEXTS])
-
-
-def _scanned(snapshot: Snapshot, words: list[bytes], answer: Answer) -> Iterator[tuple[float, bytes]]:
-    """Yield files the index does not know as they are, with the share of the words they have."""
-    unknown = snapshot.changed_paths()
-    if len(unknown) > MOST_SCANNED and snapshot.ripgrep is not None:
-        unknown = _sort_by_words(snapshot, snapshot.ripgrep, words, unknown)
-    for path in unknown[:MOST_SCANNED]:
-        checkpoint()
-        document = snapshot.read(path)
-        if not isinstance(document, Document):
-            continue
-        answer.files_read += 1
-        folded = document.data.lower()
-        share = sum(word in folded for word in words) / len(words)
-        if share >= ENOUGH_WORDS:
-            yield share * SCANNED_WEIGHT, path
+    ranked = sorted(
+        (
+            (float(scores[blob]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
+            for blob, same in paths.items()
+            for path in same
+        ),
+        reverse=True,
+    )
+    return [(score / ranked[0][0], path) for score, path in ranked[:MOST_TEXTS]]
 
 
 def _sort_by_words(snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
@@ -112,18 +150,3 @@ def _sort_by_words(snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], pat
         for path in found:
             scores[path] += idf(len(paths), len(found))
     return sorted(scores, key=lambda path: (-scores[path], path)) or paths
-
-
-def _best_line(snapshot: Snapshot, path: bytes, words: list[bytes]) -> dict[str, Any] | None:
-    document = snapshot.read(path)
-    if not isinstance(document, Document):
-        return None
-    best, found, start = 0, None, 0
-    for number, line in enumerate(document.data.split(b"\n"), 1):
-        folded = line.lower()
-        count = sum(word in folded for word in words)
-        if count > best:
-            at = min(place for place in (folded.find(word) for word in words) if place >= 0)
-            best, found = count, LineMatch(number, number, start, start + len(line), ((start + at, start + at + 1),))
-        start += len(line) + 1
-    return make_hit(path, document, found) if found else None

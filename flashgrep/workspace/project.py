@@ -32,12 +32,11 @@ from flashgrep.search.exact import Answer, Question
 from flashgrep.search.lookup_worker import Load
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
-from flashgrep.search.meaning_lines import lines_of
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
-from flashgrep.search.words import search_words
+from flashgrep.search.words import search_words, show_best_lines
 from flashgrep.specs.search import SpecVectors
 from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
 from flashgrep.workspace.lookup_workers import LookupWorkers
@@ -266,7 +265,7 @@ class Workspace:
         if "chunks" not in self.indexing.done:
             return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
         found = await self.by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
-        return lines_of(found, text)
+        return show_best_lines(found.results, text)
 
     async def by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
         """Return the pieces of code that answer a question best."""

@@ -16,7 +16,7 @@ from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import CharSet
 from flashgrep.registry import Handler
 from flashgrep.search import cover
-from flashgrep.search.meaning import Piece
+from flashgrep.search.chunks import FoundChunk
 
 BOUNDED = {
     "string": {"maxLength", "enum", "const"},
@@ -95,8 +95,8 @@ def test_a_method_that_does_not_exist_is_not_repeated_at_length() -> None:
     assert len(str(caught.value.to_object())) < 1000
 
 
-def piece(name: str) -> Piece:
-    return Piece(b"a.py", StoredChunk(0, 1, 1, 2, "function", name, ""), "")
+def piece(name: str) -> FoundChunk:
+    return FoundChunk(b"a.py", StoredChunk(0, 1, 1, 2, "function", name, ""), "")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What is said of a piece of code: whether others can use it, which of its lines to show, what an embedder is given."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,15 +9,15 @@ from flashgrep.index.chunks import StoredChunk
 from flashgrep.index.table import SOURCE, TEST, tier_of
 from flashgrep.index.words import Fields
 from flashgrep.indexer.chunking import MOST_DEFINES, embedding_text
-from flashgrep.search.exported import is_exported
-from flashgrep.search.meaning import MeaningAnswer, Piece, chunked_now
-from flashgrep.search.meaning_lines import lines_of
+from flashgrep.search.chunks import FoundChunk, cut_chunks, find_containing, is_exported
+from flashgrep.search.words import show_best_lines
+from tests.support.workspace import opened, put
 
 
-def piece(path: str, text: str, name: str = "thing", line: int = 1) -> Piece:
+def piece(path: str, text: str, name: str = "thing", line: int = 1) -> FoundChunk:
     """Return a piece that begins at a line."""
     chunk = StoredChunk(0, len(text.encode()), line, line + text.count("\n"), "function", name, "")
-    return Piece(path.encode(), chunk, text, 0.5)
+    return FoundChunk(path.encode(), chunk, text, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_code_is_exported_by_the_conventions_of_its_language(path: str, text: st
 
 def test_the_line_with_most_of_the_words_is_shown_for_a_piece() -> None:
     text = "def load(path):\n\n    # read the configuration file\n    return parse(path)\n"
-    answer = lines_of(MeaningAnswer(results=[piece("src/a.py", text, line=10)]), "where is the configuration file read")
+    answer = show_best_lines([piece("src/a.py", text, line=10)], "where is the configuration file read")
     (hit,) = answer.results
     assert (hit["file_path"], hit["start_line"], hit["end_line"]) == ("src/a.py", 12, 12)
     assert (hit["text"], hit["score"], hit["column"]) == ("    # read the configuration file", 0.5, 7)
@@ -60,7 +61,7 @@ def test_the_line_with_most_of_the_words_is_shown_for_a_piece() -> None:
 
 def test_a_piece_without_any_of_the_words_is_shown_by_its_first_line() -> None:
     sure = replace(piece("a.py", "\n  def load(path):\n    pass", line=4), score=0.9)
-    answer = lines_of(MeaningAnswer(results=[sure]), "xyzzy")
+    answer = show_best_lines([sure], "xyzzy")
     (hit,) = answer.results
     assert (hit["start_line"], hit["text"], hit["column"]) == (5, "  def load(path):", 3)
 
@@ -69,7 +70,7 @@ def test_a_file_that_is_not_stored_is_cut_as_it_would_be_stored() -> None:
     data = (
         b"class Store:\n    def put(self, key):\n        self.rows[key] = 1\n\n    def get(self):\n        return 2\n"
     )
-    text = chunked_now(b"pkg/store.py", data)
+    text = cut_chunks(b"pkg/store.py", data)
     (chunk,) = text.chunks
     assert (chunk.start_line, chunk.end_line, list(chunk.defines)) == (1, 6, ["Store", "put", "get"])
     assert text.fields == [Fields(b"pkg/store.py", b"Store Store put get", data.rstrip())]
@@ -80,15 +81,19 @@ def test_a_file_that_is_not_stored_is_cut_as_it_would_be_stored() -> None:
 
 def test_of_a_table_of_names_only_the_first_are_kept() -> None:
     data = "".join(f"def f{at}(): pass\n" for at in range(40)).encode()
-    text = chunked_now(b"many.py", data)
+    text = cut_chunks(b"many.py", data)
     assert all(len(chunk.defines) <= MOST_DEFINES for chunk in text.chunks)
     assert {f"f{at}" for at in range(40)} <= {name for fields in text.fields for name in fields.names.decode().split()}
 
 
 def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() -> None:
     chunk = StoredChunk(0, 9, 1, 1, "block", "", "", [])
-    found = [Piece(b"a", chunk, "x", 0.75), Piece(b"b", chunk, "y", 0.9), Piece(b"zebra", chunk, "z", 0.1)]
-    hits = lines_of(MeaningAnswer(found), "zebra qqqq").results
+    found = [
+        FoundChunk(b"a", chunk, "x", 0.75),
+        FoundChunk(b"b", chunk, "y", 0.9),
+        FoundChunk(b"zebra", chunk, "z", 0.1),
+    ]
+    hits = show_best_lines(found, "zebra qqqq").results
     assert [hit["file_path"] for hit in hits] == ["b", "zebra"]
 
 
@@ -98,3 +103,13 @@ def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() ->
 )
 def test_files_are_told_from_their_tests_by_case_too(path: bytes, tier: int) -> None:
     assert tier_of(path) == tier
+
+
+async def test_chunks_that_have_a_text_come_from_the_best_files_first(root: Path) -> None:
+    put(
+        root, {"a/use.py": b"x = launch(1)\n", "tests/test_a.py": b"launch(2)\n", "z.py": b"def launch(n):\n    pass\n"}
+    )
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        found = await workspace.in_thread(lambda snapshot: find_containing(snapshot, "launch", 10, None, None))
+        assert [one.path for one in found] == [b"z.py", b"a/use.py", b"tests/test_a.py"]

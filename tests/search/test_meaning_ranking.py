@@ -10,20 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.search.fusion import (
-    Asked,
+    RULES,
+    AnalyzedQuery,
     Candidate,
     Kind,
-    asked,
-    kind_of,
-    mix,
-    weigh,
-    weight_of,
-    words_of_question,
+    Rules,
+    analyze_query,
+    apply_rules,
+    classify_query,
+    mix_scores,
+    query_words,
+    semantic_share,
 )
-from flashgrep.search.meaning_recall import covered, idf
-from flashgrep.search.rules import RULES, Rules
+from flashgrep.search.meaning_index import covered, idf
 
-PLAIN: Final = asked("read the configuration", {"configuration": 1.0})
+PLAIN: Final = analyze_query("read the configuration", {"configuration": 1.0})
 SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)
 
 
@@ -42,9 +43,9 @@ def alone(**rules: float) -> Rules:
     return Rules(candidates=RULES.candidates, common_words=RULES.common_words, **(idle | factors | rules))
 
 
-def score_of(path: str, question: Asked, **rules: float) -> float:
+def score_of(path: str, question: AnalyzedQuery, **rules: float) -> float:
     """Return what a chunk's score of 1 becomes."""
-    (one,) = weigh([candidate(path)], question, alone(**rules))
+    (one,) = apply_rules([candidate(path)], question, alone(**rules))
     return one.score
 
 
@@ -76,20 +77,20 @@ def score_of(path: str, question: Asked, **rules: float) -> float:
     ],
 )
 def test_a_question_is_a_symbol_a_path_or_words(text: str, kind: Kind) -> None:
-    assert kind_of(text) == kind
+    assert classify_query(text) == kind
 
 
 def test_each_kind_of_question_has_its_share_of_similarity() -> None:
     rules = replace(RULES, semantic_weight=0.1, symbol_weight=0.2, path_weight=0.3)
-    assert [weight_of(kind, rules) for kind in ("words", "symbol", "path")] == [0.1, 0.2, 0.3]
+    assert [semantic_share(kind, rules) for kind in ("words", "symbol", "path")] == [0.1, 0.2, 0.3]
     assert RULES.symbol_weight < RULES.semantic_weight
 
 
 def test_words_of_a_question_are_those_that_tell_something_once_each() -> None:
-    assert words_of_question("where is the getUserName of a user") == ["getusername", "user", "name"]
-    assert words_of_question("how do you do this") == ["how", "do", "you", "this"]
-    assert words_of_question("parse_config parse_config") == ["parse_config", "parse", "config"]
-    assert words_of_question("? ! x") == []
+    assert query_words("where is the getUserName of a user") == ["getusername", "user", "name"]
+    assert query_words("how do you do this") == ["how", "do", "you", "this"]
+    assert query_words("parse_config parse_config") == ["parse_config", "parse", "config"]
+    assert query_words("? ! x") == []
 
 
 @pytest.mark.parametrize(
@@ -104,13 +105,13 @@ def test_words_of_a_question_are_those_that_tell_something_once_each() -> None:
     ],
 )
 def test_the_name_asked_for_is_the_last_part(text: str, name: str) -> None:
-    assert asked(text, {}).name == name
+    assert analyze_query(text, {}).name == name
 
 
 @given(SIDES, st.floats(0, 1))
 def test_the_mix_is_each_side_by_its_maximum(sides: list[tuple[float, float]], weight: float) -> None:
     candidates = [Candidate((at + 1, 0), *side) for at, side in enumerate(sides)]
-    used = mix(candidates, weight)
+    used = mix_scores(candidates, weight)
     most_lexical = max((lexical for lexical, _ in sides), default=0)
     most_similar = max((similar for _, similar in sides), default=0)
     assert used == (0 if most_similar <= 0 else 1 if most_lexical <= 0 < weight else weight)
@@ -123,37 +124,37 @@ def test_the_mix_is_each_side_by_its_maximum(sides: list[tuple[float, float]], w
 
 def test_where_one_side_says_nothing_the_other_decides() -> None:
     silent = [Candidate((1, 0), 0.0, 0.2), Candidate((2, 0), 0.0, 0.4)]
-    assert mix(silent, 0.3) == 1
+    assert mix_scores(silent, 0.3) == 1
     assert [one.score for one in silent] == [0.5, 1]
     unlike = [Candidate((1, 0), 3.0, 0.0), Candidate((2, 0), 6.0, -0.4)]
-    assert mix(unlike, 0.3) == 0
+    assert mix_scores(unlike, 0.3) == 0
     assert [one.score for one in unlike] == [0.5, 1]
 
 
 def test_similarity_never_decides_when_words_alone_were_asked_for() -> None:
     candidates = [Candidate((1, 0), 0.0, 0.9)]
-    assert mix(candidates, 0) == 0
+    assert mix_scores(candidates, 0) == 0
     assert candidates[0].score == 0
 
 
 def test_a_chunk_that_defines_the_name_goes_before_one_that_mentions_it_more() -> None:
     found = [candidate("a.py", 1.0, name="caller"), candidate("b.py", 0.6, name="parse_it", defines=("parse_it",))]
-    ranked = weigh(found, asked("parse_it", {"parse_it": 2.0}), alone(defined=1.0))
+    ranked = apply_rules(found, analyze_query("parse_it", {"parse_it": 2.0}), alone(defined=1.0))
     assert [(one.path, one.score) for one in ranked] == [(b"b.py", 1.2), (b"a.py", 1.0)]
     found = [candidate("a.py", 1.0), candidate("b.py", 0.6, defines=("parse_it",))]
-    ranked = weigh(found, asked("how to parse_it", {"parse_it": 2.0}), alone(defined=1.0))
+    ranked = apply_rules(found, analyze_query("how to parse_it", {"parse_it": 2.0}), alone(defined=1.0))
     assert ranked[0].path == b"a.py"
 
 
 def test_names_and_paths_are_rewarded_by_how_telling_the_words_are_that_they_have() -> None:
-    question = asked("user session store", {"user": 1.0, "session": 3.0, "store": 4.0})
-    named = weigh([candidate("x.py", name="SessionStore")], question, alone(name_cover=0.8))
+    question = analyze_query("user session store", {"user": 1.0, "session": 3.0, "store": 4.0})
+    named = apply_rules([candidate("x.py", name="SessionStore")], question, alone(name_cover=0.8))
     assert named[0].score == pytest.approx(1 + 0.8 * 7 / 8)
-    defines = weigh([candidate("x.py", defines=("user_of", "session"))], question, alone(name_cover=0.8))
+    defines = apply_rules([candidate("x.py", defines=("user_of", "session"))], question, alone(name_cover=0.8))
     assert defines[0].score == pytest.approx(1 + 0.8 * 1 / 8)
-    placed = weigh([candidate("web/session/user.py")], question, alone(path_cover=0.4))
+    placed = apply_rules([candidate("web/session/user.py")], question, alone(path_cover=0.4))
     assert placed[0].score == pytest.approx(1 + 0.4 * 4 / 8)
-    filed = weigh([candidate("web/session/user.py")], question, alone(file_cover=0.4))
+    filed = apply_rules([candidate("web/session/user.py")], question, alone(file_cover=0.4))
     assert filed[0].score == pytest.approx(1 + 0.4 * 1 / 8)
 
 
@@ -187,7 +188,7 @@ def test_files_that_are_seldom_meant_count_less(path: str, rule: str) -> None:
     assert score_of(path, PLAIN, **{rule: 0.25}) == 0.25
     others = dict.fromkeys({"test", "generated", "vendored", "stub", "re_export"} - {rule}, 0.25)
     assert score_of(path, PLAIN, **others) == 1
-    assert score_of(path, asked(path, {}), **{rule: 0.25}) == 1, "not when the path itself is asked for"
+    assert score_of(path, analyze_query(path, {}), **{rule: 0.25}) == 1, "not when the path itself is asked for"
 
 
 def test_plain_sources_keep_their_score() -> None:
@@ -197,9 +198,9 @@ def test_plain_sources_keep_their_score() -> None:
 
 @pytest.mark.parametrize("text", ["tests of the parser", "fixture for a database", "example usage", "Mock server"])
 def test_tests_are_not_put_behind_when_they_are_asked_about(text: str) -> None:
-    assert score_of("tests/test_a.py", asked(text, {}), test=0.1) == 1
-    assert score_of("vendor/a.py", asked(text, {}), vendored=0.1) == 0.1
-    assert score_of("tests/test_a.py", asked("attest the contestants", {}), test=0.1) == 0.1
+    assert score_of("tests/test_a.py", analyze_query(text, {}), test=0.1) == 1
+    assert score_of("vendor/a.py", analyze_query(text, {}), vendored=0.1) == 0.1
+    assert score_of("tests/test_a.py", analyze_query("attest the contestants", {}), test=0.1) == 0.1
 
 
 def test_penalties_of_one_file_multiply() -> None:
@@ -211,7 +212,7 @@ def test_a_file_with_several_good_chunks_is_rewarded_in_its_best() -> None:
         candidate("one.py", 0.9),
         *(candidate("many.py", score, place=at) for at, score in enumerate((0.8, 0.7, 0.5, 0.4, 0.3))),
     ]
-    ranked = weigh(found, PLAIN, alone(coherence=0.4))
+    ranked = apply_rules(found, PLAIN, alone(coherence=0.4))
     assert [(one.path, one.key[1], round(one.score, 4)) for one in ranked[:2]] == [
         (b"many.py", 0, round(0.8 + 0.4 * (0.7 + 0.5 / 2 + 0.4 / 4), 4)),
         (b"one.py", 0, 0.9),
@@ -228,7 +229,7 @@ def test_a_file_with_several_good_chunks_is_rewarded_in_its_best() -> None:
     ],
 )
 def test_prose_and_data_are_not_put_behind_when_they_are_asked_about(text: str, path: str, rule: str) -> None:
-    assert score_of(path, asked(text, {}), **{rule: 0.1}) == 1
+    assert score_of(path, analyze_query(text, {}), **{rule: 0.1}) == 1
     assert score_of(path, PLAIN, **{rule: 0.1}) == 0.1
 
 
@@ -236,13 +237,13 @@ def test_a_file_that_is_about_the_question_as_a_whole_is_rewarded() -> None:
     found = [candidate("about.py", 0.8), candidate("other.py", 0.9), candidate("tests/about.py", 0.2)]
     for one, whole in zip(found, (0.6, 0.3, 0.6), strict=True):
         one.whole = whole
-    ranked = weigh([replace(one) for one in found], PLAIN, alone(whole=0.5, test=0.5))
+    ranked = apply_rules([replace(one) for one in found], PLAIN, alone(whole=0.5, test=0.5))
     assert [(one.path, round(one.score, 4)) for one in ranked] == [
         (b"about.py", 0.8 + 0.5),
         (b"other.py", 0.9 + 0.25),
         (b"tests/about.py", 0.1 + 0.25),
     ]
-    named = weigh(found, asked("parse_it", {}), alone(whole=0.5))
+    named = apply_rules(found, analyze_query("parse_it", {}), alone(whole=0.5))
     assert [one.score for one in named] == [0.9, 0.8, 0.2], "not where a name is asked for"
 
 
@@ -252,7 +253,7 @@ def test_further_chunks_of_a_file_make_room_for_other_files() -> None:
         candidate("b.py", 0.6),
         candidate("c.py", 0.3),
     ]
-    ranked = weigh(found, PLAIN, alone(repeated=0.5))
+    ranked = apply_rules(found, PLAIN, alone(repeated=0.5))
     assert [(one.path.decode(), round(one.score, 3)) for one in ranked] == [
         ("a.py", 1.0),
         ("b.py", 0.6),
@@ -267,14 +268,14 @@ def test_the_order_is_that_of_the_scores_whatever_order_they_came_in(rng: random
     paths = ["a.py", "b.py", "tests/c.py", "vendor/d.py", "e/__init__.py"]
     found = [candidate(rng.choice(paths), rng.choice([0.0, 0.5, 0.5, 1.0]), place=at) for at in range(12)]
     shuffled = [replace(one) for one in rng.sample(found, len(found))]
-    first, second = weigh(found, PLAIN, RULES), weigh(shuffled, PLAIN, RULES)
+    first, second = apply_rules(found, PLAIN, RULES), apply_rules(shuffled, PLAIN, RULES)
     assert [one.score for one in first] == sorted((one.score for one in first), reverse=True)
     assert [(one.key, one.score) for one in first] == [(one.key, one.score) for one in second]
 
 
 def test_no_candidates_are_no_answer() -> None:
-    assert weigh([], PLAIN, RULES) == []
-    assert mix([], 0.6) == 0
+    assert apply_rules([], PLAIN, RULES) == []
+    assert mix_scores([], 0.6) == 0
 
 
 def test_the_share_of_words_that_a_text_has_goes_by_their_weight() -> None:

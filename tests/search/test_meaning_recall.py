@@ -14,10 +14,8 @@ from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantise
 from flashgrep.index.words import Fields
 from flashgrep.index.writer import Writer
-from flashgrep.search.fusion import Candidate
-from flashgrep.search.meaning_index import Known, MeaningIndex, Texts
-from flashgrep.search.meaning_recall import Recall, telling
-from flashgrep.search.rules import RULES
+from flashgrep.search.fusion import RULES, Candidate
+from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, telling
 from tests.search.test_meaning_store import add_text
 
 MODEL = static.load(static.DATA)

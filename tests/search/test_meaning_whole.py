@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from flashgrep.index.chunks import ChunkMap
 from flashgrep.index.vectors import Floats, Vectors, append, new_name, quantise
-from flashgrep.search.meaning_index import Known
-from flashgrep.search.meaning_recall import whole_similarity
+from flashgrep.search.meaning_index import Known, whole_similarity
 
 
 def known(folder: Path, sizes: list[int], seed: int) -> tuple[Known, Floats]:

@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 
 from flashgrep.embed import static
-from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, Piece
+from flashgrep.search.chunks import FoundChunk
+from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
 from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
 
@@ -97,7 +98,7 @@ async def best(workspace: Workspace, text: str, **more: Any) -> list[bytes]:
     return list(dict.fromkeys(piece.path for piece in (await asked(workspace, text, **more)).results))
 
 
-def lines_on_disk(workspace: Workspace, piece: Piece) -> str:
+def lines_on_disk(workspace: Workspace, piece: FoundChunk) -> str:
     """Return the lines of a piece as its file has them, without the blanks at the end."""
     data = (workspace.path / os.fsdecode(piece.path)).read_bytes()
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"

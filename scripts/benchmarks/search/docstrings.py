@@ -14,9 +14,8 @@ from benchmarks.search.metrics import Figures, figures, mean
 from benchmarks.search.packages import Package
 from flashgrep.embed import Embedder
 from flashgrep.index.words import LEVELS, Fields, impacts_of, key_of, scores_of
-from flashgrep.search.fusion import words_of_question
-from flashgrep.search.meaning_recall import idf
-from flashgrep.search.rules import RULES
+from flashgrep.search.fusion import RULES, query_words
+from flashgrep.search.meaning_index import idf
 
 MOST_FUNCTIONS: Final = 3_000
 """Functions of a language that are searched, drawn with a fixed seed."""
@@ -92,7 +91,7 @@ class _Words:
         self._pairs = impacts_of([Fields(b"", b"", function.code.encode()) for function in found])
 
     def scores(self, sentence: str) -> dict[str, float]:
-        weights = {word: idf(len(self._paths), self._count(word)) for word in words_of_question(sentence)}
+        weights = {word: idf(len(self._paths), self._count(word)) for word in query_words(sentence)}
         scores = scores_of(self._pairs, weights, len(self._paths))
         best = np.argsort(-scores, kind="stable")[:CANDIDATES]
         return {self._paths[at]: float(scores[at]) for at in best.tolist() if scores[at] > 0}

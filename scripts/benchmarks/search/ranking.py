@@ -14,8 +14,8 @@ import anyio
 from benchmarks.search.asking import Question
 from benchmarks.search.metrics import Figures, distinct, figures
 from flashgrep.embed.static import DATA, load
+from flashgrep.search.fusion import RULES, Rules
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
-from flashgrep.search.rules import RULES, Rules
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 RESULTS: Final = 60

@@ -1,0 +1,107 @@
+"""Chunks of code as answers show them: cut from files as they are now, looked for by their text, or listed."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from flashgrep.index import chunks as table
+from flashgrep.index.chunks import ChunkedText, StoredChunk
+from flashgrep.indexer.chunking import chunk_text
+from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.languages import language_of
+from flashgrep.model import Document, path_from_json
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import Question
+from flashgrep.search.relevance import search
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import parsed_file
+
+MOST_HITS = 2_000
+"""Hits of a text that are looked at for chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunk:
+    """A chunk in a file as it is now."""
+
+    path: bytes
+    chunk: StoredChunk
+    text: str
+    score: float = 0.0
+    """How good an answer it is, 0 to 1."""
+
+
+Keep = Callable[[bytes], bool] | None
+"""Which paths count; None: all."""
+Wanted = Callable[[FoundChunk], bool] | None
+"""Which chunks count; None: all."""
+
+
+def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
+    """Return chunks that have a text, ASCII case aside where it has no capital; best files first, copies once."""
+    pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
+    question = Question(pattern=pattern, keep=keep, order="relevance", limit=MOST_HITS, max_chars=1 << 30)
+    hits: dict[bytes, list[int]] = {}
+    for hit in search(snapshot, question).results:
+        path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))
+        hits.setdefault(path, []).append(hit["start_line"])
+    containing = (
+        found
+        for path, lines in hits.items()
+        for found in read_chunks(snapshot, path)
+        if any(found.chunk.start_line <= line <= found.chunk.end_line for line in lines)
+    )
+    return _take_distinct(containing, limit, wanted)
+
+
+def list_chunks(snapshot: Snapshot, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
+    """Return chunks of the files that count, by path and line, copies once."""
+    files, pending = snapshot.table, snapshot.pending
+    unchanged = (path for path in files.paths if path not in pending and path not in files.skipped)
+    paths = (path for path in sorted({*unchanged, *snapshot.changed_paths()}) if keep is None or keep(path))
+    return _take_distinct((found for path in paths for found in read_chunks(snapshot, path)), limit, wanted)
+
+
+def _take_distinct(chunks: Iterable[FoundChunk], limit: int, wanted: Wanted) -> list[FoundChunk]:
+    distinct: dict[str, FoundChunk] = {}
+    for found in chunks:
+        if found.text not in distinct and (wanted is None or wanted(found)):
+            distinct[found.text] = FoundChunk(found.path, found.chunk, found.text, 1.0)
+            if len(distinct) == limit:
+                break
+    return list(distinct.values())
+
+
+def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
+    """Yield a file's chunks as it is now."""
+    document = snapshot.read(path)
+    if not isinstance(document, Document):
+        return
+    data, chunks = document.data, None
+    version = snapshot.indexed_version(path)
+    if version is not None and snapshot.reader is not None:
+        with snapshot.reader.transaction() as connection:
+            chunks = table.chunks_of_text(connection, version[0])
+    for chunk in chunks or cut_chunks(path, data).chunks:
+        yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
+
+
+def cut_chunks(path: bytes, data: bytes) -> ChunkedText:
+    """Return the chunks of a file that is not stored as it is."""
+    symbols = parsed_file(path, data)
+    return chunk_text(0, path, data, symbols.parsed if isinstance(symbols, FileSymbols) else None)
+
+
+def is_exported(found: FoundChunk) -> bool:
+    """Return whether a chunk defines something for other files: by keyword, else by how its name is written."""
+    language, name = language_of(found.path), found.chunk.name.rpartition(".")[2]
+    if not name:
+        return False
+    if language.exported:
+        return re.search(language.exported, found.text, re.MULTILINE) is not None
+    if language.hidden:
+        return re.search(language.hidden, found.text, re.MULTILINE) is None
+    if language.name == "go":
+        return name[:1].isupper()
+    return not name.startswith("_") or name.endswith("__")
