@@ -179,7 +179,7 @@ class Catalogue:
         if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
             raise Forbidden(f"flashgrep's own folder is no project: {root_or_name}", reason="outside_root")
         async with self._lock_project(root_or_name, make=adopt) as name:
-            if name in self._open and self._open[name].lost():
+            if name in self._open and self._open[name].is_lost():
                 await self._open.pop(name).close()
             if name not in self._open:
                 self._open[name] = await self._open_project(name)
@@ -262,10 +262,10 @@ class Catalogue:
         found = self._open.get(root_or_name)
         if found is None:  # bindings are roots, with no link in them: resolving one again takes 50 µs
             found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
-        if found is None or found.lost():
+        if found is None or found.is_lost():
             root = self._find_root(root_or_name)
             found = next((one for one in self._open.values() if one.path == root), None)
-        return None if found is None or found.lost() else found
+        return None if found is None or found.is_lost() else found
 
     async def _open_project(self, name: str) -> Workspace:
         root = self._roots[name]

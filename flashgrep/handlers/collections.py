@@ -167,7 +167,7 @@ class Gathering:
 
     async def ask(self, call: Call[Catalogue], workspace: Workspace, question: MeaningQuestion) -> list[FoundChunk]:
         """Return a collection's answer, and note how it was ranked and what was wrong."""
-        answer = await workspace.by_meaning(question)
+        answer = await workspace.search_by_meaning(question)
         if answer.ranked_by == "words":
             self.ranked_by = "words"
         if answer.problem:

@@ -102,7 +102,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
     )
-    answer = await workspace.by_meaning(question)
+    answer = await workspace.search_by_meaning(question)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
 
     # An answer by meaning is complete once every chunk could be found in every way.
@@ -200,7 +200,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         try:
             await workspace.refresh()
             await refuse_unindexed(workspace)
-            answer = await workspace.by_meaning(question)
+            answer = await workspace.search_by_meaning(question)
         except Unavailable as error:
             if len(workspaces) == 1:
                 raise

@@ -171,7 +171,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     for mode in modes:
         if mode == "words":
             fresh = params.fresh and await workspace.refresh()
-            answer = await workspace.words(params.text, limit, keep)
+            answer = await workspace.search_words(params.text, limit, keep)
         else:
             pattern = _make_pattern(params, mode)
             question = Question(

@@ -98,7 +98,15 @@ class Scopes:
         Of a repository above the root only its being there counts: git touches that folder all the time.
         """
         self.of(b"")
-        return tuple((path, *_version(path, by_presence)) for path, by_presence in list(self._outside.items()))
+        found: list[tuple[bytes, int, int]] = []
+        for path, by_presence in list(self._outside.items()):
+            try:
+                state = os.stat(path)
+            except OSError:
+                found.append((path, -1, -1))
+            else:
+                found.append((path, 0, 0) if by_presence else (path, state.st_mtime_ns, state.st_size))
+        return tuple(found)
 
     @LazyAttribute
     def _excludes(self) -> bytes:
@@ -165,14 +173,6 @@ class Scopes:
 
 def _speaking_in(folder: bytes) -> list[bytes]:
     return [name for name in SPEAKING if os.path.lexists(folder + b"/" + name)]
-
-
-def _version(path: bytes, by_presence: bool) -> tuple[int, int]:  # noqa: FBT001 - a column of the table
-    try:
-        found = os.stat(path)
-    except OSError:
-        return -1, -1
-    return (0, 0) if by_presence else (found.st_mtime_ns, found.st_size)
 
 
 # Where git keeps the rules that lie outside the tree

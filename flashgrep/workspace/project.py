@@ -153,7 +153,7 @@ class Workspace:
         self.editor.close()
         self.index.close()
 
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
         return _identity(self.path) != self._identity
 
@@ -260,15 +260,15 @@ class Workspace:
         found = answer.results[0]
         return found.path, found.occurrence.start_line, found.occurrence.end_line
 
-    async def words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
-        """Return the best lines for words: of the best pieces of code once all are stored in pieces."""
+    async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
+        """Return the best lines for words: of the best chunks once all texts have chunks."""
         if "chunks" not in self.indexing.done:
             return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
-        found = await self.by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
+        found = await self.search_by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
         return show_best_lines(found.results, text)
 
-    async def by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
-        """Return the pieces of code that answer a question best."""
+    async def search_by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
+        """Return the chunks that answer a question best."""
         answer = await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self._meaning, question).run())
         if answer.damaged:
             self.indexing.make_vectors_anew()

@@ -21,8 +21,8 @@ from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.search.snapshot import Snapshot
 
 MOST_STORED = 16
-"""Paths kept in mind as stored lately: to whoever read the index before they are as if pending. No more, since of more
-pending ones it is not found out who defines a word (``search/definers.py``)."""
+"""Paths remembered as stored lately. A look-up worker that read the index before takes them for pending; with more than
+these pending, ``search/definers.py`` does not find out who defines a word."""
 
 
 class Listing(NamedTuple):
@@ -56,8 +56,8 @@ class Tree:
         self.pending: dict[bytes, Mark] = {}
         self.gone = False
         self.listed_since: float | None = None
-        """Since when a sweep has vouched for table and pending, on the clock of time.perf_counter(); None: none has
-        ended since they were new, or since something happened that only a sweep can tell."""
+        """When the sweep ended that table and pending rest on, on the clock of time.perf_counter(). None: there was
+        none yet, or something happened since that only a sweep can tell."""
         self.unread: dict[bytes, None] = {}
         """Folders that appeared and have not been listed yet, oldest first."""
         self.excluded: Mapping[bytes, bool] | None = {}
@@ -65,13 +65,13 @@ class Tree:
         but replaced: a snapshot holds on to what was known at its moment."""
         self._walker = walker
         self._watcher = watcher
-        self._sequence = count(1)  # a thread that sweeps takes numbers, too
+        self._sequence = count(1)  # shared with the thread that sweeps: next() of a count is atomic
         self._count: int | None = None
         self._marked: list[set[bytes]] = []
         self._stored: dict[bytes, int] = {}
         """Paths stored lately, and in which generation of the index."""
         self._stored_from = 0
-        """Those stored up to this generation are not among them."""
+        """The generation after which all stored paths are among them."""
         self._outside: tuple[tuple[bytes, int, int], ...] = ()  # until a sweep, which every project begins with
 
     def count(self) -> int:
@@ -262,6 +262,7 @@ class Tree:
         """Walk one folder, placing watches."""
         if self._walker.accepts(folder, is_dir=True):
             return self._walk(folder)
+        # Rules take the folder out: it is noted as such if the one above it is walked.
         within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
         try:
             is_dir = within and stat.S_ISDIR(RootFiles(self._root).lstat(folder).st_mode)
@@ -276,6 +277,7 @@ class Tree:
 
     def take_folder(self, folder: bytes, listing: Listing) -> None:
         """Mark the files of a folder that appeared."""
+        # Another folder may have had this path; what was known below it and is not there again is gone.
         self._mark_below([folder])
         self._take_excluded(listing.excluded, [folder])
         for entry in listing.entries:
@@ -303,6 +305,7 @@ class Tree:
         for path in (*(row.path for row in rows), *gone):
             if self._stored_from < generation:
                 self._stored[path] = generation
+            # A path that was marked again after it was sent may have been read before that change: it stays pending.
             mark = self.pending.get(path)
             if mark is not None and path in sent and mark.sequence == sent[path].sequence:
                 del self.pending[path]

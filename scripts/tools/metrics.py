@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_807,
+    "lines": 35_750,
     "modules": 185,
-    "private functions used once": 356,
-    "functions named by a participle": 80,
+    "private functions used once": 353,
+    "functions named by a participle": 79,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -81,7 +81,7 @@ async def defines_the_cart(workspace: Workspace) -> None:
 
 async def hashes_passwords(workspace: Workspace) -> None:
     """See that chunks answer."""
-    found = await workspace.by_meaning(MeaningQuestion(text="hash a password", limit=1))
+    found = await workspace.search_by_meaning(MeaningQuestion(text="hash a password", limit=1))
     assert [piece.path for piece in found.results] == [b"shop/passwords.py"]
 
 

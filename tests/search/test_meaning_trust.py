@@ -29,7 +29,7 @@ async def test_an_embedder_named_by_the_index_is_not_asked(root: Path) -> None:
 
 
 async def _found(workspace: Workspace) -> list[bytes]:
-    answer = await workspace.by_meaning(MeaningQuestion(text="who opens the door", limit=3))
+    answer = await workspace.search_by_meaning(MeaningQuestion(text="who opens the door", limit=3))
     return [piece.path for piece in answer.results]
 
 

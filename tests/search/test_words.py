@@ -16,7 +16,7 @@ FILES = {
 
 async def best(workspace: Workspace, text: str) -> list[tuple[bytes, int]]:
     await workspace.refresh()
-    answer = await workspace.words(text, 10, None)
+    answer = await workspace.search_words(text, 10, None)
     assert all(0 < hit["score"] <= 1 for hit in answer.results)
     return [(path_from_json(hit["file_path"], None), hit["start_line"]) for hit in answer.results]
 

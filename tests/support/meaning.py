@@ -82,7 +82,7 @@ PASSWORDS, CART, MAIL, ROUTER, TESTS, GUIDE = (path.encode() for path in FILES)
 async def asked(workspace: Workspace, text: str, **more: Any) -> MeaningAnswer:
     """Return the answer of a project that has taken in all changes, checked for what holds of every answer."""
     assert await workspace.refresh()
-    answer = await workspace.by_meaning(MeaningQuestion(**{"text": text, "limit": 10, **more}))
+    answer = await workspace.search_by_meaning(MeaningQuestion(**{"text": text, "limit": 10, **more}))
     scores = [piece.score for piece in answer.results]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)

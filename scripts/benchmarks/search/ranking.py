@@ -78,7 +78,7 @@ async def judged(root: Path, questions: Sequence[Question], ways: Mapping[str, W
 
 async def _answer(workspace: Workspace, question: Question, way: Way) -> MeaningAnswer:
     asked = MeaningQuestion(text=question.text, limit=RESULTS, rules=way.rules, semantic_weight=way.semantic_weight)
-    return await workspace.by_meaning(asked)
+    return await workspace.search_by_meaning(asked)
 
 
 def _figures(answer: MeaningAnswer, question: Question) -> Figures:
