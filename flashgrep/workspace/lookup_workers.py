@@ -148,10 +148,6 @@ class LookupWorkers:
             if place in worker.loaded:
                 worker.end()
 
-    def pids(self) -> list[int]:
-        """Return their process numbers."""
-        return [worker.process.pid for worker in self._workers]
-
     # What the scheduler asks
 
     def free(self, place: Hashable) -> LookupWorker | None:
