@@ -33,7 +33,7 @@ from flashgrep.workspace.lookup_workers import LookupWorkers
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
-"""Models that nobody needs for so long are let go (loading them again takes 0.1 s)."""
+"""Models that nobody has needed for so long are unloaded; loading them again takes 0.1 s."""
 
 FLOOD_SECONDS = 2.0
 """Look-ups that have run for so long in all may have taken memory worth giving back: a compiled pattern has up to
@@ -186,7 +186,7 @@ class Catalogue:
             return self._open[name]
 
     def open_later(self, root: str) -> None:
-        """Begin to open a project in the background; one that cannot be opened tells whoever asks it something."""
+        """Begin to open a project in the background. If that fails, the next call about it reports why."""
 
         async def open_quietly() -> None:
             try:
@@ -247,20 +247,24 @@ class Catalogue:
 
     @contextlib.asynccontextmanager
     async def _lock_project(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
-        """Hold a project's lock and yield its name; while one is opened, which may take long, the others are not."""
+        """Hold a project's lock and yield its name.
+
+        Each project has its own, since opening one may take long. It belongs to the root: a name can go to another
+        folder while we wait for the lock.
+        """
         while True:
             root = self._roots[self._find_name(root_or_name, make=make)]
             lock = self._locks.setdefault(root, anyio.Lock())
             async with lock:
                 name = self._find_name(root_or_name, make=make)
-                if self._roots[name] == root:  # else the name went to another folder meanwhile
+                if self._roots[name] == root:
                     yield name
                     return
 
     def _find_open(self, root_or_name: str) -> Workspace | None:
-        """Return a project that is open: it must not wait while another is being opened."""
+        """Return a project if it is open, without its lock: a call about it must not wait while it is opened anew."""
         found = self._open.get(root_or_name)
-        if found is None:  # bindings are roots, with no link in them: resolving one again takes 50 µs
+        if found is None:  # bindings are roots without links: resolving one again would take 50 µs of each call
             found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
         if found is None or found.is_lost():
             root = self._find_root(root_or_name)
@@ -336,7 +340,7 @@ class Catalogue:
         return name
 
     def _load(self) -> dict[str, Path]:
-        """Read the list of projects; one that cannot be read is an empty one: projects come back when asked for."""
+        """Read the list of projects. If it cannot be read it is empty, and projects come back when they are named."""
         try:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
             roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}

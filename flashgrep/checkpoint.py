@@ -1,8 +1,8 @@
-"""Where a look-up gives way to others and looks whether anybody still waits for it.
+"""Cooperative scheduling of look-ups: every loop that can take long calls ``checkpoint``.
 
-Every loop that can take long calls ``checkpoint``. What that does is up to who runs the look-up: the daemon's scheduler
-has it wait for its next turn, a worker process, which runs one look-up at a time, looks whether it was taken back, and
-elsewhere nothing happens.
+What a checkpoint does depends on who runs the look-up. In the daemon it waits for the scheduler's next turn. In a
+worker process, which runs one look-up at a time, it checks whether the look-up was cancelled. Elsewhere, as in the
+indexer and in tests, it does nothing.
 """
 
 import contextlib
@@ -47,6 +47,7 @@ class _OnlyTurn:
 
     is_over: Callable[[], bool]
     _look_at: float = 0.0
+    """On the clock of time.monotonic(). Checkpoints come every few microseconds, and ``is_over`` is a system call."""
 
     @property
     def stopped(self) -> bool:
@@ -73,7 +74,7 @@ _DEADLINE: ContextVar[float | None] = ContextVar("_DEADLINE", default=None)
 def checkpoint() -> None:
     """Give way to others, if they wait and this look-up has had its quantum; costs 0.2 µs otherwise.
 
-    To be called every few milliseconds by whatever can take longer than that.
+    Whatever can take longer than a few milliseconds calls it that often.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
@@ -87,7 +88,7 @@ def checkpoint() -> None:
 
 
 def stop_if_over() -> None:
-    """Look whether the answer is still wanted, giving way to nobody: for waits within ``blocking``.
+    """End the look-up if its answer is no longer wanted, without giving way: for waits within ``blocking``.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
@@ -133,6 +134,8 @@ def blocking() -> Iterator[None]:
     turn = CURRENT_TURN.get()
     if turn is not None:
         turn.pause()
+    # No finally: an error usually ends the look-up, which then needs no turn. If it is handled, the next checkpoint
+    # waits for one.
     yield
     if turn is not None:
         turn.resume()

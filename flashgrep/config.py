@@ -21,7 +21,7 @@ from flashgrep.errors import BadSetting
 
 ENV_PREFIX = "FLASHGREP_"
 NOT_SETTINGS = frozenset({"FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON"})
-"""Variables with our prefix that are no settings: where the state lives, a secret, the interpreter of scripts."""
+"""Variables with our prefix that are no settings: folders, a secret, the interpreter of the scripts."""
 
 PLAIN_PREFIX = "MCP_"
 """Variables of the section ``mcp`` are also read without our prefix, as hosts set them; FLASHGREP_MCP_… comes after."""
@@ -69,8 +69,8 @@ class Mcp(_Section):
 class Index(_Section):
     """What is indexed, and by how many processes."""
 
-    # ripgrep has no limit. One file is held in memory while it is indexed and matched: 64 MiB keeps the indexer
-    # within its 800 MB, and text beyond it is a dump or a log, not code. Such files are reported as skipped.
+    # ripgrep has no limit. A file is held in memory while it is indexed and matched: 64 MiB keeps the indexer within
+    # its 800 MB, and larger texts are dumps or logs, not code. They are reported as skipped.
     max_file_size: int = Field(
         64 * MIB,
         ge=1024,
@@ -219,12 +219,12 @@ class Settings(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, and for each key the source its value came from."""
+    """Settings, and for each key the source that its value came from."""
 
     settings: Settings
     origins: Mapping[str, str]
     warnings: tuple[str, ...] = ()
-    """What a project's own file says and is not used, and why."""
+    """What in a project's own file is not used, and why."""
 
 
 def load(

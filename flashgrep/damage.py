@@ -1,23 +1,23 @@
-"""What we stored ourselves and read back: within bounds, or ``Damaged``."""
+"""Reading back what we stored ourselves: it is within its bounds, or ``Damaged``."""
 
 import zlib
 
 
 class Damaged(Exception):
-    """What was stored is broken, foreign or of another format: set it aside and build anew."""
+    """What was stored is broken, not ours or of another format; it is set aside and built anew."""
 
 
 def inflate(packed: bytes, most: int) -> bytes:
-    """Return the bytes that were deflated, no more than ``most``: what is damaged may say it is endless.
+    """Return the bytes that were deflated, at most ``most``: a few damaged bytes can inflate to any size.
 
     Raises:
-        Damaged: these never were, or they are more.
+        Damaged: they are no deflated bytes, or inflate to more.
 
     """
     reader = zlib.decompressobj()
     try:
         data = reader.decompress(packed, most)
-        if not reader.eof:  # the checksum stands behind the last byte
+        if not reader.eof:  # the checksum is read only when a further byte is asked for
             data += reader.decompress(reader.unconsumed_tail, 1)
     except zlib.error as error:
         raise Damaged(str(error)) from None

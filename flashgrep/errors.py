@@ -39,7 +39,7 @@ class ErrorObject(TypedDict):
 
 
 MOST_MESSAGE = 4000
-"""Characters of a message on a wire: it may repeat what a caller sent, and that may be megabytes."""
+"""Characters of a message on a wire. It may repeat what a caller sent, which may be megabytes."""
 
 
 def clip(text: str, most: int) -> str:
@@ -48,7 +48,7 @@ def clip(text: str, most: int) -> str:
 
 
 class FlashgrepError(Exception):
-    """Whatever goes wrong in a way we can name."""
+    """Base of every failure that has a name; whatever else escapes a handler is an internal error."""
 
     code: ClassVar[int] = -32603
     default_reason: ClassVar[str] = "internal_error"
@@ -151,7 +151,7 @@ class ProviderUnavailable(Unavailable):
 
 
 class Conflict(FlashgrepError):
-    """The disk is not as the caller believes."""
+    """The files are not as the caller believes them to be."""
 
     code = -32002
     default_reason = "precondition_failed"
@@ -172,7 +172,7 @@ class DeadlineExceeded(FlashgrepError):
 
 
 class Cancelled(FlashgrepError):
-    """The caller took the call back."""
+    """The caller cancelled the call."""
 
     code = -32800  # the Language Server Protocol's RequestCancelled
     default_reason = "cancelled"

@@ -1,4 +1,4 @@
-"""Which requests of a JSON-RPC connection have no answer yet, for whoever carries its lines. Standard library only."""
+"""Which requests of a JSON-RPC connection await an answer, as a relay of its lines sees them. Standard library only."""
 
 import json
 
@@ -64,14 +64,15 @@ class InFlight:
             self._take_out(key, line)
 
     def settle(self, key: str) -> None:
-        """Note that the request of this id is answered, or was taken back and goes unanswered.
+        """Note that the request of this id is answered, or cancelled and goes unanswered.
 
         The id null answers a line that was refused as a whole: a batch of too many, or a line that is too long.
         """
         if key != NULL:
-            for line in self._by_key.get(key, [])[:1]:
+            for line in self._by_key.get(key, [])[:1]:  # of several with one id, the oldest
                 self._take_out(key, line)
             return
+        # Which line it was is not said: first a batch, then the oldest that is long enough to be refused for it.
         refused = [line for line in self.lines() if line.is_batch]
         refused += [line for line in self.lines() if len(line.data) > SHORTEST_LIMIT]
         if refused:
@@ -88,7 +89,7 @@ class InFlight:
 
 
 def parse(line: bytes) -> object:
-    """Return the JSON value of a line, None where the daemon refuses it as no JSON."""
+    """Return the JSON value of a line; None where the daemon's stricter parser refuses it."""
 
     def refuse(constant: str) -> object:
         raise ValueError(f"{constant} is no JSON")
@@ -115,7 +116,7 @@ def id_key(item: dict[str, object]) -> str:
 
 
 def is_reply(item: dict[str, object]) -> bool:
-    """Return whether this answers a request, and is none."""
+    """Return whether this is an answer, not a request."""
     return "method" not in item and "id" in item and ("result" in item or "error" in item)
 
 

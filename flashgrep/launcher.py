@@ -62,7 +62,7 @@ def main() -> int:
             del sys.argv[1]
         # By name, and only now: what a command of ours needs costs more than all of grep.
         return int(__import__("flashgrep.client", fromlist=["run"]).run())
-    meant = command_meant(arguments) if os.isatty(0) else ""
+    meant = guess_command(arguments) if os.isatty(0) else ""
     if meant:
         said = f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"
         other = f"fgrep: to look for that text in what you type: grep -F {arguments[0]}"
@@ -126,7 +126,7 @@ def is_pipe_or_file(descriptor: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def command_meant(arguments: list[str]) -> str:
+def guess_command(arguments: list[str]) -> str:
     """Return the command that the first word nearly is, or nothing; a file among the words says that grep is meant."""
     word = arguments[0]
     if not word or word.startswith("-") or len(word) > LONGEST_TYPO or any(map(os.path.exists, arguments[1:])):
@@ -143,7 +143,7 @@ def become_grep(arguments: list[str]) -> int:
         grep = os.path.join(place, "grep")
         if os.access(grep, os.X_OK) and not os.path.isdir(grep) and os.path.realpath(grep) not in ours:
             restore_signals()
-            os.execve(grep, ["grep", "-F", *arguments], environment_as_given())  # noqa: S606 - no shell in between
+            os.execve(grep, ["grep", "-F", *arguments], restore_environment())  # noqa: S606 - no shell in between
     os.write(2, b"fgrep: no grep on PATH to hand the arguments to; 'fgrep --help' lists flashgrep's commands\n")
     return ERROR
 
@@ -156,7 +156,7 @@ def restore_signals() -> None:
         signals.signal(signals.SIGXFSZ, signals.SIG_DFL)
 
 
-def environment_as_given() -> dict[str, str]:
+def restore_environment() -> dict[str, str]:
     """Return the environment without the LC_CTYPE that the interpreter sets in a C locale (PEP 538).
 
     In UTF-8 grep takes a file with other bytes for a binary one, in C it does not.

@@ -12,7 +12,7 @@ def count_cores() -> int:
 
 
 def release_memory() -> None:
-    """Return free pages of the heap to the system (about 1 ms); glibc keeps what was freed otherwise."""
+    """Return free pages of the heap to the system (about 1 ms); glibc keeps them otherwise."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have no such call
         if trim is not None:

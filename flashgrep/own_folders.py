@@ -21,15 +21,15 @@ INDEX = "index.db"
 ROOT = "root"
 """The file beside an index that holds the root's path, as bytes."""
 
-_FORMER = re.compile(
+FORMER_FILE = re.compile(
     r"index\.db(-wal|-shm|-journal|\.damaged)?|vectors-[0-9a-f]{16}\.bin|journal|staged|\.probe-\d+|cookie-\d+-\d+"
 )
-"""What earlier versions kept below a project's root. It may as well have come with the repository: it is not opened."""
+"""What earlier versions kept below a project's root. It may have come with the repository, so it is never opened."""
 Identity = tuple[int, int]
 """Device and inode."""
-_MOST_AGE = 1.0
-"""Seconds that what is known of the folders serves ``includes``."""
-_TICK = 0.1
+MOST_AGE = 1.0
+"""Seconds for which ``includes`` trusts what it knows of the folders."""
+TICK = 0.1
 """Seconds that a file's time of change may lie behind the clock; file systems count it in steps of up to 10 ms."""
 
 
@@ -44,7 +44,7 @@ def store_folder(cache: Path, root: bytes) -> Path:
 
 
 def check_store(folder: Path) -> None:
-    """Refuse a folder of an index, or one above it in the cache, that others could have put files into.
+    """Refuse an index's folder if others could have put files into it or into a folder above it in the cache.
 
     Raises:
         OSError: one is not there, or not this user's alone.
@@ -55,7 +55,7 @@ def check_store(folder: Path) -> None:
 
 
 def make_store(folder: Path, root: bytes) -> None:
-    """Make the folder of a project's index, and note in it whose it is.
+    """Make the folder of a project's index, and write the project's root into it.
 
     Raises:
         OSError: it cannot be made, or others may write to it.
@@ -66,13 +66,13 @@ def make_store(folder: Path, root: bytes) -> None:
     note = folder / ROOT
     real = os.path.realpath(root)
     if note.is_symlink() or not note.is_file() or note.read_bytes() != real:
-        fresh = folder / f"{ROOT}.{os.getpid()}"
+        fresh = folder / f"{ROOT}.{os.getpid()}"  # several processes may do this at once
         fresh.write_bytes(real)
         fresh.replace(note)
 
 
 def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Yield the folder of every index, and the root it is of; None where that is not noted."""
+    """Yield the folder of every index with its project's root; None where the folder does not say."""
     with contextlib.suppress(OSError):
         for folder in sorted((cache / PROJECTS).iterdir()):
             try:
@@ -87,7 +87,7 @@ def list_former_files(root: Path) -> list[Path]:
     if folder.is_symlink():
         return []
     try:
-        return sorted(path for path in folder.iterdir() if _FORMER.fullmatch(path.name))
+        return sorted(path for path in folder.iterdir() if FORMER_FILE.fullmatch(path.name))
     except OSError:
         return []
 
@@ -107,14 +107,15 @@ class PrivateFolders:
     def includes(self, status: os.stat_result) -> bool:
         """Return whether a file that was just looked at is one of the folders.
 
-        The folders are looked at anew once a second, and for every folder that changed since: one that was made or
-        renamed to a private folder's path meanwhile has.
+        Looking at the private folders for every folder of a walk took half of its time. So they are looked at once a
+        second, and for every folder that has changed since: one that was made at a private folder's path meanwhile, or
+        renamed to it, has.
         """
         if not stat.S_ISDIR(status.st_mode):
             return False
         now = time.time()
         seen, known = self._seen
-        if not seen <= now < seen + _MOST_AGE or status.st_ctime > seen - _TICK:
+        if not seen <= now < seen + MOST_AGE or status.st_ctime > seen - TICK:
             known = self.identities()
             self._seen = (now, known)
         return (status.st_dev, status.st_ino) in known
@@ -122,6 +123,7 @@ class PrivateFolders:
     def contain(self, path: str | bytes) -> bool:
         """Return whether a path is one of the folders, or lies within one."""
         own, here = self.identities(), os.fsencode(os.path.realpath(path))
+        # By identity at each level: a bind mount or another case of the name is the same folder.
         while own:
             if identify(here) in own:
                 return True
@@ -136,7 +138,7 @@ NO_FOLDERS = PrivateFolders()
 
 
 def identify(path: str | bytes) -> Identity | None:
-    """Return what tells a file from every other, links followed; None where there is none to be seen."""
+    """Return a file's device and inode, links followed; None where it cannot be seen."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

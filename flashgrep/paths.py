@@ -14,7 +14,7 @@ CACHE_FOLDER = "cache"
 GRAMMARS_FOLDER = "grammars"
 """Below the state folder, which nobody else may write to: libraries of grammars, unpacked when first needed."""
 GRAMMARS_VARIABLE = "SEMBLE_GRAMMARS_CACHE_DIR"
-"""How the package of grammars is told where it may unpack them."""
+"""Tells the package of grammars where to unpack them."""
 PROJECT_FOLDER = ".flashgrep"
 PROJECT_SOCKET = "mcp.sock"
 PROJECT_CONFIG = "config.toml"
@@ -24,12 +24,12 @@ PRIVATE_FILE = 0o600
 
 
 class Paths:
-    """The files of one state folder; strings, because the hot client cannot afford to import pathlib."""
+    """The files of one state folder; as strings, because the client cannot afford to import pathlib."""
 
     __slots__ = ("cache", "crash_log", "lock", "log", "socket", "start_lock", "state", "token")
 
     def __init__(self, state: str, cache: str | None = None) -> None:
-        """``cache``: the folder of the indexes (``cache_folder``); below the state folder unless told."""
+        """``cache``: the folder of the indexes (``cache_folder``), by default one below the state folder."""
         self.state = state
         self.cache = cache or os.path.join(state, CACHE_FOLDER)
         self.socket = os.path.join(state, "daemon.sock")
@@ -69,7 +69,10 @@ def config_file(environ: Mapping[str, str]) -> str:
 
 
 def private_folders(environ: Mapping[str, str]) -> list[str]:
-    """Return flashgrep's own folders of one user, named or usual: no project may be one of them or lie in one."""
+    """Return flashgrep's own folders of one user: no project may be one of them or lie in one.
+
+    The usual ones count even where the environment names others: another daemon of the same user may use them.
+    """
     usual = {name: value for name, value in environ.items() if name not in {STATE_OVERRIDE, CACHE_OVERRIDE}}
     both = [folder(where) for folder in (state_folder, cache_folder) for where in (environ, usual)]
     return [*both, os.path.dirname(config_file(environ))]
@@ -123,7 +126,7 @@ def check_private(folder: str) -> None:
 
     """
     found = os.stat(folder)
-    for owner in (os.lstat(folder).st_uid, found.st_uid):  # a link of somebody else's may lead to a folder of ours
+    for owner in (os.lstat(folder).st_uid, found.st_uid):  # somebody else's link could be led elsewhere at any time
         if owner != os.geteuid():
             raise PermissionError(f"{folder} belongs to user {owner}, not to you ({os.geteuid()})")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -1,8 +1,8 @@
 """A project's own ``.flashgrep/config.toml``, which comes with the repository and may be hostile.
 
-It can set what is marked ``project`` in ``config``, and there only make things stricter. Nothing in it is an error: a
-file that cannot be used is left out, a setting that cannot be used is left out by itself, and a warning says so.
-Reading takes milliseconds at most, but touches the disk: do it in a thread, and hold no lock.
+It can only set what is marked ``project`` in ``config``, and only make that stricter. Nothing in it is an error: a file
+or a single setting that cannot be used is ignored with a warning. Reading takes milliseconds at most, but touches the
+disk: do it in a thread, and hold no lock.
 """
 
 import os
@@ -19,9 +19,9 @@ from flashgrep.paths import PROJECT_CONFIG, PROJECT_FOLDER
 
 MAX_BYTES = 16 * 1024
 MAX_DOTS = 100
-"""In one line: tomllib takes the square of a dotted key's length, 5 s for 8,000 parts."""
+"""In one line: tomllib's time is quadratic in a dotted key's length, 5 s for 8,000 parts."""
 MAX_BRACKETS = 200
-"""In the whole file: tomllib calls itself for each level of nesting."""
+"""In the whole file: tomllib recurses for each level of nesting."""
 MAX_FOLDERS = 64
 MAX_FOLDER = 256
 MAX_WARNINGS = 10
@@ -30,7 +30,7 @@ MAX_WARNING = 300
 
 
 def with_project(loaded: Loaded, root: Path) -> Loaded:
-    """Return the user's settings, made stricter by those of the project at ``root``; warnings tell what is not used."""
+    """Return the user's settings, made stricter by those of the project at ``root``; warnings say what is not used."""
     file = root / PROJECT_FOLDER / PROJECT_CONFIG
     try:
         table = _parse(_read(root))
@@ -90,7 +90,7 @@ def _parse(text: bytes) -> dict[str, Any]:
 
     Raises:
         ValueError: it is no TOML, or nested so deep that parsing it would take long.
-        RecursionError: the same, past all that was thought of.
+        RecursionError: it is nested too deep in a way that the bounds do not count.
 
     """
     if any(line.count(b".") > MAX_DOTS for line in text.splitlines()) or sum(map(text.count, b"[{")) > MAX_BRACKETS:

@@ -21,7 +21,7 @@ Clients are told that it is not read-only; a read-only connection may call it, f
 Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "admin"]
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
-"""Problems of one call's parameters that are told; a caller mends the first and asks again."""
+"""Problems of one call's parameters that an error lists; a caller corrects the first ones and calls again."""
 UNKNOWN_FIELD: Final = "unknown_field"
 MOST_NAME = 100
 MOST_SHOWN = 400
@@ -84,7 +84,7 @@ class Params(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a listener lets its connections do; given once, when one is accepted, and only ever narrowed.
+    """What a listener lets its connections do; set when one is accepted, and only narrowed after that.
 
     From most to least: the control socket (the user's own commands), whoever has shown the token, a project's socket
     (that project alone), a connection bound to no project (what its calls name).
@@ -98,7 +98,7 @@ class Capabilities:
 
 @dataclass(slots=True)
 class Session:
-    """What one connection is bound to and may do; made by the wire, never shared between connections."""
+    """What one connection is bound to and may do; its wire makes it, and no two connections share one."""
 
     projects: tuple[str, ...] = ()
     """Roots or names of the projects the connection is bound to and reaches; empty: whichever a call names."""
@@ -108,7 +108,7 @@ class Session:
     """Roots that a connection bound to no project has had indexed: a call that names no project means the only one."""
     capabilities: Capabilities = Capabilities()
     read_only: bool = False
-    """Asked for by the client itself, in a URL or by ``$/bind``; never taken back."""
+    """The client itself asked for it, in a URL or by ``$/bind``; it cannot take that back."""
     authenticated: bool = True
     """False on a TCP connection that has to show the token first."""
     has_token: bool = False
@@ -134,7 +134,7 @@ class Session:
 
 
 def _no_progress(_done: float, _total: float | None, _message: str) -> None:
-    """Drop progress nobody asked for."""
+    """Drop progress that nobody asked for."""
 
 
 @dataclass(slots=True)

@@ -29,13 +29,14 @@ from flashgrep.checkpoint import CURRENT_TURN, Abandoned
 QUANTUM = 0.005
 """Seconds a look-up runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
 PATIENCE = 0.02
-"""A look-up that has reached no checkpoint for so many seconds is not waited for any more."""
+"""Seconds without a checkpoint after which others run beside a look-up: it is in a library, or in a system call."""
 THREADS_PER_FLOW = 4
 """Look-ups of one connection that have begun and not ended; the others of it wait without a thread."""
 THREADS = 256
 """Look-ups begun in all; a thread that waits costs about 100 KB."""
 SPARE = 32
 """Once so many have begun, only connections that have none may begin one."""
+
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
@@ -98,7 +99,7 @@ class _Flow:
 
     key: Hashable
     served: float
-    """Virtual time: seconds of service, raised to that of the others whenever it comes back from idleness."""
+    """Virtual time in seconds: the service it had, raised to that of the others when it comes back from idleness."""
     members: int = 0
     begun: int = 0
     waiting: "deque[_Task]" = field(default_factory=deque)
@@ -122,12 +123,16 @@ class _Task:
     gate: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     """Released when it may go on; its thread waits here."""
     begun: bool = False
+    """Whether it holds one of the places for look-ups that have begun here."""
     threaded: bool = False
+    """Whether its thread runs or waits at the gate; before that a cancellation ends it at once."""
     runs: bool = False
     """Whether it is the one that runs; False too while others run beside it."""
     stopped: bool = False
+    """Whether nobody waits for its answer any more."""
     ended: bool = False
     since: float = 0.0
+    """When its turn, or its worker, began; on the clock of time.monotonic()."""
 
     def give_way(self) -> None:
         if not self.runs or (self.scheduler.contended and time.monotonic() - self.since > QUANTUM):
@@ -151,12 +156,12 @@ class Scheduler:
         self._flows: dict[Hashable, _Flow] = {}
         self._running: _Task | None = None
         self._begun = 0
-        self._now = 0.0
+        self._now = 0.0  # virtual time: that of the look-up which began last
         self._limiter: anyio.CapacityLimiter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
         self._watched = False
-        self._used = anyio.Event()
+        self._used = anyio.Event()  # since the last rest
         self._used_seconds = 0.0
         self._ended = 0.0
         self.contended = False
@@ -201,7 +206,7 @@ class Scheduler:
         with self._lock:
             self._charge(task)
             task.flow.waiting.append(task)
-            self._run_next()
+            self._run_next()  # which may be this one: then the gate is open already
         task.gate.acquire()
         if task.stopped:
             raise Abandoned
@@ -233,7 +238,7 @@ class Scheduler:
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
-        """Return whether a look-up's turn is not here, as things are."""
+        """Return whether a worker will run a look-up, as things are, so that it takes no turn here."""
         return task.portable is not None and self._workers is not None and task.place in self._workers.serving
 
     def _assign_to_workers(self) -> None:
@@ -309,7 +314,7 @@ class Scheduler:
                 return
             if task in task.flow.waiting:
                 task.flow.waiting.remove(task)
-                task.gate.release()
+                task.gate.release()  # its thread, if it has one, goes on and finds that it is stopped
             if task.worker is not None:
                 task.worker.cancel()  # it is not free before it replies
             elif not task.threaded:

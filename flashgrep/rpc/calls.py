@@ -31,7 +31,7 @@ class Calls:
     def admit(self, message: Message) -> list[Job]:
         """Return what has to run for a message.
 
-        Its calls are pending before any of them runs, so that what cancels them finds them whatever the order.
+        Its calls are pending before any of them runs, so that a cancellation finds them in whatever order they run.
         """
         jobs: list[Job] = []
         for item in message.items:
@@ -81,6 +81,7 @@ class Calls:
     async def _answer_one(self, job: Job) -> bytes | None:
         if isinstance(job, Faulty):
             return error_line(job.id, job.error)
+        # A client may use an id twice at once. Each call is forgotten by itself, and cancelling ends all of the id.
         try:
             return await self._dispatcher.answer(self._peer, job)
         finally:
@@ -91,9 +92,9 @@ class Calls:
                     del self._pending[job.request.id]
 
     async def _answer_batch(self, jobs: list[Job]) -> bytes | None:
-        """Run the jobs in our slot and in as many more as come free; answer all in one array, in their order."""
+        """Run the jobs in the slot we have and in any that come free; answer all in one array, in their order."""
         answers: list[bytes | None] = [None] * len(jobs)
-        rest = iter(enumerate(jobs))
+        rest = iter(enumerate(jobs))  # shared by all workers: each takes the next
 
         async def work() -> None:
             for index, job in rest:
@@ -162,7 +163,7 @@ class ClientRequests:
         return awaited.reply.result
 
     def resolve(self, message: Message) -> None:
-        """Hand the replies in a message to those who wait for them; nobody may."""
+        """Hand the replies in a message to those who wait for them; a reply that nobody waits for is dropped."""
         for reply in message.items:
             if isinstance(reply, Reply) and reply.id in self._awaited:
                 self._awaited[reply.id].reply = reply

@@ -23,7 +23,7 @@ Admit: TypeAlias = Callable[[], Awaitable[None]]
 
 
 async def _never() -> bool:
-    """Take the end of input for a client that still listens."""
+    """Take a client that has ended its input for one that still listens."""
     return False
 
 
@@ -44,8 +44,8 @@ class Connection:
         self._calls = Calls(dispatcher, self)
         self._requests = ClientRequests(self._queue, self._limits.call_seconds)
         self._authenticated: Callable[[], None] | None = None
-        self._whole = anyio.CancelScope()
-        self._reading = anyio.CancelScope()
+        self._whole = anyio.CancelScope()  # cancelled to abort
+        self._reading = anyio.CancelScope()  # cancelled to read no further
 
     async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] | None = None) -> None:
         """Read until the end of input, finish the calls in flight, close the stream.
@@ -70,7 +70,7 @@ class Connection:
                     watching.cancel()
                     self._queue.close()
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True):  # a cancelled connection holds a descriptor too
                 await self._stream.aclose()
             self._dispatcher.open_connections.discard(self)
 
@@ -140,6 +140,7 @@ class Connection:
         except FlashgrepError as error:
             await self._queue.put(error_line(None, error))
             return
+        # Replies and cancellations take effect before waiting for room: they are what makes room.
         self._requests.resolve(message)
         jobs = self._calls.admit(message)
         if not jobs:

@@ -28,13 +28,13 @@ from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_
 from flashgrep.rpc.wire import Limits
 
 OPEN_METHODS = frozenset({"auth"})
-"""What a connection may call before it has shown the token."""
+"""What a connection of another user may call before it has shown the token."""
 WIRE_PARAMS = frozenset({"_meta", "progress_token"})
-"""Parameters that are the wire's, not the method's."""
+"""Parameters that are for the dispatcher, not for the method."""
 CARRIERS = {"tools/call": "name"}
 """Methods that call another, and the parameter that names it."""
 COMMAND_LINE = "$/cli"
-"""A whole command line: it may be one that writes."""
+"""Runs a command line, which may be one that writes."""
 SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
 
 
@@ -49,7 +49,7 @@ class Closable(Protocol):
 
 
 class OpenConnections:
-    """The listeners and connections that are open; once closing, whatever opens is stopped at once."""
+    """The listeners and connections that are open, so that shutting down can wait for them."""
 
     def __init__(self) -> None:
         self._open: set[Closable] = set()
@@ -62,7 +62,7 @@ class OpenConnections:
     def add(self, opened: Closable) -> None:
         """Remember what was opened."""
         self._open.add(opened)
-        if self._closing:
+        if self._closing:  # accepted just before its listener stopped
             opened.stop_reading()
 
     def discard(self, closed: Closable) -> None:
@@ -74,7 +74,7 @@ class OpenConnections:
     async def close(self, grace: float) -> None:
         """Stop all, wait for ``grace`` seconds, then abort what is left."""
         self._closing = True
-        for opened in tuple(self._open):
+        for opened in tuple(self._open):  # a copy: what is stopped may close, and leave the set
             opened.stop_reading()
         with anyio.move_on_after(grace):
             while self._open:
@@ -166,7 +166,7 @@ class Dispatcher:
         if error is not None and error["code"] == ERROR_METHOD_NOT_FOUND and error["data"] == request.method:
             error["data"] = {"reason": "method_not_found", "method": request.method}
         if reporter is not None:
-            reporter.end()
+            reporter.end()  # no progress may come after the answer
         if not request.wants_answer or pending.silent:
             return None
         try:
@@ -181,7 +181,7 @@ class Dispatcher:
         await self.open_connections.close(grace)
 
     def _is_writing(self, name: Any, params: Any) -> bool:
-        """Tell whether a request may carry the text of a file."""
+        """Tell whether a request may carry the text of a file, and so be long."""
         if name in CARRIERS and isinstance(params, dict):
             name = params.get(CARRIERS[name])
         return name == COMMAND_LINE or (
@@ -229,6 +229,7 @@ class Dispatcher:
             params = {key: value for key, value in params.items() if key not in WIRE_PARAMS}
         started, code = time.perf_counter(), 0
         try:
+            # The model checks the parameters after the rights: its errors are for those who may call the method.
             return await handler.call(call, params)
         except FlashgrepError as error:
             code = error.code
@@ -253,12 +254,13 @@ class Dispatcher:
                     return result.model_dump(mode="json") if isinstance(result, BaseModel) else result
             except FlashgrepError:
                 raise
-            except Exception:
+            except Exception:  # its text may quote what a client must not see, and stays in the log
                 internal = _make_internal_error()
                 self.log.exception("call failed", method=pending.request.method, id=internal.data["id"])
                 raise internal from None
             finally:
                 self.running -= 1
+        # The scope ended it: by a cancellation or, where there was none, at its deadline.
         if pending.cancelled:
             raise Cancelled("the call was cancelled", method=pending.request.method)
         raise DeadlineExceeded("the call ran out of time", limit_seconds=self.limits.call_seconds)

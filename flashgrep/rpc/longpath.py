@@ -1,7 +1,7 @@
-"""Unix sockets at paths longer than the 107 bytes an address holds (103 on macOS).
+"""Unix sockets at paths longer than the 107 bytes an address holds (103 on macOS). Standard library only.
 
-Linux: through a descriptor of the folder, ``/proc/self/fd/N/name``. Elsewhere: through a symbolic link to the folder,
-in a private folder of its own, for as long as the call takes.
+On Linux through a descriptor of the folder, ``/proc/self/fd/N/name``; elsewhere through a symbolic link to the folder,
+which lies in a private folder for as long as the call takes.
 """
 
 import os

@@ -33,7 +33,7 @@ class SocketStream(ByteStream):
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Return what has come, at most ``max_bytes``."""
         if not self._is_empty:
-            await anyio.lowlevel.checkpoint()  # a client that never stops sending must not keep the others waiting
+            await anyio.lowlevel.checkpoint()  # else a client that never stops sending would keep the others waiting
         while True:
             try:
                 if self._is_empty:
@@ -47,12 +47,12 @@ class SocketStream(ByteStream):
             else:
                 if not data:
                     raise anyio.EndOfStream
-                self._is_empty = len(data) < max_bytes  # as a rule: trying again costs as much as waiting
+                self._is_empty = len(data) < max_bytes  # nearly always; trying again would cost a system call
                 return data
 
     async def send(self, item: bytes) -> None:
         """Send all of ``item``."""
-        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()  # cancellation is noticed even if the buffer always has room
         rest = memoryview(item)
         while rest:
             try:
@@ -77,7 +77,7 @@ class SocketStream(ByteStream):
         await anyio.lowlevel.checkpoint()
 
     def has_input(self) -> bool:
-        """Tell whether something has come that was not received yet, the end of input included."""
+        """Tell whether something waits to be received, the end of input included."""
         if self.socket.fileno() < 0:
             return False
         poll = select.poll()
@@ -114,7 +114,7 @@ class Listener:
                     with self._accepting:
                         while True:
                             clients.start_soon(self._serve, serve, await self._accept())
-                    self._socket.close()  # refused at once is better than waiting for nobody
+                    self._socket.close()  # new clients are refused at once, not left waiting for nobody
         finally:
             self._dispatcher.open_connections.discard(self)
 
@@ -133,7 +133,7 @@ class Listener:
             except BlockingIOError:
                 await anyio.wait_readable(self._socket)
             except OSError as error:
-                # A client that gave up in the queue is no matter; out of descriptors, the others must end first.
+                # A client that gave up while it was queued does not matter. Without free descriptors others must end.
                 if error.errno in NO_MORE_FILES:
                     self._dispatcher.log.warning("cannot accept", cause=error.strerror)
                     await anyio.sleep(0.1)

@@ -36,9 +36,9 @@ FindUid: TypeAlias = Callable[[Address, Address], Awaitable[int | None]]
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 TRIES = 3
-"""Readings of the tables until a socket that is in none of them is given up."""
+"""Readings of the tables before a socket that is in none of them counts as nobody's."""
 MOST_UNKNOWN = 32
-"""Open connections whose user is not known to be ours: whoever is ours sends a line at once."""
+"""Open connections whose user is not known yet. Our own clients send a line at once, and are known by it."""
 TIME_WAIT = b"06"
 ORPHAN = b"0"
 """The inode of a socket that no process holds any more; the kernel then may show root as its user."""
@@ -52,7 +52,7 @@ class AuthResult(TypedDict):
 
 
 def auth_extension(token: Callable[[], str]) -> Extension:
-    """Return the ``auth`` method; ``token`` is asked at each call. What is read-only stays so."""
+    """Return the ``auth`` method; ``token`` is read at each call. A read-only connection stays read-only."""
 
     async def auth(context: RequestContext, params: Params) -> AuthResult:
         shown = params.get("token") if isinstance(params, dict) else next(iter(params), None)
@@ -160,7 +160,7 @@ class UnknownConnections:
         """Count a connection, and ``close`` another where there are too many; one being looked up is spared."""
         if len(self._open) - len(self._in_lookup) >= self._most:
             waiting = [other for other in self._open if other not in self._in_lookup]
-            # What it sent may be here and unread: whoever connects and asks must not lose to a crowd that came after.
+            # A client whose request is here but unread must not give way to a crowd that came after it.
             silent = (other for other in waiting if not other.has_input())
             self._open.pop(next(silent, waiting[0]))()
         self._open[stream] = close
@@ -184,8 +184,8 @@ class UnknownConnections:
 class PeerTable:
     """Linux's tables of TCP sockets; one reading answers all who asked before it began.
 
-    Reading takes milliseconds where thousands of connections are open, and whoever opens them decides that: so there is
-    one reading at a time, in a thread of its own, and a pause as long as it took before the next.
+    Reading takes milliseconds where thousands of connections are open, and any user can open them. So there is one
+    reading at a time, in a thread of its own, and before the next a pause as long as it took.
     """
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ class PeerTable:
         """Return the rows of a reading that began after now."""
         asked = self._begun
         async with self._reading:
-            if self._rows_of <= asked:
+            if self._rows_of <= asked:  # else somebody who waited for the lock before us has read since
                 await anyio.sleep_until(self._not_before)
                 self._begun += 1
                 reading, started = self._begun, anyio.current_time()

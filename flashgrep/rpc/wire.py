@@ -13,14 +13,14 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of everything one daemon's connections may take; times in seconds, sizes in bytes."""
+    """What the connections of one daemon may take; times in seconds, sizes in bytes."""
 
     max_line: int = 8 * MIB
     """A request longer than this is refused, without being held in memory."""
     max_line_reading: int = MIB
     """The same for a request that does not write: nothing it can ask needs more. A batch counts as a whole."""
     max_line_before_auth: int = 64 * 1024
-    """Whoever has not shown the token yet may only cost us this much; a token is far shorter."""
+    """The same before the token was shown; it is far shorter than this."""
     in_flight: int = 32
     """Calls running at once per connection."""
     waiting: int = 32
@@ -43,14 +43,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Oversized:
-    """A line over the limit: how much of it had been seen when it was given up, and the limit."""
+    """A line over the limit, and how much of it had come when it was given up."""
 
     observed: int
     limit: int
 
 
 class LineReader:
-    """Lines of a byte stream; what is over the limit is dropped as it comes, the next line is whole again."""
+    """Reads lines of a byte stream; the rest of a line over the limit is dropped as it comes."""
 
     def __init__(self, stream: ByteReceiveStream, max_line: int) -> None:
         self.max_line = max_line
@@ -142,7 +142,7 @@ class BackpressureLimiter:
 
 
 class WriteQueue:
-    """Lines on their way to one client: many tasks put, one task sends, and what waits is bounded."""
+    """Lines on their way to one client: many tasks put them, one task sends them, and their bytes are bounded."""
 
     def __init__(self, max_bytes: int, stall_seconds: float) -> None:
         self._max_bytes = max_bytes
@@ -160,7 +160,7 @@ class WriteQueue:
         self._push(line)
 
     def put_nowait(self, line: bytes) -> bool:
-        """Queue a line if there is room for it now; say whether."""
+        """Queue a line if there is room for it now, and return whether there was."""
         if self._closed or self._size + len(line) > self._max_bytes:
             return False
         self._push(line)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.launcher import PROTOCOLS, command_meant, is_filter, read_commands
+from flashgrep.launcher import PROTOCOLS, guess_command, is_filter, read_commands
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
@@ -194,8 +194,8 @@ def test_a_file_or_another_word_on_a_terminal_is_greps(cold_daemon: DaemonAtHand
     with terminal() as descriptor:
         found = run(cold_daemon, "qurey", str(file), stdin=descriptor)
     assert (found.returncode, found.stdout) == (0, b"qurey\n")
-    assert command_meant(["spin_lock"]) == command_meant([""]) == command_meant(["-i", "qurey"]) == ""
-    assert command_meant(["q" * 1_000_000]) == ""
+    assert guess_command(["spin_lock"]) == guess_command([""]) == guess_command(["-i", "qurey"]) == ""
+    assert guess_command(["q" * 1_000_000]) == ""
 
 
 def test_uninstall_asks_a_terminal_only(cold_daemon: DaemonAtHand) -> None:
