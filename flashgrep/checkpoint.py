@@ -58,13 +58,9 @@ class _OnlyTurn:
         return self.is_over()
 
     def give_way(self) -> None:
-        """Nobody else is here."""
+        """Go on: nobody else is here."""
 
-    def pause(self) -> None:
-        """Nobody else is here."""
-
-    def resume(self) -> None:
-        """Nobody else is here."""
+    pause = resume = give_way
 
 
 CURRENT_TURN: ContextVar[Turn | None] = ContextVar("CURRENT_TURN", default=None)

@@ -41,7 +41,8 @@ class Calls:
                 name, silent = CANCELLING[item.method]
                 request_id = item.params.get(name) if isinstance(item.params, dict) else next(iter(item.params), None)
                 if request_id is None or isinstance(request_id, (str, int, float)):
-                    self.cancel(request_id, silent=silent)
+                    for pending in self._pending.get(request_id, []):
+                        pending.cancel(silent=silent)
             elif isinstance(item, Request):
                 pending = Pending(item)
                 if item.wants_answer:
@@ -70,13 +71,6 @@ class Calls:
         finally:
             if has_slot:
                 self._slots.release()
-
-    def cancel(self, request_id: JsonId, *, silent: bool) -> bool:
-        """End the calls of this id; say whether there were any."""
-        found = self._pending.get(request_id, [])
-        for pending in found:
-            pending.cancel(silent=silent)
-        return bool(found)
 
     async def _answer_one(self, job: Job) -> bytes | None:
         if isinstance(job, Faulty):

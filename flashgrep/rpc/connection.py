@@ -10,7 +10,7 @@ from flashgrep.errors import FlashgrepError, TooLarge
 from flashgrep.registry import Session
 from flashgrep.rpc.calls import Calls, ClientRequests, Job
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.message import JsonId, Message, error_line, notification_line
+from flashgrep.rpc.message import Message, error_line, notification_line
 from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
 from flashgrep.scheduler import FLOW
 
@@ -95,10 +95,6 @@ class Connection:
 
         """
         return await self._requests.send(method, params)
-
-    def cancel(self, request_id: JsonId, *, silent: bool = False) -> bool:
-        """End a call in flight; say whether there was one."""
-        return self._calls.cancel(request_id, silent=silent)
 
     async def _read(self, tasks: TaskGroup, admit: Admit | None) -> None:
         reader = LineReader(self._stream, self._max_line())

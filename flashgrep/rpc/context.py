@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import anyio.from_thread
 
 from flashgrep.registry import Call, Session
-from flashgrep.rpc.message import JsonId, Params, Request
+from flashgrep.rpc.message import Params, Request
 
 PROGRESS_SECONDS = 0.05
 """Between two reports: twenty a second look smooth, more cost more than the work reported."""
@@ -38,9 +38,6 @@ class Peer(Protocol):
 
     async def request(self, method: str, params: Any) -> Any:
         """Ask the client something and return its result."""
-
-    def cancel(self, request_id: JsonId, *, silent: bool = False) -> bool:
-        """End a call in flight; say whether there was one."""
 
 
 @dataclass(slots=True, eq=False)

@@ -27,7 +27,6 @@ from flashgrep.rpc.message import Params
 from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
 
 HOST = "127.0.0.1"
-PORT = 7777
 
 Address: TypeAlias = tuple[str, int]
 """An IPv4 address and a port."""
@@ -71,7 +70,7 @@ async def serve_tcp(
     dispatcher: Dispatcher,
     session: Callable[[], Session],
     *,
-    port: int = PORT,
+    port: int,
     further_ports: int = 20,
     find_uid: FindUid | None = None,
     task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
@@ -151,14 +150,13 @@ def _listen(port: int, further: int) -> socket.socket:
 class UnknownConnections:
     """Connections that have not shown who they are: few, and the oldest gives way, a silent one before all others."""
 
-    def __init__(self, most: int = MOST_UNKNOWN) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._open: dict[SocketStream, Callable[[], None]] = {}
         self._in_lookup: set[SocketStream] = set()
 
     def add(self, stream: SocketStream, close: Callable[[], None]) -> None:
         """Count a connection, and ``close`` another where there are too many; one being looked up is spared."""
-        if len(self._open) - len(self._in_lookup) >= self._most:
+        if len(self._open) - len(self._in_lookup) >= MOST_UNKNOWN:
             waiting = [other for other in self._open if other not in self._in_lookup]
             # A client whose request is here but unread must not give way to a crowd that came after it.
             silent = (other for other in waiting if not other.has_input())

@@ -33,9 +33,6 @@ class Caller:
     async def request(self, method: str, params: Any) -> Any:
         return [method, params]
 
-    def cancel(self, _request_id: object, *, silent: bool = False) -> bool:
-        return silent
-
 
 @handler("seen")
 async def seen(call: Call[Gates], params: Value) -> Any:

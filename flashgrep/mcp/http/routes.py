@@ -20,7 +20,7 @@ from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooL
 from flashgrep.mcp.binding import client_of, parse_toolsets
 from flashgrep.registry import Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import Faulty, JsonId, Reply, encode, error_line
+from flashgrep.rpc.message import Faulty, Reply, encode, error_line
 
 SEARCHES: Final = {
     "/search": "search_code_semantic",
@@ -101,10 +101,6 @@ class Caller:
     async def request(self, method: str, _params: Any) -> Any:
         """Refuse to ask."""
         raise Unavailable(f"over HTTP nothing can be asked of a client: {method}", reason="client_refused")
-
-    def cancel(self, _request_id: JsonId, *, silent: bool = False) -> bool:  # noqa: ARG002 - as every peer's
-        """Find no call: what an HTTP client wants to cancel it hangs up on."""
-        return False
 
 
 class Routes:
