@@ -5,15 +5,15 @@ an envelope (modern). Facts of the wire after the specification's revisions 2024
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from flashgrep.errors import InvalidParams, MethodNotFound, UnsupportedVersion
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
-from flashgrep.mcp.prompts import INSTRUCTIONS, get_prompt
-from flashgrep.mcp.service import CAPABILITIES, Service
+from flashgrep.mcp.prompts import INSTRUCTIONS
+from flashgrep.mcp.service import CAPABILITIES, METHODS, Service
 from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.message import Params
 
@@ -24,8 +24,14 @@ CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
 LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
 SERVER_KEY: Final = PREFIX + "serverInfo"
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-LISTS_KEPT_MS: Final = 300_000
-"""What is listed changes only with the connection's own settings."""
+LEGACY_METHODS: Final = ("initialize", "ping", "logging/setLevel")
+MODERN_METHODS: Final = ("server/discover",)
+ABOUT_A_PROJECT: Final = frozenset({"tools/list", "tools/call", "resources/list", "resources/read"})
+KEEP_MS: Final = {
+    **dict.fromkeys(("server/discover", "tools/list", "prompts/list", "resources/templates/list"), 300_000),
+    **dict.fromkeys(("resources/list", "resources/read"), 0),
+}
+"""How long a client may keep a result: what is listed changes only with the connection's own settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +43,6 @@ class Envelope:
     log_level: str | None
 
 
-@dataclass(slots=True)
-class McpRequest:
-    """One request, with what its sender has told of itself."""
-
-    context: RequestContext
-    params: dict[str, Any]
-    client: Client
-    envelope: Envelope | None
-
-    @property
-    def log_level(self) -> str | None:
-        """The level from which on the client wants to hear of calls; None: not at all."""
-        return self.client.log_level if self.envelope is None else self.envelope.log_level
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One method: what answers it, in which era it exists, and how long its result may be kept (None: not at all)."""
-
-    answer: Callable[[McpRequest], Awaitable[dict[str, Any]]]
-    era: Literal["both", "legacy", "modern"] = "both"
-    keep_ms: int | None = None
-
-
 class Adapter:
     """Answers the protocol's methods by a service."""
 
@@ -70,118 +52,83 @@ class Adapter:
 
     def extensions(self) -> dict[str, Extension]:
         """Return the protocol's methods and notifications by name, and ``$/bind``, which ``fgrep mcp`` sends."""
-        routes = {
-            "initialize": Route(self._initialize, "legacy"),
-            "ping": Route(_ping, "legacy"),
-            "logging/setLevel": Route(_set_level, "legacy"),
-            "server/discover": Route(_discover, "modern", LISTS_KEPT_MS),
-            "tools/list": Route(self._list_tools, "both", LISTS_KEPT_MS),
-            "tools/call": Route(self._call_tool),
-            "resources/list": Route(self._list_resources, "both", 0),
-            "resources/templates/list": Route(self._list_templates, "both", LISTS_KEPT_MS),
-            "resources/read": Route(self._read_resource, "both", 0),
-            "prompts/list": Route(self._list_prompts, "both", LISTS_KEPT_MS),
-            "prompts/get": Route(_get_prompt),
-        }
-        return {
-            **{name: partial(self._answer, name, route) for name, route in routes.items()},
-            "notifications/initialized": _ignore,
+
+        async def ignore(_context: RequestContext, _params: Params) -> None:
+            """Do nothing: the answer to the handshake holds all a client needs."""
+
+        names = (*LEGACY_METHODS, *MODERN_METHODS, *METHODS)
+        answers: dict[str, Extension] = {name: partial(self._answer, name) for name in names}
+        return answers | {
+            "notifications/initialized": ignore,
             "notifications/roots/list_changed": self._binder.choose_again,
             "$/bind": self._binder.bind,
         }
 
-    async def _answer(self, name: str, route: Route, context: RequestContext, params: Params) -> dict[str, Any]:
+    async def _answer(self, name: str, context: RequestContext, params: Params) -> dict[str, Any]:
         if not isinstance(params, dict):
             raise InvalidParams(f"{name}: parameters by name are required")
         envelope = read_envelope(params)
-        if envelope is None and route.era == "modern":
-            raise InvalidParams(f"{name}: _meta with the protocol version and the client's capabilities is required")
-        if envelope is not None and route.era == "legacy":
-            raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
         client = client_of(context.session)
-        if envelope is not None:
-            client.capabilities = envelope.capabilities
-        result = await route.answer(McpRequest(context, params, client, envelope))
         if envelope is None:
-            return result
+            if name in MODERN_METHODS:
+                needed = "_meta with the protocol version and the client's capabilities is required"
+                raise InvalidParams(f"{name}: {needed}")
+            if name in LEGACY_METHODS:
+                return self._answer_legacy(name, client, params)
+            return await self._answer_common(name, context, params, client.log_level, may_ask=True)
+        if name in LEGACY_METHODS:
+            raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
+        client.capabilities = envelope.capabilities
+        result: dict[str, Any]
+        if name == "server/discover":
+            result = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+        else:  # this revision does not let a server ask for roots
+            result = await self._answer_common(name, context, params, envelope.log_level, may_ask=False)
         meta = {**result.get("_meta", {}), SERVER_KEY: dict(self.service.server)}
-        result = {**result, "resultType": "complete", "_meta": meta}
+        result |= {"resultType": "complete", "_meta": meta}
         # What is listed depends on who asks (its toolsets, its projects), so nothing may be kept for others.
-        return result if route.keep_ms is None else result | {"ttlMs": route.keep_ms, "cacheScope": "private"}
+        return result | ({"ttlMs": KEEP_MS[name], "cacheScope": "private"} if name in KEEP_MS else {})
 
-    async def _initialize(self, request: McpRequest) -> dict[str, Any]:
-        wanted, capabilities = request.params.get("protocolVersion"), request.params.get("capabilities")
+    def _answer_legacy(self, name: str, client: Client, params: dict[str, Any]) -> dict[str, Any]:
+        if name == "logging/setLevel":
+            level = params.get("level")
+            if level not in LEVELS:
+                raise InvalidParams(f"logging/setLevel: no such level: {level}", field="level", allowed=list(LEVELS))
+            client.log_level = level
+        if name != "initialize":
+            return {}
+        wanted, capabilities = params.get("protocolVersion"), params.get("capabilities")
         if not isinstance(wanted, str):
             raise InvalidParams("initialize: protocolVersion: a string is required", field="protocolVersion")
-        request.client.version = wanted if wanted in LEGACY else LEGACY[-1]
-        request.client.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        client.version = wanted if wanted in LEGACY else LEGACY[-1]
+        client.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return {
-            "protocolVersion": request.client.version,
+            "protocolVersion": client.version,
             "capabilities": CAPABILITIES | {"logging": {}},
             "serverInfo": dict(self.service.server),
             "instructions": INSTRUCTIONS,
         }
 
-    async def _settle(self, request: McpRequest) -> None:
-        """Have the project chosen; a stateless revision does not let a server ask for roots."""
-        await self._binder.settle(request.context, may_ask=request.envelope is None)
-
-    async def _list_tools(self, request: McpRequest) -> dict[str, Any]:
-        await self._settle(request)
-        return self.service.list_tools(request.context.session, request.client.toolsets, request.params.get("cursor"))
-
-    async def _call_tool(self, request: McpRequest) -> dict[str, Any]:
-        await self._settle(request)
-        name, arguments = request.params.get("name"), request.params.get("arguments")
-        call, started = request.context.call, time.perf_counter()
-        result = await self.service.call_tool(call.session, request.client.toolsets, name, arguments, call.progress)
-        wanted = request.log_level
-        level = "warning" if result["isError"] else "debug"
-        if wanted in LEVELS and LEVELS.index(level) >= LEVELS.index(wanted):
-            data: dict[str, Any] = {"tool": name, "took_ms": round((time.perf_counter() - started) * 1000, 3)}
+    async def _answer_common(
+        self, name: str, context: RequestContext, params: dict[str, Any], log_level: str | None, *, may_ask: bool
+    ) -> dict[str, Any]:
+        """Answer a method of both eras; who calls a tool hears how it went from ``log_level`` on."""
+        if name in ABOUT_A_PROJECT:
+            await self._binder.settle(context, may_ask=may_ask)
+        started = time.perf_counter()
+        result = await self.service.answer(name, context.session, params, context.call.progress)
+        if name == "tools/call" and log_level in LEVELS:
+            level = "warning" if result["isError"] else "debug"
+            data: dict[str, Any] = {
+                "tool": params.get("name"),
+                "took_ms": round((time.perf_counter() - started) * 1000, 3),
+            }
             if result["isError"]:
                 error = result["structuredContent"].value
                 data |= {"code": error["code"], "message": error["message"]}
-            request.context.notify("notifications/message", {"level": level, "logger": "flashgrep", "data": data})
+            if LEVELS.index(level) >= LEVELS.index(log_level):
+                context.notify("notifications/message", {"level": level, "logger": "flashgrep", "data": data})
         return result
-
-    async def _list_resources(self, request: McpRequest) -> dict[str, Any]:
-        await self._settle(request)
-        return self.service.list_resources(request.context.session, request.params.get("cursor"))
-
-    async def _list_templates(self, request: McpRequest) -> dict[str, Any]:
-        return self.service.list_templates(request.params.get("cursor"))
-
-    async def _read_resource(self, request: McpRequest) -> dict[str, Any]:
-        await self._settle(request)
-        return await self.service.read_resource(request.context.session, request.params.get("uri"))
-
-    async def _list_prompts(self, request: McpRequest) -> dict[str, Any]:
-        return self.service.list_prompts(request.params.get("cursor"))
-
-
-async def _get_prompt(request: McpRequest) -> dict[str, Any]:
-    return get_prompt(request.params.get("name"), request.params.get("arguments"))
-
-
-async def _discover(_request: McpRequest) -> dict[str, Any]:
-    return {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
-
-
-async def _ping(_request: McpRequest) -> dict[str, Any]:
-    return {}
-
-
-async def _set_level(request: McpRequest) -> dict[str, Any]:
-    level = request.params.get("level")
-    if level not in LEVELS:
-        raise InvalidParams(f"logging/setLevel: no such level: {level}", field="level", allowed=list(LEVELS))
-    request.client.log_level = level
-    return {}
-
-
-async def _ignore(_context: RequestContext, _params: Params) -> None:
-    """Do nothing: the answer to the handshake holds all a client needs."""
 
 
 def read_envelope(params: Mapping[str, Any]) -> Envelope | None:

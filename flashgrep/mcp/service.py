@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -13,9 +13,10 @@ from anyio.to_thread import run_sync
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams, MissingCapability, NotFound, clip
 from flashgrep.handlers.bootstrap import packaged_skill
-from flashgrep.mcp.prompts import PROMPTS
+from flashgrep.mcp.binding import client_of
+from flashgrep.mcp.prompts import PROMPTS, get_prompt
 from flashgrep.mcp.schema import input_schema, output_schema
-from flashgrep.registry import MOST_NAME, Handler, Progress, Session, Toolset
+from flashgrep.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import Encoded, encode
 
@@ -31,6 +32,15 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"subscribe": False, "listChanged": False},
     "prompts": {"listChanged": False},
 }
+METHODS = (
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+)
 SCHEME = "flashgrep://"
 MARKDOWN, JSON, TEXT = "text/markdown", "application/json", "text/plain"
 MOST_URI = 16 * 1024
@@ -58,15 +68,47 @@ class Service:
     """Set once it is made: the adapter is part of what it answers by."""
     _descriptors: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
 
-    def list_tools(self, session: Session, toolsets: Sequence[Toolset], cursor: Any) -> dict[str, Any]:
-        """Return one page of the tools of these toolsets, without those that write if the client may not."""
-        is_bound = len(session.projects) == 1
-        tools = [
+    async def answer(
+        self, name: str, session: Session, params: Mapping[str, Any], progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """Return the result of one of METHODS.
+
+        Raises:
+            FlashgrepError: as ``call_tool``, ``read_resource`` and ``get_prompt`` do, or the cursor is none of ours.
+
+        """
+        if name == "tools/call":
+            return await self.call_tool(session, params.get("name"), params.get("arguments"), progress)
+        if name == "resources/read":
+            return await self.read_resource(session, params.get("uri"))
+        if name == "prompts/get":
+            return get_prompt(params.get("name"), params.get("arguments"))
+        field, find = self._lists[name]
+        items, start = find(session), read_cursor(params.get("cursor"))
+        end = start + self.page
+        page: dict[str, Any] = {field: items[start:end]}
+        if end < len(items):
+            page["nextCursor"] = base64.urlsafe_b64encode(b"from %d" % end).decode()
+        return page
+
+    @property
+    def _lists(self) -> dict[str, tuple[str, Callable[[Session], list[dict[str, Any]]]]]:
+        """Lists by method: the field of the result, and what finds the items."""
+        return {
+            "tools/list": ("tools", self.list_tools),
+            "resources/list": ("resources", self.list_resources),
+            "resources/templates/list": ("resourceTemplates", lambda _session: TEMPLATES),
+            "prompts/list": ("prompts", lambda _session: [prompt.describe() for prompt in PROMPTS.values()]),
+        }
+
+    def list_tools(self, session: Session) -> list[dict[str, Any]]:
+        """Return the tools of the client's toolsets, without those that write if it may not."""
+        toolsets, is_bound = client_of(session).toolsets, len(session.projects) == 1
+        return [
             self._descriptors.get((handler.name, is_bound)) or self._describe(handler, is_bound=is_bound)
             for handler in self.dispatcher.registry
             if handler.toolset in toolsets and (session.may_write or not handler.writes)
         ]
-        return self._cut_page("tools", tools, cursor)
 
     def _describe(self, handler: Handler, *, is_bound: bool) -> dict[str, Any]:
         """Return a method as tools/list has it; ``is_bound``: for a connection that cannot name another project."""
@@ -92,17 +134,12 @@ class Service:
         return descriptor
 
     async def call_tool(
-        self,
-        session: Session,
-        toolsets: Sequence[Toolset],
-        name: Any,
-        arguments: Any,
-        progress: Progress | None = None,
+        self, session: Session, name: Any, arguments: Any, progress: Progress | None = None
     ) -> dict[str, Any]:
         """Call a method by name or alias; a failure is a result too, so that a model can read it.
 
-        What only reads is called whether or not it is of the ``toolsets`` that the client is shown. The structured
-        content comes as ``Encoded``, since the text beside it is its JSON.
+        What only reads is called whether or not it is of the toolsets that the client is shown. The structured content
+        comes as ``Encoded``, since the text beside it is its JSON.
 
         Raises:
             InvalidParams: no tool has the name, or the arguments are no object.
@@ -116,11 +153,15 @@ class Service:
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
-        handler = self.dispatcher.registry.get(name)
+        handler, toolsets = self.dispatcher.registry.get(name), client_of(session).toolsets
         is_error = False
         try:
             if handler.writes and handler.toolset not in toolsets:  # nobody has let the host's model use it
-                raise _not_asked_for(handler, toolsets)
+                raise Forbidden(
+                    f"{handler.name} writes, and its toolset was not asked for: {handler.toolset}",
+                    reason="toolset_required",
+                    suggestion=f"start the server with --toolsets {','.join([*toolsets, handler.toolset])}",
+                )
             result = await self.dispatcher.call(session, name, given, progress=progress)
         except (Cancelled, MissingCapability):
             raise
@@ -130,8 +171,8 @@ class Service:
         text = {"type": "text", "text": encoded.json.decode()}
         return {"content": [text], "structuredContent": encoded, "isError": is_error}
 
-    def list_resources(self, session: Session, cursor: Any) -> dict[str, Any]:
-        """Return one page of what can be attached to a conversation: for each project the skill and its figures."""
+    def list_resources(self, session: Session) -> list[dict[str, Any]]:
+        """Return what can be attached to a conversation: for each project the skill and its figures."""
         resources = []
         for project in self.catalogue.list_bound(session):
             for kind, title, description, mime_type in (
@@ -141,11 +182,7 @@ class Service:
                 uri = f"{SCHEME}{quote(project, safe='')}/{kind}"
                 described = {"title": title, "description": description, "mimeType": mime_type}
                 resources.append({"uri": uri, "name": f"{project}/{kind}", **described})
-        return self._cut_page("resources", resources, cursor)
-
-    def list_templates(self, cursor: Any) -> dict[str, Any]:
-        """Return the forms of address."""
-        return self._cut_page("resourceTemplates", TEMPLATES, cursor)
+        return resources
 
     async def read_resource(self, session: Session, uri: Any) -> dict[str, Any]:
         """Return a resource.
@@ -155,6 +192,7 @@ class Service:
             FlashgrepError: as reading it does.
 
         """
+        uri = str(uri)
         address = parse_uri(uri)
         if address is None or address.project not in self.catalogue.list_reachable(session):
             raise _no_resource(uri)
@@ -175,26 +213,6 @@ class Service:
             mime_type, text = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT), found["content"]
             meta = {"_meta": {"continuation": found["continuation"]}} if found["truncated"] else {}
         return {"contents": [{"uri": uri, "mimeType": mime_type, "text": text, **meta}]}
-
-    def list_prompts(self, cursor: Any) -> dict[str, Any]:
-        """Return the prompts."""
-        return self._cut_page("prompts", [prompt.describe() for prompt in PROMPTS.values()], cursor)
-
-    def _cut_page(self, name: str, items: list[dict[str, Any]], cursor: Any) -> dict[str, Any]:
-        start = read_cursor(cursor)
-        end = start + self.page
-        page: dict[str, Any] = {name: items[start:end]}
-        if end < len(items):
-            page["nextCursor"] = base64.urlsafe_b64encode(b"from %d" % end).decode()
-        return page
-
-
-def _not_asked_for(handler: Handler, toolsets: Sequence[Toolset]) -> Forbidden:
-    return Forbidden(
-        f"{handler.name} writes, and its toolset was not asked for: {handler.toolset}",
-        reason="toolset_required",
-        suggestion=f"start the server with --toolsets {','.join([*toolsets, handler.toolset])}",
-    )
 
 
 def read_cursor(cursor: Any) -> int:
@@ -223,9 +241,9 @@ class Address(NamedTuple):
     path: bytes = b""
 
 
-def parse_uri(uri: Any) -> Address | None:
+def parse_uri(uri: str) -> Address | None:
     """Take a resource's URI apart; None: it is none of ours."""
-    if not isinstance(uri, str) or len(uri) > MOST_URI or not uri.startswith(SCHEME):
+    if len(uri) > MOST_URI or not uri.startswith(SCHEME):
         return None
     project, _, rest = uri.removeprefix(SCHEME).partition("/")
     kind, _, path = rest.partition("/")
@@ -236,6 +254,6 @@ def parse_uri(uri: Any) -> Address | None:
     return None
 
 
-def _no_resource(uri: Any) -> InvalidParams:
-    uri = clip(str(uri), MOST_URI)
+def _no_resource(uri: str) -> InvalidParams:
+    uri = clip(uri, MOST_URI)
     return InvalidParams(f"resource not found: {uri}", reason="resource_not_found", uri=uri)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import anyio
 import mcp_types as types
@@ -16,110 +16,67 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flashgrep.errors import FlashgrepError, TooLarge
-from flashgrep.mcp.adapter import CAPABILITIES_KEY, LISTS_KEPT_MS
+from flashgrep.mcp.adapter import CAPABILITIES_KEY, KEEP_MS
 from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.http.routes import Sessions
-from flashgrep.mcp.prompts import INSTRUCTIONS, get_prompt
+from flashgrep.mcp.prompts import INSTRUCTIONS
 from flashgrep.mcp.service import Service
 from flashgrep.registry import Progress, Session
 from flashgrep.rpc.context import ProgressReporter
 from flashgrep.rpc.message import LONG, Faulty, MessageReader, error_line
 
 Context = ServerRequestContext[Any, Request]
-ResultT = TypeVar("ResultT", bound=types.Result)
 QUEUED: Final = 64
 """Reports of progress waiting for the network; more are dropped, the next one says more than they did."""
-LISTS: Final = ("tools/list", "prompts/list", "resources/templates/list", "server/discover")
 
 
-class Answers:
-    """The handlers of the SDK's server."""
+def make_server(service: Service, sessions: Sessions) -> Server[Any]:
+    """Return the SDK's server, whose handlers ask the service."""
 
-    def __init__(self, service: Service, sessions: Sessions) -> None:
-        self._service = service
-        self._sessions = sessions
+    def handler(method: str, shape: type[types.Result]) -> Callable[[Context, Any], Awaitable[Any]]:
+        async def answer(context: Context, params: Any) -> types.Result:
+            query = context.request.query_params if context.request is not None else QueryParams()
+            try:
+                session = await sessions.make(query)
+                declared: Any = (context.meta or {}).get(CAPABILITIES_KEY)
+                client_of(session).capabilities = declared if isinstance(declared, dict) else {}
+                return shape.model_validate(await _ask(service, method, session, dict(params), context))
+            except FlashgrepError as error:
+                found = error.to_object()
+                raise MCPError(found["code"], found["message"], found["data"]) from None
 
-    def server(self) -> Server[Any]:
-        """Return the SDK's server."""
-        return Server(
-            self._service.server["name"],
-            version=self._service.server["version"],
-            instructions=INSTRUCTIONS,
-            cache_hints={name: CacheHint(ttl_ms=LISTS_KEPT_MS) for name in LISTS},
-            on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
-        )
+        return answer
 
-    async def _list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
-        async def answer(session: Session) -> dict[str, Any]:
-            return self._service.list_tools(session, client_of(session).toolsets, params.cursor)
+    return Server(
+        service.server["name"],
+        version=service.server["version"],
+        instructions=INSTRUCTIONS,
+        cache_hints={name: CacheHint(ttl_ms=keep) for name, keep in KEEP_MS.items() if keep},  # type: ignore[misc]  # a Literal
+        on_list_tools=handler("tools/list", types.ListToolsResult),
+        on_call_tool=handler("tools/call", types.CallToolResult),
+        on_list_resources=handler("resources/list", types.ListResourcesResult),
+        on_list_resource_templates=handler("resources/templates/list", types.ListResourceTemplatesResult),
+        on_read_resource=handler("resources/read", types.ReadResourceResult),
+        on_list_prompts=handler("prompts/list", types.ListPromptsResult),
+        on_get_prompt=handler("prompts/get", types.GetPromptResult),
+    )
 
-        return await self._answer(types.ListToolsResult, context, answer)
 
-    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        async def answer(session: Session) -> dict[str, Any]:
-            toolsets = client_of(session).toolsets
-            outcome: dict[str, Any] | FlashgrepError
-            async with _carry_progress(context) as progress:
-                try:
-                    outcome = await self._service.call_tool(session, toolsets, params.name, params.arguments, progress)
-                except FlashgrepError as error:  # a task group would wrap it
-                    outcome = error
-            if isinstance(outcome, FlashgrepError):
-                raise outcome
-            return {**outcome, "structuredContent": outcome["structuredContent"].value}
-
-        return await self._answer(types.CallToolResult, context, answer)
-
-    async def _list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
-        async def answer(session: Session) -> dict[str, Any]:
-            return self._service.list_resources(session, params.cursor)
-
-        return await self._answer(types.ListResourcesResult, context, answer)
-
-    async def _list_templates(self, context: Context, params: Any) -> types.ListResourceTemplatesResult:
-        async def answer(_session: Session) -> dict[str, Any]:
-            return self._service.list_templates(params.cursor)
-
-        return await self._answer(types.ListResourceTemplatesResult, context, answer)
-
-    async def _read_resource(
-        self, context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        async def answer(session: Session) -> dict[str, Any]:
-            return await self._service.read_resource(session, str(params.uri))
-
-        return await self._answer(types.ReadResourceResult, context, answer)
-
-    async def _list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
-        async def answer(_session: Session) -> dict[str, Any]:
-            return self._service.list_prompts(params.cursor)
-
-        return await self._answer(types.ListPromptsResult, context, answer)
-
-    async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        async def answer(_session: Session) -> dict[str, Any]:
-            return get_prompt(params.name, params.arguments)
-
-        return await self._answer(types.GetPromptResult, context, answer)
-
-    async def _answer(
-        self, shape: type[ResultT], context: Context, answer: Callable[[Session], Awaitable[dict[str, Any]]]
-    ) -> ResultT:
-        query = context.request.query_params if context.request is not None else QueryParams()
+async def _ask(
+    service: Service, method: str, session: Session, params: dict[str, Any], context: Context
+) -> dict[str, Any]:
+    if method != "tools/call":
+        return await service.answer(method, session, params)
+    outcome: dict[str, Any] | FlashgrepError
+    async with _carry_progress(context) as progress:
         try:
-            session = await self._sessions.make(query)
-            declared: Any = (context.meta or {}).get(CAPABILITIES_KEY)
-            client_of(session).capabilities = declared if isinstance(declared, dict) else {}
-            return shape.model_validate(await answer(session))
-        except FlashgrepError as error:
-            found = error.to_object()
-            raise MCPError(found["code"], found["message"], found["data"]) from None
+            outcome = await service.answer(method, session, params, progress)
+        except FlashgrepError as error:  # a task group would wrap it
+            outcome = error
+    if isinstance(outcome, FlashgrepError):
+        raise outcome
+    # The SDK validates the value and encodes it itself.
+    return {**outcome, "structuredContent": outcome["structuredContent"].value}
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from flashgrep.mcp.http.endpoint import Answers, Endpoint
+from flashgrep.mcp.http.endpoint import Endpoint, make_server
 from flashgrep.mcp.http.guard import Guard
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
@@ -48,7 +48,7 @@ def application(service: Service, options: Options) -> Guard:
     if options.speaks_mcp:
         # Stateless for every revision: a daemon that restarts loses no session, and none can be left behind.
         manager = StreamableHTTPSessionManager(
-            Answers(service, sessions).server(), stateless=True, max_request_body_size=options.max_body
+            make_server(service, sessions), stateless=True, max_request_body_size=options.max_body
         )
         routes.append(Route("/mcp", Endpoint(manager, service.dispatcher.reader), methods=["POST", "GET", "DELETE"]))
 
