@@ -14,7 +14,7 @@ from flashgrep.errors import InvalidParams
 INDENT: Final = "  "
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
-_PLAIN = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_SCALAR = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 @dataclass(slots=True)
@@ -34,12 +34,15 @@ def parse(text: str) -> Node:
         InvalidParams: it is not JSON with comments.
 
     """
-    start = _skip(text, 0)
+    start = _skip_space(text, 0)
     if start == len(text):
         return Node(start, start, {})
-    node = _value(text, start)
-    if _skip(text, node.end) != len(text):
-        raise _fault(text, node.end)
+    try:
+        node = _parse_value(text, start)
+    except RecursionError:
+        raise InvalidParams("nested too deeply") from None
+    if _skip_space(text, node.end) != len(text):
+        raise _not_json(text, node.end)
     return node
 
 
@@ -47,14 +50,19 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
     """Return the text with the member at ``path`` set, objects on the way made where there are none."""
     node = parse(text)
     if node.start == node.end:
-        return json.dumps(_nested(path, value), indent=INDENT, ensure_ascii=False) + "\n"
+        return _format(_nest(path, value), 0) + "\n"
     for depth, name in enumerate(path):
         if not isinstance(node.value, dict):
             raise InvalidParams(f"{'.'.join(path[:depth]) or 'the file'}: not an object")
         if name not in node.members:
-            return _inserted(text, node, depth, name, _nested(path[depth + 1 :], value))
+            new = _format(_nest(path[depth + 1 :], value), depth + 1)
+            member = f"\n{INDENT * (depth + 1)}{json.dumps(name)}: {new}"
+            if not node.members:
+                return f"{text[: node.start + 1]}{member}\n{INDENT * depth}{text[node.end - 1 :]}"
+            last = list(node.members.values())[-1][1].end
+            return f"{text[:last]},{member}{text[last:]}"
         node = node.members[name][1]
-    return text[: node.start] + _written(value, len(path)) + text[node.end :]
+    return text[: node.start] + _format(value, len(path)) + text[node.end :]
 
 
 def remove_member(text: str, path: Sequence[str]) -> str:
@@ -67,96 +75,62 @@ def remove_member(text: str, path: Sequence[str]) -> str:
     depth = len(path) - 1
     while depth > 0 and len(nodes[depth].members) == 1:
         depth -= 1
-    return _without(text, nodes[depth], path[depth])
-
-
-def _without(text: str, parent: Node, name: str) -> str:
+    parent = nodes[depth]
     names = list(parent.members)
-    at = names.index(name)
-    start, node = parent.members[name]
+    at = names.index(path[depth])
+    start, node = parent.members[path[depth]]
     if at > 0:  # from the end of the one before, so that its comma goes too
-        start = parent.members[names[at - 1]][1].end
-        return text[:start] + text[node.end :]
-    end = _skip(text, node.end)
+        return text[: parent.members[names[at - 1]][1].end] + text[node.end :]
+    end = _skip_space(text, node.end)
     if text[end] == ",":
-        end = _skip(text, end + 1)
-        return text[:start] + text[end:]
+        return text[:start] + text[_skip_space(text, end + 1) :]
     return text[: parent.start + 1] + text[parent.end - 1 :]
 
 
-def _inserted(text: str, parent: Node, depth: int, name: str, value: Any) -> str:
-    member = f"\n{INDENT * (depth + 1)}{json.dumps(name)}: {_written(value, depth + 1)}"
-    if not parent.members:
-        return f"{text[: parent.start + 1]}{member}\n{INDENT * depth}{text[parent.end - 1 :]}"
-    last = list(parent.members.values())[-1][1].end
-    return f"{text[:last]},{member}{text[last:]}"
-
-
-def _written(value: Any, depth: int) -> str:
+def _format(value: Any, depth: int) -> str:
     return json.dumps(value, indent=INDENT, ensure_ascii=False).replace("\n", "\n" + INDENT * depth)
 
 
-def _nested(path: Sequence[str], value: Any) -> Any:
+def _nest(path: Sequence[str], value: Any) -> Any:
     for name in reversed(path):
         value = {name: value}
     return value
 
 
-def _value(text: str, start: int) -> Node:
+def _parse_value(text: str, start: int) -> Node:
     opening = text[start : start + 1]
-    if opening == "{":
-        return _object(text, start)
-    if opening == "[":
-        return _array(text, start)
-    match = (_STRING if opening == '"' else _PLAIN).match(text, start)
-    if match is None:
-        raise _fault(text, start)
-    return Node(start, match.end(), json.loads(match.group()))
+    if opening not in {"{", "["}:
+        match = (_STRING if opening == '"' else _SCALAR).match(text, start)
+        if match is None:
+            raise _not_json(text, start)
+        return Node(start, match.end(), json.loads(match.group()))
+    closing = "}" if opening == "{" else "]"
+    items: list[Any] = []
+    members: dict[str, tuple[int, Node]] = {}
+    at = _skip_space(text, start + 1)
+    while text[at : at + 1] != closing:
+        key = _STRING.match(text, at) if opening == "{" else None
+        colon = _skip_space(text, key.end()) if key else at
+        if opening == "{" and (key is None or text[colon : colon + 1] != ":"):
+            raise _not_json(text, at)
+        inner = _parse_value(text, _skip_space(text, colon + 1) if key else at)
+        items.append(inner.value)
+        if key:
+            members[json.loads(key.group())] = (at, inner)
+        at = _skip_space(text, inner.end)
+        if text[at : at + 1] == ",":
+            at = _skip_space(text, at + 1)
+        elif text[at : at + 1] != closing:
+            raise _not_json(text, at)
+    value = {name: node.value for name, (_, node) in members.items()} if opening == "{" else items
+    return Node(start, at + 1, value, members)
 
 
-def _object(text: str, start: int) -> Node:
-    node = Node(start, start, {})
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "}":
-        key = _STRING.match(text, at)
-        colon = _skip(text, key.end()) if key else at
-        if key is None or text[colon : colon + 1] != ":":
-            raise _fault(text, at)
-        inner = _value(text, _skip(text, colon + 1))
-        name = json.loads(key.group())
-        node.members[name] = (at, inner)
-        node.value[name] = inner.value
-        at = _after(text, inner.end, "}")
-    node.end = at + 1
-    return node
-
-
-def _array(text: str, start: int) -> Node:
-    node = Node(start, start, [])
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "]":
-        inner = _value(text, at)
-        node.value.append(inner.value)
-        at = _after(text, inner.end, "]")
-    node.end = at + 1
-    return node
-
-
-def _after(text: str, end: int, closing: str) -> int:
-    """Return where the next item or the closing bracket stands."""
-    at = _skip(text, end)
-    if text[at : at + 1] == ",":
-        return _skip(text, at + 1)
-    if text[at : at + 1] != closing:
-        raise _fault(text, at)
-    return at
-
-
-def _skip(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
-def _fault(text: str, at: int) -> InvalidParams:
+def _not_json(text: str, at: int) -> InvalidParams:
     line = text.count("\n", 0, at) + 1
     return InvalidParams(f"line {line}: not JSON", line=line)

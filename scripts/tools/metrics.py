@@ -21,8 +21,8 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 35_750,
     "modules": 185,
-    "private functions used once": 353,
-    "functions named by a participle": 79,
+    "private functions used once": 333,
+    "functions named by a participle": 78,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -138,6 +138,8 @@ def test_toml_keeps_its_comments_and_other_servers(tmp_path: Path) -> None:
         ("cursor", "[]"),
         ("cursor", '{"mcpServers": []}'),
         ("cursor", b"\xff\xfe"),
+        ("cursor", "{:1}"),
+        ("cursor", "[" * 100_000),
         ("codex", "a = "),
         ("codex", 'mcp_servers = { other = { command = "x" } }'),
         ("codex", 'text = """\n[mcp_servers.flashgrep]\n"""\n'),
