@@ -25,12 +25,12 @@ from flashgrep.handlers.common import (
     encode_cursor,
     make_path_filter,
     milliseconds_since,
+    near_paths,
 )
 from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
-from flashgrep.search.near import near_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
 
 MOST = 10_000

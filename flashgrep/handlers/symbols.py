@@ -31,10 +31,9 @@ from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import path_to_json
 from flashgrep.params import PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
-from flashgrep.search.outline import outline, repository_map
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import Found, Match, SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols import Found, Match, SymbolQuestion, SymbolSearch, outline, repository_map
 
 RESULT_OVERHEAD = 260
 """Characters of JSON around one occurrence's texts."""

@@ -15,7 +15,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import parsed_file
+from flashgrep.search.symbol_source import parse_file
 
 MOST_HITS = 2_000
 """Hits of a text that are looked at for chunks."""
@@ -89,7 +89,7 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
 
 def cut_chunks(path: bytes, data: bytes) -> ChunkedText:
     """Return the chunks of a file that is not stored as it is."""
-    symbols = parsed_file(path, data)
+    symbols = parse_file(path, data)
     return chunk_text(0, path, data, symbols.parsed if isinstance(symbols, FileSymbols) else None)
 
 

@@ -19,7 +19,7 @@ from flashgrep.ingest.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
 from flashgrep.model import Document
 from flashgrep.pattern import Pattern
 from flashgrep.search.snapshot import BLOB, Places, Snapshot
-from flashgrep.search.symbol_source import parsed_file
+from flashgrep.search.symbol_source import parse_file
 
 MOST_PARSED: Final = 16
 """Files without stored symbols that are read, and parsed if they have the word, to tell who defines it: 5 ms each."""
@@ -69,7 +69,7 @@ class Definers:
             if version is not None and reader is not None:
                 with reader.transaction() as connection, suppress(table.Declined):
                     packed = table.packed(connection, version[0])
-            symbols = FileSymbols(packed, document.data) if packed else parsed_file(path, document.data)
+            symbols = FileSymbols(packed, document.data) if packed else parse_file(path, document.data)
             found: dict[int, Definition] = {}
             for at, how in find_definitions(symbols, self._names) if isinstance(symbols, FileSymbols) else ():
                 start = document.data.rfind(b"\n", 0, at) + 1
@@ -115,7 +115,7 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         if not isinstance(document, Document) or not any(name.lower() in text for name in asked):
             continue
         if len(text) <= MOST_PARSED_BYTES:
-            symbols = parsed_file(path, document.data)
+            symbols = parse_file(path, document.data)
             if isinstance(symbols, FileSymbols) and any(find_definitions(symbols, asked)):
                 defining.add(path)
         elif not going_on:

@@ -1,18 +1,19 @@
-"""Finding symbols by name: definitions first, sources before tests, each place told by what it is.
+"""Symbols by name, definitions first, sources before tests; and outlines of what files define.
 
 Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final, Literal
 
 from rapidfuzz import fuzz, process
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
-from flashgrep.index.table import tier_of
+from flashgrep.index.table import TEST, tier_of
 from flashgrep.ingest.parse.lookup import (
     ROLES,
     FileSymbols,
@@ -21,10 +22,10 @@ from flashgrep.ingest.parse.lookup import (
     matches_qualifiers,
     split_name,
 )
-from flashgrep.ingest.parse.model import KIND, KINDS
+from flashgrep.ingest.parse.model import END, KIND, KINDS, START
 from flashgrep.model import Skipped
 from flashgrep.search.snapshot import SearchStats
-from flashgrep.search.symbol_source import SymbolSource
+from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
 
 Match = Literal["exact", "prefix", "fuzzy"]
 RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
@@ -39,6 +40,16 @@ SHOWING_SECONDS: Final = 0.2
 """What was found when the deadline came may take so much longer to be shown."""
 NEAR_NAMES: Final = 5_000
 SUGGESTED: Final = 5
+SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
+"""Kinds an outline shows unless everything is asked for."""
+_DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
+_MAPPED_KINDS: Final = SHOWN_KINDS - {"heading", "extension"}
+MAP_FILES: Final = 3_000
+"""Files a map looks at: sources first, nearest to the root first."""
+_COMMON: Final = 50
+"""A name defined in so many files (``main``, ``init``) says little about who uses which."""
+ENTRY_OVERHEAD: Final = 12
+"""Characters around a signature: its lines and its indentation."""
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
 
@@ -106,113 +117,96 @@ class SymbolSearch:
     def run(self) -> SymbolAnswer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
         question = self._question
-        found: set[_Place] = set()
+        places: set[_Place] = set()
         try:
             with expiring(question.deadline):
-                found.update(self._places())
+                places.update(self._places())
         except Expired:
             self.answer.complete = False
-        self.answer.total = len(found)
-        places = heapq.nsmallest(question.after + question.limit, found, key=attrgetter(*_Place.__slots__))
+        self.answer.total = len(places)
+        first = heapq.nsmallest(question.after + question.limit, places, key=attrgetter(*_Place.__slots__))
         try:
             with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
-                for place in places[question.after :]:
-                    shown = self._found(place)
-                    if shown is not None:
-                        self.answer.results.append(shown)
+                for place in first[question.after :]:
+                    found = self._describe(place)
+                    if found is not None:
+                        self.answer.results.append(found)
         except Expired:
             self.answer.complete = False
-        if not found and self.answer.complete:
-            self.answer.suggestions = suggestions(self._source, self._name)
+        if not places and self.answer.complete:
+            known = self._source.names(self._name[:2], NEAR_NAMES)
+            self.answer.suggestions = [name for name, _ in near_names(self._name, known, SUGGESTED)]
         return self.answer
 
     def _places(self) -> Iterator[_Place]:
+        name, fold, source = self._name, self._question.fold, self._source
         match self._question.match:
             case "exact":
-                yield from self._named(self._name, 0.0)
+                yield from self._find_named(name, 0.0, fold=fold)
             case "prefix":
-                yield from self._prefixed()
+                yield from self._find_prefixed(name, fold=fold)
             case "fuzzy":
-                for name, unlike in self._alike():
-                    yield from self._named(name, unlike)
+                # The names that begin with the first or second letter; parsed now where not all are stored.
+                starts = sorted(set(name.lower()[:2]))
+                if source.defining(name, prefix=False) is None:
+                    names: set[str] = set()
+                    for _, symbols in self._open_files(source.paths(), lambda _: True):
+                        names.update(symbols.name(index).lower() for index in range(len(symbols.rows)))
+                    known = sorted(known for known in names if known[0] in starts)
+                else:
+                    known = [known for start in starts for known in source.names(start, FUZZY_NAMES)]
+                for near, score in near_names(name, known, FUZZY_LIMIT):
+                    yield from self._find_named(near, 100.0 - score, fold=True)
 
-    def _named(self, name: str, unlike: float) -> Iterator[_Place]:
-        fold = self._question.fold or self._question.match == "fuzzy"
+    def _find_named(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
         size = len(name.encode())
-        for path, symbols in self._files(self._paths(name, fold=fold), name, fold=fold):
+        # Where only definitions are asked for, the files that define the name are enough.
+        roles, paths = self._question.roles, None
+        if roles and roles <= _DEFINES:
+            paths = self._source.defining(name, prefix=False)
+        if paths is None:
+            paths = self._source.candidates(name, fold=fold)
+        for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
             for offset, role in symbols.places(name, fold=fold):
                 checkpoint()
-                if self._wanted(symbols, offset, role, size):
+                if self._is_wanted(symbols, offset, role, size):
                     yield _Place(RANK[role], tier_of(path), unlike, path, offset, size)
 
-    def _prefixed(self) -> Iterator[_Place]:
-        """Yield definitions whose name begins so."""
-        fold = self._question.fold
-        wanted = self._name.lower() if fold else self._name
-        paths = self._source.defining(self._name, prefix=True)
+    def _find_prefixed(self, start: str, *, fold: bool) -> Iterator[_Place]:
+        """Yield definitions whose name begins so, the shortest first."""
+        wanted = start.lower() if fold else start
+        paths = self._source.defining(start, prefix=True)
         if paths is None:
-            paths = self._source.candidates(self._name, fold=fold)
-        for path, symbols in self._files(paths, self._name, fold=fold):
+            paths = self._source.candidates(start, fold=fold)
+        for path, symbols in self._open_files(paths, _holder(start, fold=fold)):
             for index, row in enumerate(symbols.rows):
                 checkpoint()
                 name = symbols.name(index)
                 if (name.lower() if fold else name).startswith(wanted):
                     role, size = symbols.defined_role(index), len(name.encode())
-                    if self._wanted(symbols, row[0], role, size):
+                    if self._is_wanted(symbols, row[0], role, size):
                         yield _Place(RANK[role], tier_of(path), float(len(name)), path, row[0], size)
 
-    def _alike(self) -> list[tuple[str, float]]:
-        """Return the defined names most like the one asked for that begin with its first or second letter."""
-        starts = sorted(set(self._name.lower()[:2]))
-        if self._source.defining(self._name, prefix=False) is None:
-            known = [name for name in self._names_now() if name[0] in starts]
-        else:
-            known = [name for start in starts for name in self._source.names(start, FUZZY_NAMES)]
-        found = process.extract(
-            self._name.lower(), known, scorer=fuzz.ratio, limit=FUZZY_LIMIT, score_cutoff=FUZZY_CUTOFF
-        )
-        return [(name, 100.0 - score) for name, score, _ in found]
-
-    def _names_now(self) -> list[str]:
-        """Return the names defined in all files, as far as the deadline lets them be parsed."""
-        names: set[str] = set()
-        for _, symbols in self._files(self._source.paths()):
-            names.update(symbols.name(index).lower() for index in range(len(symbols.rows)))
-        return sorted(names)
-
-    def _paths(self, name: str, *, fold: bool) -> list[bytes]:
-        """Return the files to look at: those that define the name where only definitions are asked for."""
-        if self._question.roles and self._question.roles <= _DEFINES:
-            defining = self._source.defining(name, prefix=False)
-            if defining is not None:
-                return defining
-        return self._source.candidates(name, fold=fold)
-
-    def _files(
-        self, paths: Iterable[bytes], name: str = "", *, fold: bool = False
+    def _open_files(
+        self, paths: Iterable[bytes], holds: Callable[[bytes], bool]
     ) -> Iterator[tuple[bytes, FileSymbols]]:
-        """Yield the files asked about that have the name's letters."""
-        question = self._question
-        wanted = name.encode().lower() if fold else name.encode()
-
-        def holds(data: bytes) -> bool:
-            return wanted in (data.lower() if fold else data)
-
+        """Yield the files asked about whose text holds what is looked for."""
+        keep, answer = self._question.keep, self.answer
         for path in paths:
-            if question.keep is not None and not question.keep(path):
+            if keep is not None and not keep(path):
                 continue
             opened = self._source.open(path, holds)
-            if isinstance(opened, Skipped):
-                self.answer.count_skipped(opened.reason)
+            if opened is NOT_HELD:
+                answer.files_read += 1
+            elif isinstance(opened, Skipped):
+                answer.count_skipped(opened.reason)
             elif opened is not None:
-                self.answer.files_read += 1
-                if not holds(opened.data):
-                    continue
+                answer.files_read += 1
                 if len(self._held) < HELD:
                     self._held[path] = opened
                 yield path, opened
 
-    def _wanted(self, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
+    def _is_wanted(self, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
         question = self._question
         if question.roles and role not in question.roles:
             return False
@@ -222,24 +216,121 @@ class SymbolSearch:
                 return False
         return not self._qualifiers or matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
 
-    def _found(self, place: _Place) -> Found | None:
+    def _describe(self, place: _Place) -> Found | None:
+        """Return an occurrence with its file: a definition's signature, or the line that uses the name."""
         checkpoint()
-        symbols = self._held.get(place.path) or self._source.open(place.path)
+        path = place.path
+        symbols = self._held.get(path) or self._source.open(path)
         if symbols is None or isinstance(symbols, Skipped):
             return None
-        return found_at(place.path, symbols, symbols.occurrence(place.offset, ROLES[place.rank], place.size))
+        occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
+        index = symbols.index_at(place.offset)
+        if index < 0:
+            return Found(path, symbols.language, occurrence, symbols.lines.text(occurrence.line).strip()[:200], "")
+        return Found(path, symbols.language, occurrence, symbols.signature(index), symbols.documentation(index))
 
 
-def found_at(path: bytes, symbols: FileSymbols, occurrence: Occurrence) -> Found:
-    """Return an occurrence with its file: a definition's signature, or the line that uses the name."""
-    index = symbols.index_at(occurrence.offset)
-    if index < 0:
-        return Found(path, symbols.language, occurrence, symbols.lines.text(occurrence.line).strip()[:200], "")
-    return Found(path, symbols.language, occurrence, symbols.signature(index), symbols.documentation(index))
+def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
+    """Return a function that tells whether a text has the letters of a name."""
+    wanted = name.encode().lower() if fold else name.encode()
+    return lambda data: wanted in (data.lower() if fold else data)
 
 
-def suggestions(source: SymbolSource, name: str) -> list[str]:
-    """Return names that are defined and nearly this one."""
-    known = source.names(name[:2], NEAR_NAMES)
-    found = process.extract(name.lower(), known, scorer=fuzz.ratio, limit=SUGGESTED, score_cutoff=FUZZY_CUTOFF)
-    return [known_name for known_name, _, _ in found]
+def near_names(name: str, known: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    """Return the names most like one, with how like they are, 0 to 100."""
+    found = process.extract(name.lower(), known, scorer=fuzz.ratio, limit=limit, score_cutoff=FUZZY_CUTOFF)
+    return [(near, score) for near, score, _ in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of an outline: a symbol, how deep it is nested, and how often its name is used elsewhere."""
+
+    path: bytes
+    line: int
+    end_line: int
+    depth: int
+    kind: str
+    signature: str
+    uses: int = 0
+
+
+@dataclass(slots=True)
+class Outline(SearchStats):
+    """Entries in order, and what did not fit."""
+
+    entries: list[Entry] = field(default_factory=list)
+    left_out: int = 0
+
+
+def outline(source: SymbolSource, paths: Iterable[bytes], *, max_chars: int, everything: bool = False) -> Outline:
+    """Return the symbols of files as a tree, by path and place, cut when the budget is spent."""
+    made = Outline()
+    kinds = _DEEP_KINDS if everything else SHOWN_KINDS
+    for path, symbols in _open_all(source, paths, made):
+        ends: list[int] = []  # of the definitions around
+        for index, row in enumerate(symbols.rows):
+            checkpoint()
+            while ends and ends[-1] <= row[START]:
+                ends.pop()
+            kind = KINDS[row[KIND]]
+            if kind not in kinds or (kind == "variable" and ends):
+                continue
+            found, signature = symbols.defined(index), symbols.signature(index)
+            max_chars -= len(signature) + ENTRY_OVERHEAD + 2 * len(ends)
+            if max_chars < 0:
+                made.left_out += 1
+            else:
+                made.entries.append(Entry(path, found.start_line, found.end_line, len(ends), kind, signature))
+            ends.append(row[END])
+    return made
+
+
+def repository_map(source: SymbolSource, *, max_chars: int) -> Outline:
+    """Return the definitions other files use most, until the budget is spent: a first look at a project."""
+    made = Outline()
+    ranked = sorted((tier_of(path), path.count(b"/"), path) for path in source.paths())
+    chosen = [path for tier, _, path in ranked if tier <= TEST][:MAP_FILES]
+    defined: dict[str, list[Entry]] = {}
+    used: Counter[str] = Counter()
+    for path, symbols in _open_all(source, chosen, made):
+        names = set()
+        for index in range(len(symbols.rows)):
+            checkpoint()
+            kind = symbols.kind(index)
+            if kind in _MAPPED_KINDS and symbols.defined_role(index) == "definition":
+                found, signature = symbols.defined(index), symbols.signature(index)
+                names.add(found.name)
+                depth = 1 if found.container else 0
+                entry = Entry(path, found.start_line, found.end_line, depth, kind, signature)
+                defined.setdefault(found.name, []).append(entry)
+        offsets = (offset for mark in ("call", "base", "import") for offset in symbols.parsed.marked(mark).tolist())
+        used.update({symbols.word_at(offset) for offset in offsets} - names)
+
+    entries = [
+        replace(entry, uses=used[name])
+        for name, entries in defined.items()
+        for entry in entries
+        if len(entries) < _COMMON
+    ]
+    entries.sort(key=lambda entry: (tier_of(entry.path), -entry.uses, entry.path, entry.line))
+    seen: set[bytes] = set()
+    for entry in entries:
+        max_chars -= len(entry.signature) + ENTRY_OVERHEAD + 2 + (0 if entry.path in seen else len(entry.path))
+        seen.add(entry.path)
+        if max_chars < 0:
+            break
+        made.entries.append(entry)
+    made.left_out = len(entries) - len(made.entries)
+    made.entries.sort(key=lambda entry: (entry.path, entry.line))
+    return made
+
+
+def _open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iterator[tuple[bytes, FileSymbols]]:
+    for path in paths:
+        opened = source.open(path)
+        if isinstance(opened, Skipped):
+            made.count_skipped(opened.reason)
+        elif opened is not None:
+            made.files_read += 1
+            yield path, opened

@@ -35,7 +35,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.relevance import search
 from flashgrep.search.research import Research
-from flashgrep.search.symbol_source import ReadResult, parsed_file
+from flashgrep.search.symbol_source import ReadResult, parse_file
 from flashgrep.workspace import Workspace, WorkspaceOptions
 
 CTAGS: Final = {
@@ -301,7 +301,7 @@ class Folder:
 
     def open(self, path: bytes) -> ReadResult:
         """Return a file's symbols."""
-        return parsed_file(path, self._texts[path])
+        return parse_file(path, self._texts[path])
 
 
 def callers(packages: list[Path]) -> int:

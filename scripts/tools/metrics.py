@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_750,
-    "modules": 185,
-    "private functions used once": 333,
-    "functions named by a participle": 78,
+    "lines": 35_633,
+    "modules": 183,
+    "private functions used once": 323,
+    "functions named by a participle": 72,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

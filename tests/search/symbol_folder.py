@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from flashgrep.search.symbol_source import ReadResult, parsed_file
+from flashgrep.search.symbol_source import ReadResult, parse_file
 
 
 class FolderSource:
@@ -28,4 +28,4 @@ class FolderSource:
 
     def open(self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         file = self.root / path.decode()
-        return parsed_file(path, file.read_bytes()) if file.is_file() else None
+        return parse_file(path, file.read_bytes()) if file.is_file() else None

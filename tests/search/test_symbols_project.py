@@ -17,7 +17,7 @@ from flashgrep.index.symbols import StoredSymbols
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
-from flashgrep.search.symbol_source import SnapshotSource, _parsed, forget_parsed
+from flashgrep.search.symbol_source import SnapshotSource, forget_parsed, parse_and_keep
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.search.test_research_engine import PYTHON, SWIFT
@@ -115,7 +115,7 @@ async def test_before_there_is_an_index_only_files_with_the_name_are_parsed(root
         assert answer.complete
         assert answer.total == TOTALS[3]
         with_name = {text for text in FILES.values() if b"authenticate" in text.lower()}
-        assert _parsed.cache_info().misses == len(with_name) < len(FILES) / 2
+        assert parse_and_keep.cache_info().misses == len(with_name) < len(FILES) / 2
 
 
 async def test_a_file_changed_after_its_symbols_were_stored_is_parsed_anew(root: Path, workspace: Workspace) -> None:

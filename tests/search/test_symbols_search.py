@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.search.outline import outline, repository_map
-from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch, outline, repository_map
 from tests.search.symbol_folder import FolderSource
 
 FILES = {
