@@ -129,12 +129,12 @@ def format_research(research: Research, coverage: Coverage, budget: Budget) -> C
     fitting = budget.fit(sure_first, lambda edge: EDGE_OVERHEAD + len(edge.text) + len(edge.path), least=0)
     edges = [_format_edge(edge, numbers) for edge in fitting if edge.source in numbers and edge.target in numbers]
     left = len(graph.nodes) - len(nodes) + len(graph.edges) - len(edges)
-    arrow = " ← " if research.inward else " → "
-    chains = graph.chains([root.key for root in research.roots], inward=research.inward)
+    arrow = " ← " if research.is_inward else " → "
+    chains = graph.chains([root.key for root in research.roots], inward=research.is_inward)
     return {
         "query": research.query,
-        "understood_as": research.asked.kind,
-        "names": list(research.asked.names),
+        "understood_as": research.question.kind,
+        "names": list(research.question.names),
         "summary": _summarize(research),
         "results": nodes,
         "edges": edges,
@@ -196,9 +196,9 @@ def _format_edge(edge: Edge, numbers: dict[tuple[bytes, int], int]) -> EdgeShown
 
 
 def _summarize(research: Research) -> str:
-    named = " to ".join(research.asked.names) or research.query
+    named = " to ".join(research.question.names) or research.query
     found = len(research.graph.nodes) - len(research.roots)
-    what = f"{research.asked.kind} of {named}" if research.asked.kind != "free" else research.query
+    what = f"{research.question.kind} of {named}" if research.question.kind != "free" else research.query
     if research.goals:
         reached = any(goal.key in research.graph.nodes for goal in research.goals)
         return f"{what}: {'a path was found' if reached else f'no path within {research.hop} hops'}"

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_633,
-    "modules": 183,
-    "private functions used once": 323,
-    "functions named by a participle": 72,
+    "lines": 35_606,
+    "modules": 181,
+    "private functions used once": 318,
+    "functions named by a participle": 70,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

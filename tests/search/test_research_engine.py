@@ -95,8 +95,8 @@ def edges(research: Research) -> set[str]:
 
 def chains(research: Research) -> set[str]:
     nodes = research.graph.nodes
-    found = research.graph.chains([root.key for root in research.roots], inward=research.inward)
-    arrow = " <- " if research.inward else " -> "
+    found = research.graph.chains([root.key for root in research.roots], inward=research.is_inward)
+    arrow = " <- " if research.is_inward else " -> "
     return {arrow.join(nodes[key].definition.name for key in chain) for chain in found}
 
 

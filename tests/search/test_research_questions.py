@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashgrep.search.research_question import understand
+from flashgrep.search.research import parse_question
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ from flashgrep.search.research_question import understand
     ],
 )
 def test_a_question_is_understood(query: str, kind: str, names: tuple[str, ...]) -> None:
-    asked = understand(query)
-    assert (asked.kind, asked.names) == (kind, names)
+    question = parse_question(query)
+    assert (question.kind, question.names) == (kind, names)
