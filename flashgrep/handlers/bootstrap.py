@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from anyio.to_thread import run_sync
 from pydantic import Field
@@ -118,14 +118,47 @@ async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> Boot
         raise InvalidTrigger(f"invalid trigger: {params.trigger}", requested_trigger=params.trigger, allowed=allowed)
     if params.allow_repo_override:
         project = await call.host.workspace(call, params.project)
-        text = await run_sync(_override, project, params.repo_override_path)
+        text = await run_sync(_read_override, project, params.repo_override_path)
     else:
         text = await run_sync(packaged_skill)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    fresh = params.force or call.session.notes.get(NAME) != digest
+    is_fresh = params.force or call.session.notes.get(NAME) != digest
     call.session.notes[NAME] = digest
-    result = _answer(text, digest, params, fresh=fresh)
-    if fresh and not params.compact:
+    # The heading between two lines of three dashes; what it does not say is empty.
+    heading: dict[str, str] = {}
+    if text.startswith("---\n"):
+        for line in text[4:].partition("\n---")[0].splitlines():
+            name, _, value = line.partition(":")
+            heading[name.strip()] = value.strip()
+    status: Literal["injected", "already_injected"] = "injected" if is_fresh else "already_injected"
+    source: Literal["embedded", "repo_override"] = "repo_override" if params.allow_repo_override else "embedded"
+    result: BootstrapResult = {
+        "ok": True,
+        "status": status,
+        "canonical_trigger": CANONICAL,
+        "payload_source": source,
+        "source_path": params.repo_override_path if params.allow_repo_override else None,
+        "override_requested": params.allow_repo_override,
+        "policy": POLICY,
+        "policy_metadata": {
+            "policy_version": POLICY_VERSION,
+            "policy_strength": "advice",
+            "policy_hash": policy_hash(),
+            "bootstrap_state": status,
+            "payload_source": source,
+            "preferred_tool_families": PREFERRED,
+        },
+        "skill_hash": digest,
+        "skill_version": heading.get("version", ""),
+        "skill_info": {
+            "name": heading.get("name", ""),
+            "version": heading.get("version", ""),
+            "description": heading.get("description", ""),
+            "author": heading.get("author", ""),
+            "repository": heading.get("repository", ""),
+        },
+    }
+    if is_fresh and not params.compact:
         result["skill_overview"] = overview(text)
         result["skill_markdown"] = text
     return result
@@ -146,7 +179,7 @@ def packaged_skill() -> str:
             continue
         except (OSError, UnicodeDecodeError) as error:
             raise _unreadable(str(path), str(error), REINSTALL) from None
-    raise _not_found(str(PACKAGED[0]), REINSTALL)
+    raise _missing(str(PACKAGED[0]), REINSTALL)
 
 
 def overview(text: str) -> str:
@@ -160,54 +193,12 @@ def policy_hash() -> str:
     return hashlib.sha256("\n".join([POLICY_VERSION, *POLICY, str(PREFERRED)]).encode()).hexdigest()
 
 
-def _answer(text: str, digest: str, params: BootstrapParams, *, fresh: bool) -> BootstrapResult:
-    status: Literal["injected", "already_injected"] = "injected" if fresh else "already_injected"
-    source: Literal["embedded", "repo_override"] = "repo_override" if params.allow_repo_override else "embedded"
-    info = _info(text)
-    return {
-        "ok": True,
-        "status": status,
-        "canonical_trigger": CANONICAL,
-        "payload_source": source,
-        "source_path": params.repo_override_path if params.allow_repo_override else None,
-        "override_requested": params.allow_repo_override,
-        "policy": POLICY,
-        "policy_metadata": {
-            "policy_version": POLICY_VERSION,
-            "policy_strength": "advice",
-            "policy_hash": policy_hash(),
-            "bootstrap_state": status,
-            "payload_source": source,
-            "preferred_tool_families": PREFERRED,
-        },
-        "skill_hash": digest,
-        "skill_version": info["version"],
-        "skill_info": info,
-    }
-
-
-def _info(text: str) -> SkillInfo:
-    """Read the heading between the two lines of three dashes; what it does not say is empty."""
-    found: dict[str, str] = {}
-    if text.startswith("---\n"):
-        for line in text[4:].partition("\n---")[0].splitlines():
-            name, _, value = line.partition(":")
-            found[name.strip()] = value.strip()
-    return {
-        "name": found.get("name", ""),
-        "version": found.get("version", ""),
-        "description": found.get("description", ""),
-        "author": found.get("author", ""),
-        "repository": found.get("repository", ""),
-    }
-
-
-def _override(project: Project, path: str) -> str:
+def _read_override(project: Project, path: str) -> str:
     """Read the project's own skill; a path that leads out of its root is refused as for every other read."""
     try:
         descriptor, status, _ = project.editor.root.open_file(os.fsencode(path))
     except NotFound:
-        raise _not_found(path, REMEDIATION) from None
+        raise _missing(path, REMEDIATION) from None
     except FlashgrepError as error:
         if error.reason == "outside_root":
             raise
@@ -222,16 +213,13 @@ def _override(project: Project, path: str) -> str:
         os.close(descriptor)
 
 
-def _not_found(path: str, remediation: tuple[str, ...]) -> NotFound:
-    return NotFound(f"no skill at {path}", reason="skill_not_found", **_helped(path, remediation))
+def _missing(path: str, remediation: tuple[str, ...]) -> NotFound:
+    return NotFound(f"no skill at {path}", reason="skill_not_found", path=path, remediation=list(remediation))
 
 
 def _unreadable(path: str, why: str, remediation: tuple[str, ...]) -> Unavailable:
-    return Unavailable(f"skill unreadable: {path}: {why}", reason="skill_unreadable", **_helped(path, remediation))
-
-
-def _helped(path: str, remediation: tuple[str, ...]) -> dict[str, Any]:
-    return {"path": path, "remediation": list(remediation)}
+    message = f"skill unreadable: {path}: {why}"
+    return Unavailable(message, reason="skill_unreadable", path=path, remediation=list(remediation))
 
 
 HANDLERS: tuple[Handler, ...] = (bootstrap_skill,)

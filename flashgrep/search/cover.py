@@ -29,7 +29,7 @@ _ENDINGS: Final = (
 
 
 class Cover:
-    """The words of one question, each with how telling it is."""
+    """The words of one question, each with its weight."""
 
     def __init__(self, words: Mapping[str, float]) -> None:
         self._weights: dict[str, float] = {}
@@ -42,6 +42,7 @@ class Cover:
         for stem in self._weights:
             self._beginning.setdefault(stem[:_LEAST_STEM], []).append(stem)
         self._matches: dict[str, dict[str, float]] = {}
+        """By word of code: the words of the question that it stands for, and how well."""
 
     def share(self, text: str) -> float:
         """Return the share of the question's weight, 0 to 1, that the words of a name or path have."""
@@ -49,19 +50,16 @@ class Cover:
             return 0.0
         best: dict[str, float] = {}
         for word in stems_of(text):
-            for asked, how in self._matching(word).items():
+            matches = self._matches.get(word)
+            if matches is None:
+                near = self._beginning.get(word[:_LEAST_STEM], ())
+                matches = self._matches[word] = {asked: how for asked in near if (how := _likeness(asked, word))}
+            for asked, how in matches.items():
                 best[asked] = max(how, best.get(asked, 0.0))
         return sum(self._weights[asked] * how for asked, how in best.items()) / self._total
 
-    def _matching(self, word: str) -> dict[str, float]:
-        """Return the words of the question that a word of code stands for, and how well."""
-        if word not in self._matches:
-            near = self._beginning.get(word[:_LEAST_STEM], ())
-            self._matches[word] = {asked: how for asked in near if (how := _alike(asked, word))}
-        return self._matches[word]
 
-
-def _alike(asked: str, word: str) -> float:
+def _likeness(asked: str, word: str) -> float:
     if asked == word:
         return 1.0
     shorter = min(len(asked), len(word))
@@ -91,13 +89,12 @@ def stem_of(word: str) -> str:
     """Return a lower-case word without its ending; names with digits or underscores, and short words, as they are."""
     if len(word) < _SHORTEST or not word.isalpha():
         return word
-    fitting = (ending for ending in _ENDINGS if word.endswith(ending) and _leaves_stem(word, ending))
-    stem = word.removesuffix(next(fitting, ""))
+    stem = word
+    for ending in _ENDINGS:
+        rest = word[: -len(ending)]
+        if word.endswith(ending) and len(rest) >= _LEAST_STEM and _VOWEL.search(rest):
+            stem = rest
+            break
     if len(stem) > _LEAST_STEM and stem[-1] == stem[-2] and stem[-1] not in "sl":
         stem = stem[:-1]
     return stem[:-1] if len(stem) > _LEAST_STEM and stem[-1] in "ie" else stem
-
-
-def _leaves_stem(word: str, ending: str) -> bool:
-    stem = word[: -len(ending)]
-    return len(stem) >= _LEAST_STEM and _VOWEL.search(stem) is not None

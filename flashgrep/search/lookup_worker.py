@@ -137,7 +137,7 @@ copyreg.pickle(Question, _by_fields)
 copyreg.pickle(Pattern, _by_fields)
 
 
-def packed(message: object) -> bytes:
+def pack(message: object) -> bytes:
     """Return a message as it is sent."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(data)) + data
@@ -171,7 +171,7 @@ def serve(descriptor: int) -> None:
         if not message:  # the look-up that it was to end has ended
             continue
         try:
-            reply = packed(worker.answer(pickle.loads(message)))  # noqa: S301 - from our own parent
+            reply = pack(worker.answer(pickle.loads(message)))  # noqa: S301 - from our own parent
         except Exception:  # noqa: BLE001 - whatever it is
             reply = EMPTY
         if len(reply) > MOST_BYTES:

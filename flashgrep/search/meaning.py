@@ -36,9 +36,9 @@ from flashgrep.search.meaning_index import (
     Known,
     MeaningIndex,
     Recall,
-    allowed_texts,
-    covered,
-    telling,
+    covered_share,
+    find_allowed_texts,
+    weigh_words,
     whole_similarity,
 )
 from flashgrep.search.snapshot import BLOB, Snapshot
@@ -151,7 +151,7 @@ class MeaningSearch:
             return []
         with self._snapshot.reader.transaction() as connection:
             known = self._known = self._index.at(connection)
-            found = telling(connection, words, known, question.rules)
+            found = weigh_words(connection, words, known, question.rules)
             self._query = analyze_query(question.text, found.weights)
             answer.problem, answer.damaged = known.problem, known.damaged
             if known.embedder is not None and known.vectors is not None:
@@ -175,7 +175,7 @@ class MeaningSearch:
     def _choose_texts(self, known: Known) -> Ints | None:
         """Return the texts that are looked for in the index; None: all. Note those that are read instead."""
         texts, keep = self._index.texts(known, self._snapshot.table), self._question.keep
-        there = allowed_texts(self._snapshot, keep) if keep else texts.there
+        there = find_allowed_texts(self._snapshot, keep) if keep else texts.there
         are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
         unembedded = texts.unembedded if are_few else texts.unembedded[:0]
         unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
@@ -316,7 +316,7 @@ class MeaningSearch:
             meant = self._known.embedder.confidence(one.similarity)
         if self._share < 1:
             text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name])
-            said = covered(self._query.words, words_of(text.encode()))
+            said = covered_share(self._query.words, words_of(text.encode()))
         return min(1.0, max(meant, said))
 
     def _read_indexed(self, path: bytes) -> bytes | None:

@@ -155,7 +155,7 @@ class MeaningIndex:
 
     def _load(self, connection: sqlite3.Connection) -> Known:
         chunks = table.chunk_map(connection)
-        embedder, of, problem = self._serving(connection)
+        embedder, of, problem = self._choose_vectors(connection)
         if of is None or (not of.rows and chunks.size.any()):
             missing = not problem and bool(chunks.size.any())
             return Known(chunks, table.row_map(connection, 0), None, None, problem, damaged=missing)
@@ -168,7 +168,7 @@ class MeaningIndex:
             return Known(chunks, table.row_map(connection, 0), None, None, str(damage), damaged=True)
         return Known(chunks, table.row_map(connection, of.id), self._vectors, embedder, problem)
 
-    def _serving(self, connection: sqlite3.Connection) -> tuple[Embedder | None, VectorSet | None, str]:
+    def _choose_vectors(self, connection: sqlite3.Connection) -> tuple[Embedder | None, VectorSet | None, str]:
         """Choose among the sets: the one of the settings, or an older one while that is being made."""
         sets = {one.name: one for one in table.vector_sets(connection)}
         most = max((one.rows for one in sets.values()), default=0)
@@ -181,7 +181,7 @@ class MeaningIndex:
             if found is not None and found.dims == wanted.dims and found.rows >= ENOUGH * most:
                 return wanted, found, ""
         before = table.settings_of(connection)
-        if before != self._embedding and self._trusted(before):
+        if before != self._embedding and self._may_ask(before):
             try:
                 old = self._embedder(before)
             except ProviderUnavailable:
@@ -190,7 +190,7 @@ class MeaningIndex:
                 return old, sets[old.name], problem
         return None, None, problem
 
-    def _trusted(self, settings: str) -> bool:
+    def _may_ask(self, settings: str) -> bool:
         """Return whether an embedder that the index alone names may be asked: it sees questions.
 
         What was configured since the daemon started may, and what needs neither a server nor a folder.
@@ -208,14 +208,14 @@ class MeaningIndex:
         return self._embedders[settings]
 
 
-class Telling(NamedTuple):
+class WeighedWords(NamedTuple):
     """Words of a question that some chunk has, with their idf, and those of them that are asked for."""
 
     weights: dict[str, float]
     used: dict[str, WordLists]
 
 
-def telling(connection: sqlite3.Connection, words: Sequence[str], known: Known, rules: Rules) -> Telling:
+def weigh_words(connection: sqlite3.Connection, words: Sequence[str], known: Known, rules: Rules) -> WeighedWords:
     """Weigh words by how rare they are, and choose the rarest as far as ``rules.common_words`` goes."""
     everything = max(1, int(known.chunks.size.sum()))
     found = find_words(connection, words)
@@ -227,7 +227,7 @@ def telling(connection: sqlite3.Connection, words: Sequence[str], known: Known, 
         if room < 0 and used:
             break
         used[word] = lists
-    return Telling(weights, used)
+    return WeighedWords(weights, used)
 
 
 def idf(everything: int, having: int) -> float:
@@ -245,7 +245,7 @@ class Recall:
     allowed: Ints | None
     """Texts that count, ascending; None: all."""
 
-    def candidates(self, found: Telling, question: Floats | None) -> list[Candidate]:
+    def candidates(self, found: WeighedWords, question: Floats | None) -> list[Candidate]:
         """Return chunks found by either side, each with both values as far as they are known."""
         lexical = self._by_words(found)
         similar = self._by_vector(question) if question is not None else {}
@@ -253,8 +253,8 @@ class Recall:
             similar |= self._similarity(question, [key for key in lexical if key not in similar])
         return [Candidate(key, lexical.get(key, 0.0), similar.get(key, 0.0)) for key in lexical | similar]
 
-    def _by_words(self, found: Telling) -> dict[Key, float]:
-        counts = self._counting(self.known.chunks)
+    def _by_words(self, found: WeighedWords) -> dict[Key, float]:
+        counts = self._mark_counting(self.known.chunks)
         scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counts))
         numbers = np.flatnonzero(scores * counts)
         if len(numbers) > self.rules.candidates:
@@ -266,12 +266,12 @@ class Recall:
         known = self.known
         if known.vectors is None:
             return {}
-        among = None if self.allowed is None else self._counting(known.rows)
+        among = None if self.allowed is None else self._mark_counting(known.rows)
         near = known.vectors.nearest(question, self.rules.candidates, among)
         keys = _keys(*known.rows.locate(near.rows))
         return {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
 
-    def _counting(self, places: ChunkMap) -> Bools:
+    def _mark_counting(self, places: ChunkMap) -> Bools:
         """Return, of all numbers of a map, which belong to a text that counts."""
         kept = places.size > 0
         if self.allowed is not None:
@@ -310,14 +310,14 @@ def _keys(blobs: Ints, places: Ints) -> list[Key]:
     return list(zip(blobs.tolist(), places.tolist(), strict=True))
 
 
-def allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:
+def find_allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:
     """Return the texts of unchanged files that count, ascending."""
     counts = keep.mask(snapshot.table.text())
     counts[[at for at in map(snapshot.table.find, snapshot.pending) if at is not None]] = False
     return snapshot.table.texts(counts)
 
 
-def covered(words: Mapping[str, float], text: set[str]) -> float:
+def covered_share(words: Mapping[str, float], text: set[str]) -> float:
     """Return the share of the weight of words that a text has, 0 to 1."""
     total = sum(words.values())
     return sum(weight for word, weight in words.items() if word in text) / total if total > 0 else 0.0

@@ -235,76 +235,71 @@ class Resolver:
             return None
         on = use.receiver
         if on is None:
-            return self._bare(use, target)
-        if on in OWN:
-            return self._own(use, target)
-        return self._on_something(use, target, on)
+            is_method = target.kind in _METHODS and target.owner
+            return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
+        return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
 
-    def _bare(self, use: Use, target: Definition) -> Resolution | None:
-        if target.kind in _METHODS and target.owner:
-            return self._bare_method(use, target)
+    def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         if not _in_scope(use, target) or _is_parameter(use, target.name):
             return None
         if use.path == target.path:
             return Resolution(0.95, "same file")
         if any(rival.path == use.path and rival.kind not in _METHODS for rival in self.rivals if _in_scope(use, rival)):
             return None
-        return _imported(use, target) or self._unimported(use, target)
+        language, folder = use.symbols.language, use.path.rpartition(b"/")[0]
+        resolution = _resolve_import(use, target)
+        if resolution is None and language in _PACKAGED and target.path.rpartition(b"/")[0] == folder:
+            resolution = Resolution(0.9, "same package")
+        return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
 
-    def _unimported(self, use: Use, target: Definition) -> Resolution | None:
-        language = use.symbols.language
-        if language in _PACKAGED and target.path.rpartition(b"/")[0] == use.path.rpartition(b"/")[0]:
-            return Resolution(0.9, "same package")
-        return None if language in _IMPORTING else self._by_name(target)
-
-    def _bare_method(self, use: Use, target: Definition) -> Resolution | None:
+    def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
         if use.symbols.language in _EXPLICIT:
             return None
         if target.owner in use.owners():
             return Resolution(0.95, "same class")
-        if target.owner in self._bases(use):
+        if target.owner in self._bases_around(use):
             return Resolution(0.9, "inherited")
         if any(rival.kind not in _METHODS for rival in self.rivals):
             return None
         return Resolution(0.4, "name only") if use.owners() else None
 
-    def _own(self, use: Use, target: Definition) -> Resolution | None:
-        mine = use.owners()[:1]
-        if use.receiver != "super" and any(rival.owner in mine for rival in self.rivals):
-            return Resolution(0.95, "same class") if target.owner in mine else self._overridden(use, target)
-        bases = self._bases(use)
-        if target.owner and target.owner in bases:
-            return Resolution(0.9 if self._nearest(use, target) else 0.4, "inherited")
-        return self._overridden(use, target)
-
-    def _overridden(self, use: Use, target: Definition) -> Resolution | None:
-        """Return how sure it is that a base calls, on itself, what a type built upon it defines."""
-        mine = use.owners()[:1]
-        if mine and target.owner and mine[0] in self.ancestors(target.owner) and use.receiver != "super":
+    def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
+        mine, is_super = use.owners()[:1], use.receiver == "super"
+        if not is_super and any(rival.owner in mine for rival in self.rivals):
+            if target.owner in mine:
+                return Resolution(0.95, "same class")
+        else:
+            bases = self._bases_around(use)
+            if target.owner and target.owner in bases:
+                # Less sure where another definition stands between the type and the base that defines the target.
+                between = {rival.owner for rival in self.rivals} & bases - {target.owner}
+                is_hidden = any(target.owner in self.ancestors(owner) for owner in between)
+                return Resolution(0.4 if is_hidden else 0.9, "inherited")
+        # A base may call, on itself, what a type built upon it defines.
+        if mine and target.owner and mine[0] in self.ancestors(target.owner) and not is_super:
             return Resolution(0.4, "overridden")
         return None
 
-    def _nearest(self, use: Use, target: Definition) -> bool:
-        """Whether no other definition stands between a type and the base that defines the target."""
-        between = {rival.owner for rival in self.rivals} & self._bases(use) - {target.owner}
-        return not any(target.owner in self.ancestors(owner) for owner in between)
-
-    def _bases(self, use: Use) -> frozenset[str]:
+    def _bases_around(self, use: Use) -> frozenset[str]:
         owners = use.owners()
         return self.ancestors(owners[0]) if owners else frozenset()
 
-    def _on_something(self, use: Use, target: Definition, on: str) -> Resolution | None:
+    def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
         if on and on == target.owner:
             return Resolution(0.95, "qualified")
-        module = _is_module(use, on)
-        if target.kind not in _METHODS:
-            return _of_module(use, target, on, module)
-        return None if module else self._of_type(use, target, on)
+        module = _find_module(use, on)
+        if target.kind in _METHODS:
+            return None if module else self._resolve_by_type(use, target, on)
+        if on and (on == target.stem or module) and (module or on) in _modules_of(target):
+            return Resolution(0.95, "module")
+        is_explicit = use.symbols.language in _EXPLICIT
+        return Resolution(0.3, "name only") if on and not target.owner and not is_explicit else None
 
-    def _of_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
-        known = infer_type(use, on) if on else _constructed(use)
+    def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
+        constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+        known = constructed[1].decode("utf-8", "replace") if constructed else infer_type(use, on) if on else None
         if known is None or not known[:1].isupper():
-            return None if known in _BUILTIN_TYPES else self._by_name(target)
+            return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
         if known == target.owner:
             return Resolution(0.9, "receiver type")
         if any(rival.owner == known for rival in self.rivals):
@@ -315,29 +310,20 @@ class Resolver:
             return Resolution(0.5, "receiver type, overridden")
         return Resolution(0.2, "name only")
 
-    def _by_name(self, target: Definition) -> Resolution:
+    def _resolve_by_name(self, target: Definition) -> Resolution:
+        """Return one by the number of definitions it may be; those of one family of types count as one."""
         if target.name in _EVERYDAY and target.kind in _METHODS:
             return Resolution(0.2, "name only")
-        share = self._share(target)
-        return Resolution(0.85 if share == 1 and target.kind not in _METHODS else _GUESS * share, "name only")
-
-    def _share(self, target: Definition) -> float:
-        """Return one by the number of definitions it may be; those of one family of types count as one."""
         alike = [rival for rival in self.rivals if _same_family(rival.language, target.language)]
         owners = {rival.owner for rival in alike}
         families = {min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path) for one in alike}
-        return 1 / max(1, len(families))
+        if len(families) <= 1 and target.kind not in _METHODS:
+            return Resolution(0.85, "name only")
+        return Resolution(_GUESS / max(1, len(families)), "name only")
 
 
 def _same_family(one: str, other: str) -> bool:
     return one == other or any(one in family and other in family for family in _FAMILIES)
-
-
-def _of_module(use: Use, target: Definition, on: str, module: str) -> Resolution | None:
-    if on and (on == target.stem or module) and (module or on) in _modules_of(target):
-        return Resolution(0.95, "module")
-    explicit = use.symbols.language in _EXPLICIT
-    return Resolution(0.3, "name only") if on and not target.owner and not explicit else None
 
 
 def _in_scope(use: Use, target: Definition) -> bool:
@@ -362,14 +348,11 @@ def _is_parameter(use: Use, name: str) -> bool:
     return False
 
 
-# Imports
-
-
-def _imported(use: Use, target: Definition) -> Resolution | None:
+def _resolve_import(use: Use, target: Definition) -> Resolution | None:
     """Return how an import brings the name into the file, if one does."""
     word = re.compile(rb"(?<![\w$])" + re.escape(target.name.encode()) + rb"(?![\w$])")
     for statement in _statements(use.symbols):
-        module = _module_words(statement)
+        module = set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
         if word.search(statement):
             if module & _modules_of(target):
                 return Resolution(0.95, "import")
@@ -391,17 +374,13 @@ def _statements(symbols: FileSymbols) -> Iterator[bytes]:
     return (symbols.data[start:end] for start, end in symbols.parsed.statements.tolist())
 
 
-def _module_words(statement: bytes) -> set[str]:
-    return set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
-
-
 def _modules_of(target: Definition) -> set[str]:
     """Return names the target's module may be imported by: its file's and its folders'."""
     folders = target.path.decode("utf-8", "replace").split("/")[:-1]
     return {target.stem, *folders}
 
 
-def _is_module(use: Use, on: str) -> str:
+def _find_module(use: Use, on: str) -> str:
     """Return the module a word stands for by an import, or nothing."""
     if not on:
         return ""
@@ -417,28 +396,19 @@ def _is_module(use: Use, on: str) -> str:
     return ""
 
 
-# Types
-
-
-def _constructed(use: Use) -> str | None:
-    """Return the type in ``Type(…).name``."""
-    found = _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
-    return found[1].decode("utf-8", "replace") if found else None
-
-
 def infer_type(use: Use, on: str) -> str | None:
     """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
     around = use.symbols.enclosing(use.offset)
-    start, end = (use.symbols.rows[around][2], use.offset) if around >= 0 else (0, use.offset)
-    found = _declared(use.symbols.data[start:end], on.encode())
+    start, end = (use.symbols.rows[around][START], use.offset) if around >= 0 else (0, use.offset)
+    found = _find_declared_type(use.symbols.data[start:end], on.encode())
     if found is None:
         for index in use.types_around()[:1]:
             row = use.symbols.rows[index]
-            found = _declared(use.symbols.data[row[2] : row[3]], on.encode())
+            found = _find_declared_type(use.symbols.data[row[START] : row[END]], on.encode())
     return found
 
 
-def _declared(text: bytes, word: bytes) -> str | None:
+def _find_declared_type(text: bytes, word: bytes) -> str | None:
     name = rb"(?<![\w$.])(?:self\.|this\.|@)?" + re.escape(word)
     patterns = (
         name + rb"\s*:(?!=)\s*" + _TYPE,

@@ -5,11 +5,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
-
 from flashgrep.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question
+from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question, find_candidates
 from flashgrep.search.relevance import search
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import Snapshot
@@ -67,7 +65,7 @@ def count_on_walk(snapshot: Snapshot, question: Question) -> dict[bytes, int] | 
     not read again, and ripgrep opens files by path: whoever uses it must know that no folder was replaced meanwhile.
     """
     pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk has ended
-    if question.output == "lines" or pages or question.engine != "linear" or not _pays(snapshot, question):
+    if question.output == "lines" or pages or question.engine != "linear" or not _is_worth_walk(snapshot, question):
         return None
     counting = question.output == "count"
     output = _walk(snapshot, question, [b"--count", b"--include-zero"] if counting else [b"--files-with-matches"])
@@ -94,12 +92,10 @@ def _walk(snapshot: Snapshot, question: Question, printing: list[bytes]) -> Outp
     return None
 
 
-def _pays(snapshot: Snapshot, question: Question) -> bool:
+def _is_worth_walk(snapshot: Snapshot, question: Question) -> bool:
     """Return whether so many files may match that a walk over all of them is worth it."""
     table, keep = snapshot.table, question.keep
-    expression = question.pattern.grams()
-    blobs = snapshot.reader.candidates(expression) if snapshot.reader and question.use_index else None
-    places = np.flatnonzero(table.columns[:, 0]) if blobs is None else table.places(blobs)
+    _, places = find_candidates(snapshot, question)
     candidates = len(places) + len(snapshot.pending)
     if keep is not None and len(places):
         sample = [table.paths[at] for at in places[:: max(1, len(places) // SAMPLE)]]

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from flashgrep import __version__
 from flashgrep.scheduler import PATIENCE
-from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, Loaded, packed
+from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, Loaded, pack
 
 MOST_WORKERS = 8
 """The daemon hands over about 1,000 look-ups a second, which four workers answer; slower look-ups take more of them."""
@@ -185,7 +185,7 @@ class LookupWorkers:
         while len(worker.loaded) >= MOST_PROJECTS:
             del worker.loaded[next(iter(worker.loaded))]
         self._find_serving()
-        worker.ask(packed(place), time.monotonic() + LOAD_SECONDS, reply)
+        worker.ask(pack(place), time.monotonic() + LOAD_SECONDS, reply)
 
     def _find_serving(self) -> None:
         """Find out which projects have a worker that is not busy with a long look-up."""

@@ -22,7 +22,7 @@ from flashgrep.indexer.index_scheduler import Progress
 from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.lookup_worker import Ask, Load, packed
+from flashgrep.search.lookup_worker import Ask, Load, pack
 from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.walks import search_or_count, search_unlisted
@@ -179,7 +179,7 @@ class PortableLookup(Generic[ResultT]):
             return None
         facts = (snapshot.max_size, snapshot.ripgrep, snapshot.parsed, snapshot.parsed_to)
         try:
-            return packed(Ask(self.place.number, self.ask, marks, *facts))
+            return pack(Ask(self.place.number, self.ask, marks, *facts))
         except (pickle.PicklingError, AttributeError, TypeError):  # it holds what only this process has
             return None
 

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_546,
-    "modules": 181,
-    "private functions used once": 316,
-    "functions named by a participle": 69,
+    "lines": 35_545,
+    "modules": 180,
+    "private functions used once": 308,
+    "functions named by a participle": 60,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

@@ -9,9 +9,8 @@ import pytest
 from flashgrep.errors import InvalidParams
 from flashgrep.index.table import Mark
 from flashgrep.pattern import Pattern
-from flashgrep.search.definers import MOST_PARSED, find_definers, names_asked
 from flashgrep.search.exact import Answer, Order, Position, Question
-from flashgrep.search.relevance import search
+from flashgrep.search.relevance import MOST_PARSED, find_definers, names_in_pattern, search
 from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
 
@@ -141,4 +140,4 @@ async def test_many_changed_files_are_not_parsed_for_one_question(root: Path) ->
     ],
 )
 def test_the_last_name_of_a_literal_is_looked_up(pattern: Pattern, names: list[str]) -> None:
-    assert names_asked(pattern) == names
+    assert names_in_pattern(pattern) == names

@@ -22,7 +22,7 @@ from flashgrep.search.fusion import (
     query_words,
     semantic_share,
 )
-from flashgrep.search.meaning_index import covered, idf
+from flashgrep.search.meaning_index import covered_share, idf
 
 PLAIN: Final = analyze_query("read the configuration", {"configuration": 1.0})
 SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)
@@ -279,9 +279,9 @@ def test_no_candidates_are_no_answer() -> None:
 
 
 def test_the_share_of_words_that_a_text_has_goes_by_their_weight() -> None:
-    assert covered({"rare": 3.0, "common": 1.0}, {"rare"}) == 0.75
-    assert covered({}, {"rare"}) == 0
-    assert covered({"rare": 3.0}, set()) == 0
+    assert covered_share({"rare": 3.0, "common": 1.0}, {"rare"}) == 0.75
+    assert covered_share({}, {"rare"}) == 0
+    assert covered_share({"rare": 3.0}, set()) == 0
 
 
 @given(st.integers(1, 10_000), st.data())

@@ -15,7 +15,7 @@ from flashgrep.index.vectors import Floats, append, new_name, quantise
 from flashgrep.index.words import Fields
 from flashgrep.index.writer import Writer
 from flashgrep.search.fusion import RULES, Candidate
-from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, telling
+from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, weigh_words
 from tests.search.test_meaning_store import add_text
 
 MODEL = static.load(static.DATA)
@@ -73,7 +73,7 @@ def unit(seed: int) -> Floats:
 def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
     """Ask the shelf, for texts that count."""
     _, known = shelf.known()
-    found = telling(shelf.writer.connection, words, known, FEW)
+    found = weigh_words(shelf.writer.connection, words, known, FEW)
     counting = None if allowed is None else np.array(allowed, np.int64)
     return Recall(shelf.writer.connection, known, FEW, counting).candidates(found, question)
 
@@ -201,11 +201,11 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
     asked = ["common", "usual", "rare", "nowhere"]
 
     def used(room: int) -> list[str]:
-        return list(telling(shelf.writer.connection, asked, known, replace(RULES, common_words=room)).used)
+        return list(weigh_words(shelf.writer.connection, asked, known, replace(RULES, common_words=room)).used)
 
     assert used(100) == ["rare", "usual", "common"]
     assert used(40) == ["rare", "usual"]
     assert used(5) == ["rare"]
     assert used(0) == ["rare"]
-    weights = telling(shelf.writer.connection, asked, known, RULES).weights
+    weights = weigh_words(shelf.writer.connection, asked, known, RULES).weights
     assert weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0
