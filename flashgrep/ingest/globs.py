@@ -12,14 +12,15 @@ Wildcards are those of ``wildcard``, braces included. Of ``include`` one has to 
 ``!glob`` among the includes is an exclude.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 import numpy as np
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.file_types import TypeFilter
-from flashgrep.ingest.ignore import Rule, RuleSet
-from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, plain, translate
+from flashgrep.ingest.ignore import Rule, parse_rule
+from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, translate
 from flashgrep.path_text import Literals, Mask, PathText
 
 MAX_GLOBS = 1000
@@ -118,30 +119,24 @@ class Overrides:
     """ripgrep's ``-g`` and ``--iglob``: gitignore lines of opposite sign, the last one that matches decides."""
 
     def __init__(self, globs: Iterable[str], folded: Iterable[str] = ()) -> None:
-        given = [*((glob, False) for glob in globs), *((glob, True) for glob in folded)]
-        rules = [_override(glob, Dialect(braces=True, fold=fold)) for glob, fold in given]
-        self._rules = RuleSet(rules)
-        self._names_wanted = any(rule.ignores for rule in rules)
-        self.is_empty = not rules
+        listed: list[tuple[Rule, bytes]] = []
+        for glob, fold in (*((glob, False) for glob in globs), *((glob, True) for glob in folded)):
+            rule = parse_rule(glob.encode("utf-8", "surrogateescape"))
+            try:
+                listed.append((rule, translate(rule.glob, Dialect(braces=True, fold=fold))))
+            except BadGlob as error:
+                raise _bad("glob", glob, str(error)) from None
+        # Neighbours of one kind are one expression: a glob more costs nothing then.
+        self._runs: list[tuple[Rule, Callable[[bytes], bool]]] = [
+            (kind, matcher(source for _, source in run))
+            for kind, run in groupby(reversed(listed), lambda one: one[0]._replace(glob=b""))
+        ]
+        self._names_wanted = any(rule.ignores for rule, _ in listed)
+        self.is_empty = not listed
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
         """Return True for wanted even if ignored or hidden, False for unwanted, None for "as the ignore rules say"."""
-        wanted = self._rules.verdict(path, name, is_dir)
-        if wanted is not None or is_dir or not self._names_wanted:
-            return wanted
-        return False
-
-
-def _override(glob: str, dialect: Dialect) -> Rule:
-    raw = glob.encode("utf-8", "surrogateescape")
-    wanted = not raw.startswith(b"!")
-    body = raw if wanted else raw[1:]
-    bare = body.removesuffix(b"/")
-    by_path = b"/" in bare
-    name = bare.removeprefix(b"/")
-    literal = plain(name, dialect)
-    try:
-        source = b"" if literal is not None else translate(name, dialect)
-    except BadGlob as error:
-        raise _bad("glob", glob, str(error)) from None
-    return Rule(wanted, body.endswith(b"/"), by_path, literal, source)
+        for kind, matches in self._runs:
+            if (is_dir or not kind.folders_only) and matches(path if kind.by_path else name):
+                return kind.ignores  # of ripgrep's globs those without "!" are wanted
+        return False if self._names_wanted and not is_dir else None

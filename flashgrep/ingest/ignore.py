@@ -1,36 +1,51 @@
-"""Ignore files: which names they take out, by git's rules, in time linear in the path.
+"""Ignore files: which names they take out, by git's rules, bounded in time and memory whatever they say.
 
-One file becomes a RuleSet. Its rules are cut into runs of equal sign, newest last: the last run that matches decides,
-as "the last matching pattern decides". A run is two tables of plain names and paths and one regular expression.
-A Scope is what holds inside one folder: the rule sets that reach it, in ripgrep's order of precedence.
+One file becomes a RuleSet; a Scope is what holds inside one folder: the rule sets that reach it, in ripgrep's order of
+precedence. A folder's names are first held, all at once, against everything that its rules could mean (``touched``);
+only those that some rule speaks of are judged one by one (``verdict``).
+
+Of one file, the last pattern that matches decides. So patterns are numbered by their *run*, a stretch of the file with
+the same sign, and the highest run that matches wins. A pattern stands in a table under the fixed text that it begins or
+ends with, so that a name meets only the few patterns that can match it: as one regular expression 50,000 patterns take
+RE2 hundreds of megabytes and, once its automaton no longer fits, 20 µs a byte.
 """
 
 import io
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
 from typing import NamedTuple
 
 from flashgrep.errors import Busy
 from flashgrep.ingest.openat import EXHAUSTED
-from flashgrep.ingest.rule_index import Line, RuleIndex
 from flashgrep.ingest.wildcard import GIT, BadGlob, Dialect, finder, matcher, plain, translate
 
+# What lies beyond a bound is not used, and ``cut`` says so. A bound never hides a file: where there is no room for a
+# pattern that asks files back, the patterns before it are dropped.
 MAX_RULES_FILE = 16 << 20
 """Bytes read of one ignore file; nobody writes a larger one by hand."""
 MAX_GLOB = 4096
-"""Bytes of one pattern: the longest path Linux takes. A longer one is not used."""
+"""Bytes of one pattern: the longest path Linux takes."""
 MAX_PATTERNS = 200_000
 """Patterns of one file: some 60 MB of tables."""
+MAX_SHARING = 1000
+"""Patterns under one key, and without any key: each is tried on every name that has the key, 0.1 µs to 0.5 µs each."""
 MANY_GLOBS = 256
 MANY_RUNS = 64
-"""Patterns with wildcards, and changes between ignoring and asking back, from which a file's rules are a RuleIndex."""
+"""Patterns with wildcards, and runs, from which all names of a folder are judged one by one."""
+KEY_LENGTHS = (16, 8, 4, 2, 1)
 LONG = 64 << 10
 """Bytes from which a file's rules are kept between walks: reading so many again and again takes seconds."""
 OURS = frozenset((b".git", b".flashgrep"))
 """Folders that are never ours to read, whatever the rules say."""
+_SET = re.compile(rb"\[[^\]]*\]")
+_FIXED = re.compile(rb"(?:\\x[0-9a-f]{2})+")
+"""Bytes as ``translate`` writes those that stand for themselves."""
+_FIXED_BYTES = 4
+_NOTHING: frozenset[bytes] = frozenset()
 
 
 class Rule(NamedTuple):
@@ -40,107 +55,185 @@ class Rule(NamedTuple):
     folders_only: bool
     by_path: bool
     """Matched against the path from the file's folder on, not against the name alone."""
-    plain: bytes | None
-    source: bytes
+    glob: bytes
 
 
-class _Run(NamedTuple):
-    ignores: bool
-    names: frozenset[bytes]
-    folder_names: frozenset[bytes]
-    paths: frozenset[bytes]
-    folder_paths: frozenset[bytes]
-    globs: Callable[[bytes], bool] | None
-    folder_globs: Callable[[bytes], bool] | None
-
-    def matches(self, path: bytes, name: bytes, is_dir: bool) -> bool:  # noqa: FBT001 - hot, called by position
-        if name in self.names or path in self.paths:
-            return True
-        if self.globs is not None and self.globs(path):
-            return True
-        if not is_dir:
-            return False
-        if name in self.folder_names or path in self.folder_paths:
-            return True
-        return self.folder_globs is not None and self.folder_globs(path)
-
-
-def parse_lines(text: bytes) -> Iterator[Line]:
-    """Yield what the lines of an ignore file's text say; one that cannot match anything is left out, as git does."""
-    for ended in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
-        line = ended.removesuffix(b"\n")
-        if line and not line.startswith(b"#"):
-            parsed = _line(_trim(line.removesuffix(b"\r")))
-            if parsed.glob:
-                yield parsed
-
-
-def _trim(line: bytes) -> bytes:
-    """Cut trailing spaces, but not one that a backslash protects."""
-    trimmed = line.rstrip(b" ")
-    if len(trimmed) == len(line):
-        return line
-    backslashes = len(trimmed) - len(trimmed.rstrip(b"\\"))
-    return trimmed + b" " if backslashes % 2 else trimmed
-
-
-def _line(line: bytes) -> Line:
+def parse_rule(line: bytes) -> Rule:
+    """Return what a line says whose trailing blanks are cut; its glob is empty where it says nothing."""
     ignores = not line.startswith(b"!")
     glob = line if ignores else line[1:]
     folders_only = glob.endswith(b"/")
-    if folders_only:
-        glob = glob[:-1]
-    by_path = b"/" in glob
-    return Line(ignores, folders_only, by_path, glob.removeprefix(b"/"))
+    glob = glob.removesuffix(b"/")
+    return Rule(ignores, folders_only, b"/" in glob, glob.removeprefix(b"/"))
 
 
-def _rule(line: Line, dialect: Dialect) -> Rule | None:
-    ignores, folders_only, by_path, glob = line
-    literal = plain(glob, dialect)
-    if literal is not None:
-        return Rule(ignores, folders_only, by_path, literal, b"")
-    try:
-        return Rule(ignores, folders_only, by_path, None, translate(glob, dialect))
-    except BadGlob:
-        return None
+def parse_rules(text: bytes) -> Iterator[Rule]:
+    """Yield what the lines of an ignore file's text say; one that cannot match anything is left out, as git does."""
+    for ended in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
+        line = ended.removesuffix(b"\n")
+        if not line or line.startswith(b"#"):
+            continue
+        line = line.removesuffix(b"\r")
+        trimmed = line.rstrip(b" ")
+        backslashes = len(trimmed) - len(trimmed.rstrip(b"\\"))
+        if backslashes % 2 and len(trimmed) < len(line):
+            trimmed += b" "  # a backslash protects it
+        rule = parse_rule(trimmed)
+        if rule.glob:
+            yield rule
+
+
+class _Glob(NamedTuple):
+    """A pattern with wildcards: what a text must begin with, end with and contain, then what it must match."""
+
+    run: int
+    folders_only: bool
+    head: bytes
+    tail: bytes
+    needle: bytes
+    source: bytes
+    """A regular expression; empty: one star between head and tail."""
+
+    def matches(self, text: bytes) -> bool:
+        if not (text.startswith(self.head) and text.endswith(self.tail) and self.needle in text):
+            return False
+        if self.source:
+            return _compile(self.source)(text)
+        fixed = len(self.head) + len(self.tail)
+        return len(text) >= fixed and b"/" not in text[len(self.head) : len(text) - len(self.tail)]
+
+
+@lru_cache(maxsize=1024)
+def _compile(source: bytes) -> Callable[[bytes], bool]:
+    return matcher([source])
+
+
+class _Table:
+    """The patterns that are held against names, or those that are held against paths."""
+
+    def __init__(self) -> None:
+        self.plain: dict[bytes, int] = {}
+        """The runs of patterns without wildcards."""
+        self.plain_folders: dict[bytes, int] = {}
+        self._heads: dict[int, dict[bytes, list[_Glob]]] = {}
+        self._tails: dict[int, dict[bytes, list[_Glob]]] = {}
+        self._others: list[_Glob] = []
+        self.globs: list[bytes] = []
+        """All patterns with wildcards."""
+
+    def __bool__(self) -> bool:
+        return bool(self.globs or self.plain or self.plain_folders)
+
+    def find_any(self, dialect: Dialect) -> Callable[[bytes], list[bytes]] | None:
+        """Return what lists the texts that a pattern with wildcards matches, in a text of many, a NUL on both sides."""
+        framed = [rb"\x00(?:" + translate(glob, dialect) + rb")\x00" for glob in self.globs]
+        return finder(framed) if framed else None
+
+    def add(self, glob: bytes, dialect: Dialect, run: int, *, folders_only: bool) -> bool:
+        """Take a pattern; return whether there was room.
+
+        Raises:
+            BadGlob: it cannot be read.
+
+        """
+        if plain(glob, dialect) is not None:
+            (self.plain_folders if folders_only else self.plain)[glob] = run
+            return True
+        head, star, tail = glob.partition(b"*")
+        source = needle = b""
+        if not star or plain(head, dialect) is None or plain(tail, dialect) is None:
+            source = translate(glob, dialect)
+            start = _FIXED.match(source)
+            end = len(source)
+            while source[end - _FIXED_BYTES : end - 2] == rb"\x":
+                end -= _FIXED_BYTES
+            # What stands in braces is one of several texts: then nothing but head and tail is sure.
+            inner = [] if b"|" in source else _FIXED.findall(_SET.sub(b" ", source))
+            head, tail, needle = (
+                bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))
+                for fixed in (start.group() if start else b"", source[end:], max(inner, key=len, default=b""))
+            )
+        key, tables = (head, self._heads) if len(head) >= len(tail) else (tail, self._tails)
+        length = next((length for length in KEY_LENGTHS if length <= len(key)), 0)
+        sharing = self._others
+        if length:
+            short = key[:length] if tables is self._heads else key[-length:]
+            sharing = tables.setdefault(length, {}).setdefault(short, [])
+        if len(sharing) >= MAX_SHARING:
+            return False
+        sharing.append(_Glob(run, folders_only, head, tail, needle, source))
+        self.globs.append(glob)
+        return True
+
+    def last_run(self, text: bytes, best: int, *, is_dir: bool) -> int:
+        """Return the run of the last pattern that matches, or ``best`` if none after it does."""
+        best = max(best, self.plain.get(text, -1), self.plain_folders.get(text, -1) if is_dir else -1)
+        candidates = [heads.get(text[:length], ()) for length, heads in self._heads.items()]
+        candidates += [tails.get(text[-length:], ()) for length, tails in self._tails.items()]
+        for globs in (*candidates, self._others):
+            for glob in globs:
+                if glob.run > best and (is_dir or not glob.folders_only) and glob.matches(text):
+                    best = glob.run
+        return best
 
 
 class RuleSet:
     """The rules of one ignore file; ``strip`` and ``prefix`` make a path from its folder of one from the root."""
 
-    def __init__(self, rules: Iterable[Rule], *, strip: int = 0, prefix: bytes = b"") -> None:
-        listed = list(rules)
+    def __init__(self, rules: Iterable[Rule], dialect: Dialect = GIT, *, strip: int = 0, prefix: bytes = b"") -> None:
         self.cut = ""
+        """What of the file is not used, if anything."""
         self._strip = strip
         self._prefix = prefix
-        self._runs = tuple(_run(ignores, list(group)) for ignores, group in groupby(listed, lambda rule: rule.ignores))[
-            ::-1
-        ]
-        self._names = frozenset(rule.plain for rule in listed if rule.plain is not None and not rule.by_path)
-        self._paths = _by_folder(rule.plain for rule in listed if rule.plain is not None and rule.by_path)
-        self._find_names = _anywhere(rule.source for rule in listed if rule.plain is None and not rule.by_path)
-        self._find_paths = _anywhere(rule.source for rule in listed if rule.plain is None and rule.by_path)
+        self._forget()
+        for rule in rules:
+            if not self._signs or self._signs[-1] is not rule.ignores:
+                self._signs.append(rule.ignores)
+            table = self._paths if rule.by_path else self._names
+            has_room = True
+            # A pattern that cannot be read matches nothing, as in git.
+            with suppress(BadGlob):
+                has_room = table.add(rule.glob, dialect, len(self._signs) - 1, folders_only=rule.folders_only)
+            self.used += has_room
+            if not has_room and not rule.ignores:
+                self._forget()
+        self._judges_all = len(self._signs) > MANY_RUNS or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
+        if not self._judges_all:
+            self._plain_names = frozenset((*self._names.plain, *self._names.plain_folders))
+            self._plain_paths: dict[bytes, set[bytes]] = {}
+            """The names that rules speak of, by their folder."""
+            for path in (*self._paths.plain, *self._paths.plain_folders):
+                folder, _, name = path.rpartition(b"/")
+                self._plain_paths.setdefault(folder, set()).add(name)
+            self._find_names, self._find_paths = self._names.find_any(dialect), self._paths.find_any(dialect)
+
+    def _forget(self) -> None:
+        self._names, self._paths = _Table(), _Table()
+        self._signs: list[bool] = []
+        self.used = 0
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
         """Return True for ignored, False for asked back by a negation, None where no rule speaks."""
-        local = self._prefix + path[self._strip :]
-        for run in self._runs:
-            if run.matches(local, name, is_dir):
-                return run.ignores
-        return None
+        run = self._names.last_run(name, -1, is_dir=is_dir)
+        if self._paths:
+            run = self._paths.last_run(self._prefix + path[self._strip :], run, is_dir=is_dir)
+        return None if run < 0 else self._signs[run]
 
     def touched(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
-        """Yield the names in ``folder`` that some rule speaks of; ``joined`` is all of them, NUL on both sides of each.
+        """Yield the names in ``folder`` that some rule may speak of; ``joined`` is all, NUL on both sides of each.
 
         It costs one pass over the folder's names, so that most names need no look of their own.
         """
-        yield from self._names.intersection(names)
+        if self._judges_all:
+            yield from names
+            return
+        yield from self._plain_names.intersection(names)
         if self._find_names is not None:
             for found in self._find_names(joined):
                 yield found[1:-1]
-        if self._paths or self._find_paths is not None:
+        if self._paths:
             local = (self._prefix + folder[self._strip :]).removesuffix(b"/")
-            yield from self._paths.get(local, _NOTHING).intersection(names)
+            yield from self._plain_paths.get(local, _NOTHING).intersection(names)
             if self._find_paths is not None:
                 lead = b"\0" + local + b"/" if local else b"\0"
                 placed = lead + joined[1:-1].replace(b"\0\0", b"\0" + lead) + b"\0"
@@ -148,54 +241,7 @@ class RuleSet:
                     yield found[len(lead) : -1]
 
     def __bool__(self) -> bool:
-        return bool(self._runs)
-
-
-_NOTHING: frozenset[bytes] = frozenset()
-
-
-def _run(ignores: bool, rules: list[Rule]) -> _Run:  # noqa: FBT001 - a field of the result
-    plain_rules = [rule for rule in rules if rule.plain is not None]
-
-    def table(*, by_path: bool, folders_only: bool) -> frozenset[bytes]:
-        return frozenset(
-            rule.plain
-            for rule in plain_rules
-            if rule.plain is not None and rule.by_path == by_path and rule.folders_only == folders_only
-        )
-
-    globs = [_anchored(rule) for rule in rules if rule.plain is None and not rule.folders_only]
-    folder_globs = [_anchored(rule) for rule in rules if rule.plain is None and rule.folders_only]
-    return _Run(
-        ignores,
-        table(by_path=False, folders_only=False),
-        table(by_path=False, folders_only=True),
-        table(by_path=True, folders_only=False),
-        table(by_path=True, folders_only=True),
-        matcher(globs) if globs else None,
-        matcher(folder_globs) if folder_globs else None,
-    )
-
-
-def _anchored(rule: Rule) -> bytes:
-    return rule.source if rule.by_path else rb"(?:[^\x00]*/)?(?:" + rule.source + b")"
-
-
-def _by_folder(paths: Iterable[bytes]) -> dict[bytes, frozenset[bytes]]:
-    folders: dict[bytes, set[bytes]] = {}
-    for path in paths:
-        folder, _, name = path.rpartition(b"/")
-        folders.setdefault(folder, set()).add(name)
-    return {folder: frozenset(names) for folder, names in folders.items()}
-
-
-def _anywhere(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]] | None:
-    framed = [rb"\x00(?:" + source + rb")\x00" for source in sources]
-    return finder(framed) if framed else None
-
-
-Rules = RuleSet | RuleIndex
-"""The rules of one ignore file; ``cut`` says what of it is not used, if anything."""
+        return bool(self._signs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,15 +251,15 @@ class Scope:
     hidden: bool = False
     """Hidden names are wanted."""
     in_git: bool = False
-    flashgrep: tuple[Rules, ...] = ()
-    ripgrep: tuple[Rules, ...] = ()
-    ignore: tuple[Rules, ...] = ()
-    git: tuple[Rules, ...] = ()
-    git_last: tuple[Rules, ...] = ()
+    flashgrep: tuple[RuleSet, ...] = ()
+    ripgrep: tuple[RuleSet, ...] = ()
+    ignore: tuple[RuleSet, ...] = ()
+    git: tuple[RuleSet, ...] = ()
+    git_last: tuple[RuleSet, ...] = ()
     """The repository's info/exclude, then the user's global excludes."""
-    order: tuple[Rules, ...] = ()
+    order: tuple[RuleSet, ...] = ()
 
-    def with_rules(self, **kinds: tuple[Rules, ...]) -> "Scope":
+    def with_rules(self, **kinds: tuple[RuleSet, ...]) -> "Scope":
         """Return this scope with whole kinds of rules replaced."""
         changed = replace(self, **kinds)  # type: ignore[arg-type]  # every keyword names a tuple of rule sets
         order = (*changed.flashgrep, *changed.ripgrep, *changed.ignore, *changed.git, *changed.git_last)
@@ -232,7 +278,7 @@ class Scope:
 
     def ignores(self, path: bytes, name: bytes, *, is_dir: bool) -> bool | None:
         """Return True where a rule takes the entry out, False where one asks it back, None where none speaks of it."""
-        return next((said for rules in self.order if (said := rules.verdict(path, name, is_dir)) is not None), None)
+        return next((found for rules in self.order if (found := rules.verdict(path, name, is_dir)) is not None), None)
 
     def touched(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
         """Return the names in ``folder`` that some rule speaks of; all others are judged by being hidden alone."""
@@ -242,9 +288,10 @@ class Scope:
         return frozenset(name for rules in self.order for name in rules.touched(folder, names, joined))
 
 
-def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> Rules | None:
+def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dialect = GIT) -> RuleSet | None:
     """Return the rules of the file at ``path``, or None when there is none to be read."""
     try:
+        # A pipe in its place must not block us.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         if error.errno in EXHAUSTED:
@@ -260,30 +307,23 @@ def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Dia
         unused = RuleSet(())
         unused.cut = f"larger than {MAX_RULES_FILE >> 20} MiB, not used"
         return unused
-    rules = (_remembered if len(text) >= LONG else _rules_of)(text, strip, prefix, dialect)
+    rules = (_remember_rules if len(text) >= LONG else _make_rules)(text, strip, prefix, dialect)
     return rules if rules or rules.cut else None
 
 
-def _rules_of(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> Rules:
-    total, lines = 0, dict[Line, None]()
-    for line in parse_lines(text):
-        total += line not in lines
-        lines.pop(line, None)  # of a line that is repeated the last counts
-        if len(line.glob) <= MAX_GLOB and len(lines) < MAX_PATTERNS:
-            lines[line] = None
-        elif not line.ignores:  # to leave it out alone would hide the files it asks back
-            lines.clear()
-    many_globs = sum(plain(line.glob, dialect) is None for line in lines) > MANY_GLOBS
-    rules: Rules
-    if many_globs or sum(1 for _ in groupby(lines, lambda line: line.ignores)) > MANY_RUNS:
-        rules = RuleIndex(lines, dialect, strip=strip, prefix=prefix)
-        used = rules.used
-    else:
-        rules = RuleSet((rule for line in lines if (rule := _rule(line, dialect))), strip=strip, prefix=prefix)
-        used = len(lines)
-    if used < total:
-        rules.cut = f"{used:,} of {total:,} patterns used"
+def _make_rules(text: bytes, strip: int, prefix: bytes, dialect: Dialect) -> RuleSet:
+    total, used = 0, dict[Rule, None]()
+    for rule in parse_rules(text):
+        total += rule not in used
+        used.pop(rule, None)  # of a line that is repeated the last counts
+        if len(rule.glob) <= MAX_GLOB and len(used) < MAX_PATTERNS:
+            used[rule] = None
+        elif not rule.ignores:
+            used.clear()
+    rules = RuleSet(used, dialect, strip=strip, prefix=prefix)
+    if rules.used < total:
+        rules.cut = f"{rules.used:,} of {total:,} patterns used"
     return rules
 
 
-_remembered = lru_cache(maxsize=2)(_rules_of)
+_remember_rules = lru_cache(maxsize=2)(_make_rules)

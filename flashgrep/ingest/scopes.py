@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stat import S_ISDIR
 from typing import Literal
 
-from flashgrep.ingest.ignore import Rules, Scope, read_rules
+from flashgrep.ingest.ignore import RuleSet, Scope, read_rules
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
 from flashgrep.lazy import LazyAttribute
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
@@ -162,7 +162,7 @@ class Scopes:
                     scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
         return scope
 
-    def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: Dialect) -> Rules | None:
+    def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: Dialect) -> RuleSet | None:
         found = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
         if found is not None and found.cut:
             self.differs_from_ripgrep = True

@@ -1,19 +1,20 @@
 """Ignore files of thousands of patterns: exact as short ones, bounded in memory and time, and what is cut is told."""
 
+import contextlib
 import os
 import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, RuleSet, _rule, parse_lines, read_rules
-from flashgrep.ingest.rule_index import MAX_SHARING, RuleIndex
+from flashgrep.ingest.ignore import MAX_PATTERNS, MAX_RULES_FILE, MAX_SHARING, Rule, RuleSet, parse_rules, read_rules
 from flashgrep.ingest.walk import Walker
-from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
+from flashgrep.ingest.wildcard import GIT, RIPGREP, BadGlob, Dialect, matcher, translate
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.rg_tree import RG
 
@@ -26,19 +27,36 @@ def random_line(rng: random.Random) -> str:
     return sign + "".join(rng.choice(ATOMS) for _ in range(rng.randint(1, 5))) + end
 
 
+def compiled(rules: list[Rule], dialect: Dialect) -> Iterator[tuple[Rule, Callable[[bytes], bool]]]:
+    """Yield the rules that can be read, each with what says whether it matches, the last first."""
+    for rule in reversed(rules):
+        with contextlib.suppress(BadGlob):
+            yield rule, matcher([translate(rule.glob, dialect)])
+
+
 @pytest.mark.parametrize("dialect", [GIT, RIPGREP])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_index_says_what_the_rules_say_one_by_one(seed: int, dialect: Dialect) -> None:
+def test_the_tables_say_what_the_rules_say_one_by_one(seed: int, dialect: Dialect) -> None:
     rng = random.Random(seed)
     for _ in range(40):
-        lines = list(parse_lines("\n".join(random_line(rng) for _ in range(rng.randint(1, 25))).encode()))
-        plainly = RuleSet(rule for line in lines if (rule := _rule(line, dialect)))
-        indexed = RuleIndex(lines, dialect)
+        rules = list(parse_rules("\n".join(random_line(rng) for _ in range(rng.randint(1, 25))).encode()))
+        tables, one_by_one = RuleSet(rules, dialect), list(compiled(rules, dialect))
         for _ in range(60):
             name = rng.choice(NAMES).encode()
-            path = b"/".join([*(rng.choice(NAMES).encode() for _ in range(rng.randint(0, 3))), name])
+            folder = b"/".join(rng.choice(NAMES).encode() for _ in range(rng.randint(0, 3)))
+            path = folder + b"/" + name if folder else name
             is_dir = rng.random() < 0.5
-            assert indexed.verdict(path, name, is_dir) == plainly.verdict(path, name, is_dir), (lines, path, is_dir)
+            wanted = next(
+                (
+                    rule.ignores
+                    for rule, matches in one_by_one
+                    if (is_dir or not rule.folders_only) and matches(path if rule.by_path else name)
+                ),
+                None,
+            )
+            assert tables.verdict(path, name, is_dir) == wanted, (rules, path, is_dir)
+            touched = set(tables.touched(folder, [name, b"other"], b"\0" + name + b"\0\0other\0"))
+            assert wanted is None or name in touched, (rules, path)
 
 
 def test_a_long_file_leaves_the_files_that_ripgrep_leaves(tmp_path: Path) -> None:
@@ -87,7 +105,7 @@ def test_fifty_thousand_patterns_take_less_than_100_mb(tmp_path: Path, pattern: 
     assert time.monotonic() - begun < 30
 
 
-def rules_of(tmp_path: Path, text: bytes) -> RuleSet | RuleIndex | None:
+def rules_of(tmp_path: Path, text: bytes) -> RuleSet | None:
     file = tmp_path / ".gitignore"
     file.write_bytes(text)
     return read_rules(os.fsencode(file))
