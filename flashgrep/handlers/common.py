@@ -10,12 +10,10 @@ from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypeVar
 
 import orjson
 from pydantic import Field
-from rapidfuzz import fuzz, process
 from typing_extensions import TypedDict
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.globs import PathFilter
-from flashgrep.model import path_to_text
 from flashgrep.params import CursorText, Globs, Languages, PathText
 from flashgrep.registry import RARE, Params, Usage
 from flashgrep.search.snapshot import SearchStats
@@ -28,10 +26,6 @@ UNLISTED = "the project's files have not all been listed yet"
 PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
 
-NEAR_ENOUGH = 60
-"""Of 100; below it a fuzzy match of a path is noise."""
-LONGEST_NEAR = 200
-"""Characters; nobody types a longer path by heart, and comparing takes time by length."""
 
 ItemT = TypeVar("ItemT")
 StateT = TypeVar("StateT")
@@ -90,18 +84,6 @@ async def make_path_filter(
     if not (include or exclude or languages):
         return None
     return await workspace.in_turn(partial(PathFilter, include, exclude, languages=languages))
-
-
-def near_paths(wanted: str, paths: Sequence[bytes], limit: int = 50) -> list[bytes]:
-    """Return paths near to what was typed, nearest first, ties by path; about 0.5 µs a path."""
-    if len(wanted) > LONGEST_NEAR:
-        return []
-    is_whole = "/" in wanted
-    names = [path_to_text(path if is_whole else path.rpartition(b"/")[2]) for path in paths]
-    scored = process.extract(
-        wanted.lower(), names, scorer=fuzz.ratio, processor=str.lower, limit=limit, score_cutoff=NEAR_ENOUGH
-    )
-    return [paths[at] for _, _, at in sorted(scored, key=lambda item: (-item[1], paths[item[2]]))]
 
 
 # A cursor carries its whole state: which question it belongs to, and where its answer goes on.

@@ -1,6 +1,7 @@
 """Files by name: `list_files` lists those that are searched, `glob` finds any by wildcards."""
 
 import time
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -25,12 +26,12 @@ from flashgrep.handlers.common import (
     encode_cursor,
     make_path_filter,
     milliseconds_since,
-    near_paths,
 )
 from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.search.path_search import search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
 
 MOST = 10_000
@@ -43,7 +44,10 @@ class ListFilesParams(Params):
     """Which files to list."""
 
     filter: PathText | None = Field(
-        None, min_length=1, description="Part of the path; where none has it, the nearest paths."
+        None,
+        min_length=1,
+        description="Parts of the path in any order, the best files first: fzf's terms, as `net tcp !test .go$`. "
+        "Where no path has them all, the nearest: initials, letters left out or mistyped.",
     )
     include: Include = []
     exclude: Exclude = []
@@ -68,16 +72,13 @@ class ListFilesResult(TypedDict):
 
 @handler("list_files", title="List files", command="files filter")
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
-    """List a project's files: all that are searched, or those whose path has a text or is near to it."""
+    """List a project's files: all that are searched, or those whose path has some words or is near to them."""
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
     keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
-    paths = await workspace.in_turn(lambda: workspace.paths(keep, params.filter or ""))
-    is_fuzzy = not paths and params.filter is not None
-    if is_fuzzy:
-        wanted = params.filter or ""
-        paths = await workspace.in_turn(lambda: near_paths(wanted, workspace.paths(keep)))
+    find = partial(search_paths, params.filter or "", partial(workspace.paths, keep))
+    paths, is_fuzzy = await workspace.in_turn(find)
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
     page = budget.fit(paths[start : start + params.limit], lambda path: 2 * len(path) + FILE_OVERHEAD)

@@ -25,13 +25,13 @@ from flashgrep.handlers.common import (
     decode_cursor,
     encode_cursor,
     make_path_filter,
-    near_paths,
 )
 from flashgrep.model import path_to_text
 from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer, Position, Question
+from flashgrep.search.path_search import near_paths
 from flashgrep.workspace import Workspace
 
 MOST_CONTEXT = 100

@@ -86,7 +86,7 @@ class Tree:
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
         pending = dict(self.pending)  # before the table: what is stored meanwhile leaves the one for the other
-        table, folded = self.table, part.encode().lower()
+        table, folded = self.table, part.encode(errors="surrogateescape").lower()
         settled = table.paths
         if folded:
             settled = [settled[at] for at in table.text().containing(folded, fold=True).tolist()]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_545,
-    "modules": 180,
+    "lines": 35_680,
+    "modules": 181,
     "private functions used once": 308,
     "functions named by a participle": 60,
 }

@@ -1,0 +1,196 @@
+"""Files by what somebody remembers of their paths, the best first.
+
+The terms are those of fzf (https://github.com/junegunn/fzf#search-syntax): blanks part them, all have to match, in any
+order and case; ``'exact``, ``^start``, ``end$``, ``!not``. A plain term is looked for as it stands first. Only where no
+path has all terms so, their letters may lie apart (``webres``: ``web_response.py``) or be mistyped.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from heapq import nsmallest
+from typing import Final, NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from flashgrep.checkpoint import checkpoint
+
+NEAR_ENOUGH: Final = 60
+"""Of 100; below it, what is said to be like a term is noise."""
+LONGEST: Final = 200
+"""Characters; nobody types a longer path by heart, and comparing takes time by length."""
+MOST_NEAR: Final = 50
+"""Paths that are told where none has the terms as they stand."""
+MOST_RANKED: Final = 2_000
+"""Paths put in order, about 6 µs each; more than that have so common a part that only whole names stand out."""
+MOST_ALIGNED: Final = 150
+"""Paths with a term's letters apart that are looked at closely, about 150 µs each: the shortest spans."""
+_STEPS: Final = 512
+"""Paths between two checkpoints, about 0.5 ms."""
+_BOUNDARY: Final = frozenset(b"/_-. ")
+
+
+class Term(NamedTuple):
+    """One condition on a path, in lower case."""
+
+    text: bytes
+    at_start: bool = False
+    at_end: bool = False
+    negated: bool = False
+    exact: bool = False
+
+    def matches(self, path: bytes) -> bool:
+        """Return whether a path in lower case meets the condition as it stands."""
+        found = self.text in path
+        if self.at_start:
+            found = path.startswith(self.text)
+        if self.at_end:
+            found = path.endswith(self.text) and (not self.at_start or path == self.text)
+        return found != self.negated
+
+
+def parse_terms(text: str) -> list[Term]:
+    """Return the terms of what was typed; a sign that stands alone is text."""
+    terms = []
+    for word in text.lower().split():
+        left = word
+        negated = left.startswith("!") and len(left) > 1
+        left = left[negated:]
+        exact = left.startswith("'") and len(left) > 1
+        left = left[exact:]
+        at_start = left.startswith("^") and len(left) > 1
+        left = left[at_start:]
+        at_end = left.endswith("$") and len(left) > 1
+        left = left[: len(left) - at_end]
+        terms.append(Term(left.encode(errors="surrogateescape"), at_start, at_end, negated, exact))
+    return terms
+
+
+def search_paths(text: str, paths_with: Callable[[str], list[bytes]]) -> tuple[list[bytes], bool]:
+    """Return the paths that have all terms, the best first; else (True) at most ``MOST_NEAR`` that are like them.
+
+    ``paths_with`` returns the sorted paths that contain a text in any case of ASCII letters.
+    """
+    terms = parse_terms(text)
+    if not terms:
+        return paths_with(""), False
+    wanted = [term for term in terms if not term.negated]
+    rarest = max(wanted, key=lambda term: len(term.text)).text.decode(errors="surrogateescape") if wanted else ""
+    found = paths_with(rarest)
+    if len(terms) > 1 or terms[0].at_start or terms[0].at_end or terms[0].negated:
+        found = [path for path in found if all(term.matches(path.lower()) for term in terms)]
+    if found or len(text) > LONGEST:
+        return rank_paths(found, text, wanted), False
+    return near_paths(text, paths_with(""), MOST_NEAR), True
+
+
+def rank_paths(paths: Sequence[bytes], text: str, terms: Sequence[Term]) -> list[bytes]:
+    """Return paths that have all terms, the best places of the terms first, then the shortest."""
+    whole = text.lower().encode(errors="surrogateescape")
+    if len(paths) > MOST_RANKED:
+        named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
+        return [*sorted(named, key=len), *(path for path in paths if path not in named)]
+
+    def worth(path: bytes) -> tuple[int, int, int, bytes]:
+        lower = path.lower()
+        base = lower.rpartition(b"/")[2]
+        places = sum(_place_of(term.text, path, lower, base) for term in terms)
+        return places - 3 * (len(terms) > 1 and whole in lower), len(base), len(path), path
+
+    return sorted(paths, key=worth)
+
+
+def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
+    """Return how telling the best place of a text in a path is: 0 is the name of the file, 9 any place."""
+    if text == base:
+        return 0
+    if base.startswith(text):
+        return 1 if base[len(text) : len(text) + 1] == b"." else 3
+    if text in base:
+        start = len(path) - len(base)
+        at = path.lower().find(text, start)
+        return 4 if _is_boundary(path, at) else 6
+    if b"/" in text and lower.endswith(text):
+        return 1
+    if b"/%b/" % text in b"/" + lower:
+        return 5
+    return 7 if _is_boundary(path, lower.find(text)) else 9
+
+
+def _is_boundary(path: bytes, at: int) -> bool:
+    """Return whether a word begins at a place of a path: behind a separator, or as a capital behind a small letter."""
+    if at <= 0 or path[at - 1] in _BOUNDARY:
+        return True
+    return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
+
+
+def near_paths(text: str, paths: Sequence[bytes], limit: int) -> list[bytes]:
+    """Return paths like what was typed, the nearest first: its letters in their order, or nearly all of them."""
+    if len(text) > LONGEST:
+        return []
+    terms = parse_terms(text)
+    wanted = [term.text for term in terms if not (term.negated or term.exact or term.at_start or term.at_end)]
+    fixed = [term for term in terms if term.negated or term.exact or term.at_start or term.at_end]
+    if fixed:
+        paths = [path for path in paths if all(term.matches(path.lower()) for term in fixed)]
+    scores: dict[int, float] = {}
+    for number, term in enumerate(wanted):
+        near = score_likeness(term, paths)
+        scores = near if number == 0 else {at: scores[at] + score for at, score in near.items() if at in scores}
+    best = nsmallest(limit, scores.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
+    return [paths[at] for at, _ in best]
+
+
+def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
+    """Return the places of the paths that are like a term, with how like, of 100."""
+    # Whole paths, names, or names without their endings, as far as the term says.
+    if b"/" in term:
+        texts = [path.decode("utf-8", "replace").lower() for path in paths]
+    else:
+        names = (path.rpartition(b"/")[2] for path in paths)
+        texts = [
+            (name if b"." in term else name.partition(b".")[0]).decode("utf-8", "replace").lower() for name in names
+        ]
+    checkpoint()
+    shown = term.decode("utf-8", "replace")
+    alike = process.extract(shown, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH)
+    scores = {at: float(score) for _, score, at in alike}
+    # Then its letters in their order, apart: each is looked for from the last one's place on, so this is linear.
+    letters = [re.escape(term[at : at + 1]) for at in range(len(term))]
+    pattern = re.compile(b"".join([letters[0], *(b"[^%b]*%b" % (letter, letter) for letter in letters[1:])]))
+    spans = []
+    for at, path in enumerate(paths):
+        if at % _STEPS == 0:
+            checkpoint()
+        if found := pattern.search(path.lower()):
+            spans.append((found.end() - found.start(), len(path), at))
+    for _, _, at in nsmallest(MOST_ALIGNED, spans):
+        checkpoint()
+        score = _align(term, paths[at])
+        if score >= NEAR_ENOUGH:
+            scores[at] = max(scores.get(at, 0.0), score)
+    return scores
+
+
+def _align(term: bytes, path: bytes) -> float:
+    """Return how well a term's letters fit into a path, of 100, at their best places.
+
+    A letter is worth 2 where a word begins, in the file's name or else, 2 right behind the letter before it, else 0; as
+    fzf's bonuses, by dynamic programming over letters and places.
+    """
+    lower = path.lower()
+    base = len(path) - len(path.rpartition(b"/")[2])
+    nothing = float("-inf")
+    before = [0.0] * len(path)
+    """The best worth of the letters so far, the last of them at this place."""
+    for number, letter in enumerate(term):
+        best, row = nothing, [nothing] * len(path)
+        for at in range(len(path)):
+            if lower[at] == letter:
+                begins = 2.0 if _is_boundary(path, at) else 0.0
+                apart = (0.0 if number == 0 else best) + begins - (0.0 if begins else 1.0)
+                joined = before[at - 1] + 2.0 if number and at else nothing
+                row[at] = max(apart, joined) + (0.25 if at >= base else 0.0)
+            if number:
+                best = max(best, before[at])
+        before = row
+    return max(0.0, 100 * max(before, default=0.0) / (2.25 * len(term)))
