@@ -2,9 +2,10 @@
 
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypedDict
@@ -55,13 +56,12 @@ class Listeners:
     problems: dict[str, str] = field(default_factory=dict)
     """Roots whose socket could not be opened, and why."""
     _projects: dict[Path, anyio.CancelScope] = field(default_factory=dict)
-    _count: int = 0
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def clients(self) -> int:
         """Connections open now."""
-        return len(self.dispatcher.open_connections) - self._count
+        return self.dispatcher.open_connections.clients
 
     def note_client(self) -> None:
         """Note that a client was here just now."""
@@ -69,7 +69,8 @@ class Listeners:
 
     async def open_control(self) -> None:
         """Listen on the user's control socket; a stale one is replaced, for we hold the lock."""
-        await self.tasks.start(self._serve_unix, Path(self.paths.socket), lambda: self._make_session(control=True))
+        path = Path(self.paths.socket)
+        await self.tasks.start(serve_unix, path, self.dispatcher, lambda: self._make_session(control=True))
 
     async def serve_control(self, connection: socket.socket) -> None:
         """Serve a connected client as one of the control socket until it hangs up."""
@@ -83,7 +84,8 @@ class Listeners:
         wanted = self.settings.tcp.port
         self.tcp = {"wanted": wanted, "port": None, "problem": ""}
         try:
-            self.tcp["port"] = await self.tasks.start(self._serve_tcp, wanted)
+            serve = partial(serve_tcp, self.dispatcher, self._make_session, port=wanted)
+            self.tcp["port"] = await self.tasks.start(serve)
         except (FlashgrepError, OSError) as error:
             self.tcp["problem"] = str(error)
             self.dispatcher.log.warning("no TCP", problem=str(error))
@@ -140,23 +142,9 @@ class Listeners:
         capabilities = Capabilities(control=control, writes="never" if self.settings.read_only else "always")
         return Session(projects=projects, capabilities=capabilities, wire="unix")
 
-    async def _serve_unix(self, path: Path, session: Callable[[], Session], *, task_status: Any) -> None:
-        await self._count_while(serve_unix(path, self.dispatcher, session, task_status=task_status))
-
-    async def _serve_tcp(self, port: int, *, task_status: Any) -> None:
-        await self._count_while(serve_tcp(self.dispatcher, self._make_session, port=port, task_status=task_status))
-
     async def _serve_project(self, root: Path, path: Path, scope: anyio.CancelScope, *, task_status: Any) -> None:
         with scope:
-            await self._serve_unix(path, lambda: self._make_session(str(root)), task_status=task_status)
-
-    async def _count_while(self, serving: Awaitable[None]) -> None:
-        """Count a listener while it serves: among the open connections it is one."""
-        self._count += 1
-        try:
-            await serving
-        finally:
-            self._count -= 1
+            await serve_unix(path, self.dispatcher, lambda: self._make_session(str(root)), task_status=task_status)
 
 
 class HttpListener:

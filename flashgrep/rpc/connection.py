@@ -1,7 +1,7 @@
 """One client: lines in, calls out to their tasks, answers back in whatever order they are ready."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup
@@ -32,6 +32,8 @@ class Connection:
 
     ``hung_up``: tells, after the end of input, a client that is gone from one that awaits its answers.
     """
+
+    is_listener: ClassVar[bool] = False
 
     def __init__(self, stream: ByteStream, session: Session, dispatcher: Dispatcher, hung_up: HungUp = _never) -> None:
         self.session = session

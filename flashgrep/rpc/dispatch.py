@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import Parameter, Signature
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import anyio
 from jsonrpcserver.async_dispatcher import dispatch_request
@@ -41,6 +41,8 @@ SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
 class Closable(Protocol):
     """A connection or a listener, as shutting down sees it."""
 
+    is_listener: ClassVar[bool]
+
     def stop_reading(self) -> None:
         """Take nothing further, finish what is in flight, then close."""
 
@@ -58,6 +60,11 @@ class OpenConnections:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def clients(self) -> int:
+        """How many connections are open, listeners apart."""
+        return sum(not each.is_listener for each in self._open)
 
     def add(self, opened: Closable) -> None:
         """Remember what was opened."""

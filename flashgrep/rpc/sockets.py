@@ -8,7 +8,7 @@ import errno
 import select
 import socket
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -97,6 +97,8 @@ Serve: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
 
 class Listener:
     """Accepts clients until told to stop; each runs in a task of its own, and a failing one ends itself only."""
+
+    is_listener: ClassVar[bool] = True
 
     def __init__(self, listening: socket.socket, dispatcher: Dispatcher) -> None:
         self._socket = listening

@@ -21,8 +21,8 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 35_680,
     "modules": 181,
-    "private functions used once": 308,
-    "functions named by a participle": 60,
+    "private functions used once": 298,
+    "functions named by a participle": 59,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

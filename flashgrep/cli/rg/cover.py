@@ -29,7 +29,7 @@ class Cover:
         globs, iglobs = ([flag.value or "" for flag in flags if flag.name == name] for name in ("glob", "iglob"))
         depths = [int(flag.value or "") for flag in flags if flag.name == "max-depth"]
         self._overrides = Overrides(globs, iglobs)
-        self._type_verdict = _type_verdict(flags)
+        self._type_verdict = make_type_filter(flags)
         self._hidden = [flag.name for flag in flags if flag.name in {"hidden", "no-hidden"}][-1:] == ["hidden"]
         self._depth = depths[-1] if depths else None
         self._from_cwd = from_cwd
@@ -40,12 +40,12 @@ class Cover:
 
     def has(self, path: bytes) -> bool:
         """Return whether a file that the index covers is searched."""
-        said = self._verdict(path, is_dir=False)
-        if said is None and self._type_verdict is not None:
-            said = self._type_verdict(path)
-        return said is not False
+        verdict = self._judge(path, is_dir=False)
+        if verdict is None and self._type_verdict is not None:
+            verdict = self._type_verdict(path)
+        return verdict is not False
 
-    def added(self, lead: bytes, snapshot: Snapshot, walker: Walker) -> Iterator[tuple[bytes, bool]]:
+    def find_added(self, lead: bytes, snapshot: Snapshot, walker: Walker) -> Iterator[tuple[bytes, bool]]:
         """Yield what is searched below ``lead`` beside the index: files, and folders (True) with all that is in them.
 
         Raises:
@@ -59,33 +59,31 @@ class Cover:
             if not full.startswith(lead):
                 continue
             path = full[len(lead) :]
-            said = self._verdict(path, is_dir=is_dir)
-            if said is None:
-                said = not walker.is_ignored(full, is_dir=is_dir) and (
+            verdict = self._judge(path, is_dir=is_dir)
+            if verdict is None:
+                verdict = not walker.is_ignored(full, is_dir=is_dir) and (
                     self._hidden if is_dir or self._type_verdict is None else self._type_verdict(path)
                 )
-            if said and is_dir and self._depth is not None:
+            if verdict and is_dir and self._depth is not None:
                 raise ValueError(path)
-            if said or (said is None and self._hidden):
+            if verdict or (verdict is None and self._hidden):
                 yield path, is_dir
 
-    def _verdict(self, path: bytes, *, is_dir: bool) -> bool | None:
+    def _judge(self, path: bytes, *, is_dir: bool) -> bool | None:
         """Return what depth and globs say of an entry; None: nothing, so that other rules count."""
         if self._depth is not None and path.count(b"/") + is_dir >= self._depth:
             return False
         if self._overrides.is_empty:
             return None
         folder, _, name = path.rpartition(b"/")
-        return self._overrides.verdict(self._from_cwd + path, name, is_dir) if self._enters(folder) else False
-
-    def _enters(self, folder: bytes) -> bool:
-        known = self._entered.get(folder)
-        if known is None:
-            known = self._entered[folder] = self._verdict(folder, is_dir=True) is not False
-        return known
+        # A folder that globs take out is not entered, whatever they say of what is in it.
+        enters = self._entered.get(folder)
+        if enters is None:
+            enters = self._entered[folder] = self._judge(folder, is_dir=True) is not False
+        return self._overrides.verdict(self._from_cwd + path, name, is_dir) if enters else False
 
 
-def _type_verdict(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | None:
+def make_type_filter(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | None:
     """Return what ``-t`` and ``-T`` say of a path: True for wanted, False for unwanted, None for neither.
 
     Raises:

@@ -9,7 +9,7 @@ byte nothing is planned. Whatever is not known to be safe is not planned either:
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from flashgrep.cli.rg.cover import Cover
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.ingest.walk import Walker
 from flashgrep.path_text import Literals
+from flashgrep.pattern import Pattern
 from flashgrep.rpc.context import RequestContext
 from flashgrep.search.snapshot import Snapshot
 
@@ -86,100 +87,118 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
     pattern, paths = ([], arguments.positional) if texts else (arguments.positional[:1], arguments.positional[1:])
     if not (texts or pattern) or (not paths and call.readable_input):
         raise Unplannable
-    grams = make_pattern(arguments.flags, texts or pattern).grams()
-    blobs = snapshot.reader.candidates(grams) if snapshot.reader else None
-    if blobs is None:
+
+    likely = find_candidates(make_pattern(arguments.flags, texts or pattern), snapshot)
+
+    # Of these, those that the call's paths, globs and types leave; too many are no quicker than a walk.
+    named: list[tuple[bytes, bool]] = []
+    has_folder = False
+    searched = 0
+    for given in [os.fsencode(path) for path in paths] or [b""]:
+        if stat.S_ISREG(os.lstat(os.path.join(call.cwd, given)).st_mode):
+            named.append((given, False))
+            continue
+        below, count = _name_below(given, call, arguments.flags, likely, snapshot, walker)
+        named += below
+        searched += count
+        has_folder = True
+    # ripgrep warns where it has no file to search, and names files unlike folders.
+    has_file = searched or not all(is_dir for _, is_dir in named)
+    if not (has_folder and has_file) or len(named) > max(FEW, searched * MOST_SHARE):
         raise Unplannable
-    table = snapshot.table
-    likely = [table.paths[at] for at in table.places(blobs)]
-    likely += [path for path, why in table.skipped.items() if why not in PROVEN]
-    if len(likely) > MOST_LIKELY:
-        raise Unplannable
-    named = _name_candidates(call, arguments.flags, paths, likely, snapshot, walker)
     names = [name for name, _ in named]
     if len(names) > MOST_CANDIDATES or sum(map(len, names)) > MOST_BYTES:
         raise Unplannable
-    if any(flag.name == "search-zip" for flag in arguments.flags):
-        settled = snapshot.table.text()
-        has_compressed = any(settled.with_literals(Literals(end=ending)).size for ending in COMPRESSED)
-        if has_compressed or any(path.endswith(COMPRESSED) for path in (*snapshot.pending, *names)):
-            raise Unplannable
+
+    # What ripgrep decompresses, the index knows compressed; a NUL byte it reports in a file that is named.
+    if any(flag.name == "search-zip" for flag in arguments.flags) and has_compressed(snapshot, names):
+        raise Unplannable
     files = [name for name, is_dir in named if not is_dir]
     for name in files:
         checkpoint()
         if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
             raise Unplannable
     words = [b"--with-filename", b"--no-config", *map(os.fsencode, arguments.words), b"--"]
-    # ripgrep warns where folders have no file to search: here others had some.
     return [*words, *map(os.fsencode, pattern), *names, *(() if files else (NO_FILE,))]
 
 
-def _name_candidates(
-    call: Call, flags: Sequence[Flag], paths: Sequence[str], likely: Sequence[bytes], snapshot: Snapshot, walker: Walker
-) -> list[tuple[bytes, bool]]:
-    """Return the candidates below the folders given, and the files given, each spelt as ripgrep would spell it.
+def has_compressed(snapshot: Snapshot, names: Iterable[bytes]) -> bool:
+    """Return whether the project, or one of these files, is compressed."""
+    settled = snapshot.table.text()
+    if any(settled.with_literals(Literals(end=ending)).size for ending in COMPRESSED):
+        return True
+    return any(path.endswith(COMPRESSED) for path in (*snapshot.pending, *names))
 
-    With each: whether it is a folder, of which nothing is indexed, to be searched as a whole.
+
+def find_candidates(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
+    """Return the files that the index cannot rule out: texts with the grams, and what is not indexed.
 
     Raises:
-        Unplannable: a path is neither a file nor a covered folder of the project's, or there is no folder among them,
-            or no file is left to be searched, of which ripgrep warns, or so many that a walk is as quick.
+        Unplannable: the index cannot say, or they are too many to look at.
 
     """
-    named: list[tuple[bytes, bool]] = []
-    has_folder = has_file = False
-    searched = 0
-    for given in [os.fsencode(path) for path in paths] or [b""]:
-        full = os.path.join(call.cwd, given)
-        mode = os.lstat(full).st_mode
-        if stat.S_ISREG(mode):
-            named.append((given, False))
-            has_file = True
-            continue
-        folder = os.path.normpath(full)
-        if not stat.S_ISDIR(mode) or os.path.realpath(folder) != folder:
-            raise Unplannable
-        inside = os.path.relpath(folder, snapshot.root.path) if folder != snapshot.root.path else b""
-        if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
-            raise Unplannable
-        # Below a whole path around the current folder, ripgrep asks globs of some paths as seen from there, of others
-        # as they are.
-        is_around = given.startswith(b"/") and call.cwd.startswith(folder.rstrip(b"/") + b"/")
-        if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
-            raise Unplannable
-        lead = inside + b"/" if inside else b""
-        cover = Cover(flags, _from_cwd(given, call.cwd))
-        pending = snapshot.pending
-        changed = [path for path, mark in pending.items() if mark.ours and path.startswith(lead)]
-        found = [*changed, *(path for path in likely if path.startswith(lead) and path not in pending)]
-        below = {path: False for path in (path[len(lead) :] for path in found) if cover.has(path)}
-        if cover.adds:
-            added = dict(cover.added(lead, snapshot, walker))
-            sizes = (os.lstat(os.path.join(folder, path)).st_size for path, is_dir in added.items() if not is_dir)
-            if sum(sizes) > MOST_ADDED_BYTES:
-                raise Unplannable
-            below |= added
-        settled = snapshot.table.below(inside)
-        sample = settled[:: len(settled) // SAMPLE + 1]
-        searched += sum(cover.has(path[len(lead) :]) for path in sample) * (len(settled) // SAMPLE + 1)
-        has_file |= bool(searched) or not all(below.values())
-        has_file = has_file or any(cover.has(path[len(lead) :]) for path in settled[:MOST_LIKELY])
-        spelt = given if not given or given.endswith(b"/") else given + b"/"
-        named += [(spelt + path, below[path]) for path in sorted(below, key=_walk_order)]
-        has_folder = True
-    if not (has_folder and has_file) or len(named) > max(FEW, searched * MOST_SHARE):
+    candidates = snapshot.reader.candidates(pattern.grams()) if snapshot.reader else None
+    if candidates is None:
         raise Unplannable
-    return named
+    table = snapshot.table
+    likely = [table.paths[at] for at in table.places(candidates)]
+    likely += [path for path, why in table.skipped.items() if why not in PROVEN]
+    if len(likely) > MOST_LIKELY:
+        raise Unplannable
+    return likely
 
 
-def _from_cwd(given: bytes, cwd: bytes) -> bytes:
-    """Return what stands before a path below ``given`` when globs, which are relative to ``cwd``, are asked of it."""
+def _name_below(
+    given: bytes, call: Call, flags: Sequence[Flag], likely: Sequence[bytes], snapshot: Snapshot, walker: Walker
+) -> tuple[list[tuple[bytes, bool]], int]:
+    """Return the candidates below a folder, spelt and in the order as ripgrep would have them.
+
+    With each: whether it is a folder, of which nothing is indexed, to be searched as a whole. And about how many files
+    are searched below it; 0: none.
+
+    Raises:
+        Unplannable: it is no covered folder of the project's, or what is below is not known well enough.
+
+    """
+    folder = os.path.normpath(os.path.join(call.cwd, given))
+    if not stat.S_ISDIR(os.lstat(folder).st_mode) or os.path.realpath(folder) != folder:
+        raise Unplannable
+    inside = os.path.relpath(folder, snapshot.root.path) if folder != snapshot.root.path else b""
+    if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
+        raise Unplannable
+    # Below a whole path around the current folder, ripgrep asks globs of some paths as seen from there, of others as
+    # they are.
+    is_around = given.startswith(b"/") and call.cwd.startswith(folder.rstrip(b"/") + b"/")
+    if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
+        raise Unplannable
+
+    # Globs are relative to the current folder: what stands before a path below this one, as seen from there.
+    from_cwd = given
     if given.startswith(b"/"):
-        given = given.removeprefix(cwd.rstrip(b"/") + b"/") if given != cwd else b""
-    given = given.removeprefix(b"./")
-    return given if not given or given.endswith(b"/") else given + b"/" if given != b"." else b""
+        from_cwd = b"" if given == call.cwd else given.removeprefix(call.cwd.rstrip(b"/") + b"/")
+    from_cwd = from_cwd.removeprefix(b"./")
+    cover = Cover(flags, b"" if from_cwd == b"." else _as_folder(from_cwd))
+    lead = _as_folder(inside)
+    changed = [path for path, mark in snapshot.pending.items() if mark.ours]
+    found = [*changed, *(path for path in likely if path not in snapshot.pending)]
+    below = {path: False for path in (path[len(lead) :] for path in found if path.startswith(lead)) if cover.has(path)}
+    if cover.adds:
+        added = dict(cover.find_added(lead, snapshot, walker))
+        sizes = (os.lstat(os.path.join(folder, path)).st_size for path, is_dir in added.items() if not is_dir)
+        if sum(sizes) > MOST_ADDED_BYTES:
+            raise Unplannable
+        below |= added
+
+    settled = snapshot.table.below(inside)
+    step = len(settled) // SAMPLE + 1
+    count = step * sum(cover.has(path[len(lead) :]) for path in settled[::step])
+    if not count:  # a sample of none does not say that there are none
+        count = int(any(cover.has(path[len(lead) :]) for path in settled[:MOST_LIKELY]))
+    # A walk by name comes by paths as if their slashes were less than any other byte, as NUL is.
+    in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))
+    return [(_as_folder(given) + path, below[path]) for path in in_order], count
 
 
-def _walk_order(path: bytes) -> bytes:
-    """Return a key by which paths sort as a walk by name comes by them: no name has a NUL byte."""
-    return path.replace(b"/", b"\0")
+def _as_folder(path: bytes) -> bytes:
+    """Return what stands before the names in a folder; for no path nothing."""
+    return path if not path or path.endswith(b"/") else path + b"/"
