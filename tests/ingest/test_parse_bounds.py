@@ -5,11 +5,13 @@ import sys
 import textwrap
 import tracemalloc
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep.checkpoint import ending
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
 from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
 from flashgrep.ingest.parse.lookup import FileSymbols
@@ -51,6 +53,18 @@ def test_a_file_over_its_time_is_skipped_with_the_reason() -> None:
     parsed = parse_symbols("c", b"int f(void) { return 0; }\n")
     assert isinstance(parsed, ParsedFile)
     assert len(parsed.definitions) == 1
+
+
+def test_time_in_which_others_have_the_processor_is_not_the_files_own() -> None:
+    data = b"int f(void) { return g((1)); }\n" * 10_000
+    waits = [2.0]
+
+    def wait_for_turn() -> bool:
+        return bool(waits) and Event().wait(waits.pop())
+
+    with ending(wait_for_turn):
+        assert isinstance(parse_symbols("c", data, seconds=1.5), ParsedFile)
+    assert not waits
 
 
 @pytest.mark.parametrize("seconds", [5, 0.001])
