@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_680,
-    "modules": 181,
-    "private functions used once": 298,
-    "functions named by a participle": 59,
+    "lines": 35_586,
+    "modules": 179,
+    "private functions used once": 297,
+    "functions named by a participle": 58,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 

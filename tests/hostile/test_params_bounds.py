@@ -15,7 +15,7 @@ from flashgrep.index.chunks import StoredChunk
 from flashgrep.pattern import unicode
 from flashgrep.pattern.charset import CharSet
 from flashgrep.registry import Handler
-from flashgrep.search import cover
+from flashgrep.search import fusion
 from flashgrep.search.chunks import FoundChunk
 
 BOUNDED = {
@@ -124,14 +124,14 @@ def test_a_name_with_many_stars_takes_linear_time() -> None:
 
 def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
     short = (pattern._matcher.short, pattern._grams.short, pattern._tree.short)
-    kept = [*short, cover._kept_stems, unicode._kept_classes]
+    kept = [*short, fusion._kept_stems, unicode._kept_classes]
     before = [cache.cache_info().currsize for cache in kept]
     for n in range(5):
         long = pattern.Pattern(texts=(f"x{n}" * 1500,))
         assert long.matcher().search(f"x{n}".encode() * 1500)
         assert long.matcher() is long.matcher()
         long.grams()
-        cover.stems_of(f"some{n} name{n} " * 100)
+        fusion.stems_of(f"some{n} name{n} " * 100)
     unicode.byte_classes(CharSet(tuple((char, char) for char in range(0x4E00, 0x4E00 + 2 * unicode._MOST_KEPT + 4, 2))))
     assert [cache.cache_info().currsize for cache in kept] == before
     assert 0 < pattern._matcher.long.cache_info().currsize <= pattern.CACHED_LONG
