@@ -12,6 +12,7 @@ Wildcards are those of ``wildcard``, braces included. Of ``include`` one has to 
 ``!glob`` among the includes is an exclude.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
@@ -31,6 +32,7 @@ MAX_SETS = 2000
 MOST_SHOWN = 200
 """Characters of a bad glob that its error repeats."""
 _BELOW = rb"(?:/[^\x00]*)?"
+_WILD = re.compile(rb"[*?[{}]")
 
 
 class PathFilter:
@@ -83,36 +85,30 @@ class _Globs:
             )
             raise InvalidParams(message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS)
         self.literals: list[Literals] = []
-        self.matches = matcher([self._add(field, glob, dialect) for glob in globs])
-
-    def _add(self, field: str, glob: str, dialect: Dialect) -> bytes:
-        """Note a glob's literal parts, and return its regular expression."""
-        raw = _slashed(glob)
-        if not raw.strip(b"/") or b"\0" in raw or len(raw) > MAX_GLOB:
-            raise _bad(field, glob, "empty" if not raw.strip(b"/") else "too long, or with a NUL in it")
-        try:
-            source = translate(raw.strip(b"/"), dialect)
-        except BadGlob as error:
-            raise _bad(field, glob, str(error)) from None
-        any_depth = b"/" not in raw.rstrip(b"/")
-        below = field == "exclude" or raw.endswith(b"/") or not _wild(raw.rpartition(b"/")[2])
-        self.literals += literals(raw.strip(b"/"), dialect, any_depth=any_depth, below=below)
-        lead = rb"(?:[^\x00]*/)?" if any_depth else b""
-        return lead + b"(?:" + source + b")" + (_BELOW if below else b"")
-
-
-def _slashed(glob: str) -> bytes:
-    raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
-    return raw.removeprefix(b".") if raw.startswith(b"./") else raw
+        """Parts of which a matching path has one set."""
+        sources = []
+        for glob in globs:
+            raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
+            raw = raw.removeprefix(b".") if raw.startswith(b"./") else raw
+            bare = raw.strip(b"/")
+            if not bare or b"\0" in raw or len(raw) > MAX_GLOB:
+                raise _bad(field, glob, "too long, or with a NUL in it" if bare else "empty")
+            try:
+                source = translate(bare, dialect)
+            except BadGlob as error:
+                raise _bad(field, glob, str(error)) from None
+            any_depth = b"/" not in raw.rstrip(b"/")
+            # A last step without wildcards may be a folder: what lies below it is meant too.
+            below = field == "exclude" or _WILD.search(raw.rpartition(b"/")[2]) is None
+            self.literals += literals(bare, dialect, any_depth=any_depth, below=below)
+            lead = rb"(?:[^\x00]*/)?" if any_depth else b""
+            sources.append(lead + b"(?:" + source + b")" + (_BELOW if below else b""))
+        self.matches = matcher(sources)
 
 
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:
     shown = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
     return InvalidParams(f"{field}: bad glob {shown!r}: {problem}", field=field, glob=shown, problem=problem)
-
-
-def _wild(step: bytes) -> bool:
-    return any(mark in step for mark in (b"*", b"?", b"[", b"{", b"}"))
 
 
 class Overrides:

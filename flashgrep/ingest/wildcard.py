@@ -146,7 +146,7 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
 
 def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
     """Return the predicate that any of ``sources`` matches the whole text."""
-    tests = [regex.fullmatch for regex in _compiled(sources)]
+    tests = [regex.fullmatch for regex in _compile(sources)]
     if len(tests) == 1:
         only = tests[0]
         return lambda text: only(text) is not None
@@ -155,39 +155,32 @@ def matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:
 
 def finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
     """Return the function that lists what any of ``sources`` matches in a text; overlaps of two batches come twice."""
-    finds = [regex.findall for regex in _compiled(sources)]
+    finds = [regex.findall for regex in _compile(sources)]
     if len(finds) == 1:
         only: Callable[[bytes], list[bytes]] = finds[0]
         return only
     return lambda text: [found for find in finds for found in find(text)]
 
 
-def _compiled(sources: Iterable[bytes]) -> list[Any]:
+def _compile(sources: Iterable[bytes]) -> list[Any]:
+    """Return few expressions that together match what any of ``sources`` does."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY
     options.never_capture = True
     options.log_errors = False
     options.dot_nl = True
-    return [_compile(b"|".join(batch), options) for batch in _batches(sources)]
-
-
-def _compile(source: bytes, options: re2.Options) -> Any:
-    """Compile; a short source is remembered by the library, a long one is not: it keeps 128 whatever their size."""
-    return (re2.compile if len(source) <= _REMEMBERED else re2._Regexp)(source, options)  # noqa: SLF001 - without its cache
-
-
-def _batches(sources: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size = 0
+    batches: list[list[bytes]] = []
+    room = 0
     for source in sources:
-        if batch and size + len(source) > MAX_SOURCE:
-            yield batch
-            batch, size = [], 0
-        batch.append(b"(?:" + source + b")")
-        size += len(source)
-    if batch:
-        yield batch
+        if not batches or len(source) > room:
+            batches.append([])
+            room = MAX_SOURCE
+        batches[-1].append(b"(?:" + source + b")")
+        room -= len(source)
+    joined = [b"|".join(batch) for batch in batches]
+    # The library keeps the last 128 expressions whatever their size, so a long one is made without it.
+    return [(re2.compile if len(one) <= _REMEMBERED else re2._Regexp)(one, options) for one in joined]  # noqa: SLF001
 
 
 class _Translation:
@@ -198,118 +191,103 @@ class _Translation:
         self.dialect = dialect
         self.at = 0
         self.depth = 0
-        self.one = _ANY if dialect.free_star else _ONE
-        if dialect.characters:
-            self.one = _CHARACTER
 
     def pieces(self) -> Iterator[bytes]:
+        one = _CHARACTER if self.dialect.characters else _ANY if self.dialect.free_star else _ONE
         while self.at < len(self.glob):
             byte = self.glob[self.at : self.at + 1]
             self.at += 1
-            yield self._piece(byte)
+            if byte == b"*":
+                yield self._translate_stars()
+            elif byte == b"?":
+                yield one
+            elif byte == b"[":
+                yield self._translate_set()
+            elif byte == b"\\":
+                yield self._escape(self._read_escaped())
+            elif not self.dialect.braces or byte not in b"{,}":
+                yield self._escape(byte[0])
+            elif byte == b",":
+                yield b"|" if self.depth else b","
+            else:
+                self.depth += 1 if byte == b"{" else -1
+                if self.depth < 0:
+                    raise BadGlob("unopened brace")
+                yield b"(?:" if byte == b"{" else b")"
         if self.depth:
             raise BadGlob("unclosed brace")
 
-    def _piece(self, byte: bytes) -> bytes:
-        if byte == b"*":
-            return self._stars()
-        if byte == b"?":
-            return self.one
-        if byte == b"[":
-            return self._bracket()
-        if byte == b"\\":
-            return self._literal(self._escaped())
-        return self._brace(byte) if self.dialect.braces and byte in b"{,}" else self._literal(byte[0])
-
-    def _brace(self, byte: bytes) -> bytes:
-        if byte == b"{":
-            self.depth += 1
-            return b"(?:"
-        if byte == b"}":
-            if not self.depth:
-                raise BadGlob("unopened brace")
-            self.depth -= 1
-            return b")"
-        return b"|" if self.depth else b","
-
-    def _escaped(self) -> int:
+    def _read_escaped(self) -> int:
         if self.at >= len(self.glob):
             raise BadGlob("dangling backslash")
         self.at += 1
         return self.glob[self.at - 1]
 
-    def _literal(self, value: int) -> bytes:
+    def _escape(self, value: int) -> bytes:
         both = {value, *bytes([value]).swapcase()} if self.dialect.fold else {value}
         return b"\\x%02x" % value if len(both) == 1 else _byte_set(both)
 
-    def _stars(self) -> bytes:
+    def _translate_stars(self) -> bytes:
         start = self.at - 1
         while self.glob[self.at : self.at + 1] == b"*":
             self.at += 1
-        if self.dialect.free_star:
-            return self._free_stars(start)
-        left = start == 0 or self.glob[start - 1 : start] in self._opens()
-        right = self.glob[self.at : self.at + 1]
-        if self.at - start == 1 or not left or right not in self._closes():
-            return _ONE + b"*"
-        if right != b"/":
-            return _ANY + b"+"
-        self.at += 1
-        while self.glob.startswith(b"**/", self.at):  # "**/**/" says no more than "**/"
-            self.at += 3
-        return b"(?:" + _ANY + b"*/)?"
-
-    def _free_stars(self, start: int) -> bytes:
-        bounded = start == 0 or self.glob[start - 1 : start] == b"/"
-        if self.at - start > 1 and bounded and self.glob[self.at : self.at + 1] == b"/":
+        before, after = self.glob[start - 1 : start] if start else b"", self.glob[self.at : self.at + 1]
+        in_brace = self.depth > 0 and not self.dialect.free_star
+        # Two stars cross "/" where they are a whole step of the path; a choice in braces may be one.
+        is_step = self.at - start > 1 and before in ((b"", b"/", b"{", b",") if in_brace else (b"", b"/"))
+        if is_step and after == b"/":
             self.at += 1
+            while not self.dialect.free_star and self.glob.startswith(b"**/", self.at):  # it says no more than one
+                self.at += 3
             return b"(?:" + _ANY + b"*/)?"
-        return _ANY + b"*"
+        if self.dialect.free_star:
+            return _ANY + b"*"
+        return _ANY + b"+" if is_step and after in ((b"", b"}", b",") if in_brace else (b"",)) else _ONE + b"*"
 
-    def _opens(self) -> tuple[bytes, ...]:
-        return (b"/", b"{", b",") if self.depth else (b"/",)
-
-    def _closes(self) -> tuple[bytes, ...]:
-        return (b"/", b"", b"}", b",") if self.depth else (b"/", b"")
-
-    def _bracket(self) -> bytes:
+    def _translate_set(self) -> bytes:
         negated = self.glob[self.at : self.at + 1] in (b"!", b"^")
         self.at += negated
-        listed = bytes(self._members())
+        listed = bytes(self._read_members())
         members = {*listed, *listed.swapcase()} if self.dialect.fold else {*listed}
-        if self.dialect.characters:
-            return _character_set(members, _wide_of(listed), negated=negated)
-        return _byte_set(SET - members if negated else SET & members)
+        if not self.dialect.characters:
+            return _byte_set(SET - members if negated else SET & members)
+        wide = bytes(value for value in listed if value >= _ASCII).decode("utf-8", "ignore")
+        if negated and wide:
+            raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot say "any sequence but this"
+        narrow = {value for value in SET if value < _ASCII and (value in members) is not negated}
+        others = [_WIDE] if negated else [re2.escape(character.encode()) for character in wide]
+        return b"(?:" + b"|".join([_byte_set(narrow), *others]) + b")"
 
-    def _members(self) -> Iterator[int]:
+    def _read_members(self) -> Iterator[int]:
         previous: int | None = None
         first = True
         while first or self.glob[self.at : self.at + 1] != b"]":
-            first = False
-            if self.glob.startswith(b"[:", self.at) and (named := self._named()) is not None:
+            first = False  # a "]" that comes first is a member
+            if self.glob.startswith(b"[:", self.at) and (named := self._read_named_set()) is not None:
                 yield from named
                 previous = None
-            elif previous is not None and self._is_range():
+            elif (
+                previous is not None
+                and self.glob[self.at : self.at + 1] == b"-"
+                and self.glob[self.at + 1 : self.at + 2] not in (b"", b"]")
+            ):
                 self.at += 1
-                yield from range(previous, self._member() + 1)
+                yield from range(previous, self._read_member() + 1)
                 previous = None
             else:
-                previous = self._member()
+                previous = self._read_member()
                 yield previous
         self.at += 1
 
-    def _is_range(self) -> bool:
-        following = self.glob[self.at + 1 : self.at + 2]
-        return self.glob[self.at : self.at + 1] == b"-" and following not in (b"", b"]")
-
-    def _member(self) -> int:
+    def _read_member(self) -> int:
         if self.at >= len(self.glob):
             raise BadGlob("unclosed set")
         value = self.glob[self.at]
         self.at += 1
-        return self._escaped() if value == ord("\\") else value
+        return self._read_escaped() if value == ord("\\") else value
 
-    def _named(self) -> bytes | None:
+    def _read_named_set(self) -> bytes | None:
+        """Read ``[:alpha:]``; None where it is no name, but members that begin so."""
         end = self.glob.find(b"]", self.at + 2)
         if end < 0:
             raise BadGlob("unclosed set")
@@ -320,18 +298,6 @@ class _Translation:
             raise BadGlob("unknown named set")
         self.at = end + 1
         return _CLASSES[name].encode()
-
-
-def _wide_of(listed: bytes) -> str:
-    return bytes(value for value in listed if value >= _ASCII).decode("utf-8", "ignore")
-
-
-def _character_set(members: set[int], wide: str, *, negated: bool) -> bytes:
-    narrow = {value for value in SET if value < _ASCII and (value in members) is not negated}
-    if negated and wide:
-        raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot say "any sequence but this"
-    others = [_WIDE] if negated else [re2.escape(character.encode()) for character in wide]
-    return b"(?:" + b"|".join([_byte_set(narrow), *others]) + b")"
 
 
 def _byte_set(members: Iterable[int]) -> bytes:
