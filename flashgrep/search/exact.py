@@ -105,6 +105,9 @@ class Search:
         self.answer = Answer()
         self.is_linear = question.engine == "linear"
         self.matcher: Matcher | Backtracker
+        self.is_counting = False
+        """Whether the page is full: hits of further files are counted, not made."""
+        self.counted = 0
 
     def run(self) -> Answer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False.
@@ -198,13 +201,29 @@ class Search:
 
     # What is answered
 
-    def hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
-        """Yield the matching lines in the order of the answer, each with the position behind it."""
-        position = self.question.position
+    def documents(self) -> Iterator[tuple[bytes, Document]]:
+        """Yield the files that have a text; once the page is full, count the hits of the rest, up to a bound."""
         for path, _ in self.files_to_read():
             document = self.read(path)
             if document is None:
                 continue
+            if self.is_counting:
+                self.counted += self.count_hits(path, document)
+                if self.counted >= COUNT_ON_HITS:
+                    return
+            else:
+                yield path, document
+
+    def count_hits(self, path: bytes, document: Document) -> int:  # noqa: ARG002 - by relevance it depends on the path
+        """Return how many hits a file has; matches that cross lines are one for all the lines they touch."""
+        if isinstance(self.matcher, Matcher) and not self.matcher.crosses_lines:
+            return self.matcher.count_lines(document.data)
+        return sum(1 for _ in self.matcher.lines(document.data))
+
+    def hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+        """Yield the matching lines in the order of the answer, each with the position behind it."""
+        position = self.question.position
+        for path, document in self.documents():
             taken = position.taken if position and position.path == path else 0
             for match in self.matcher.lines(document.data):
                 if match.number > taken:
@@ -233,12 +252,13 @@ class Search:
         if question.position:
             answer.total = question.position.total
         elif answer.candidates - answer.files_read <= COUNT_ON_FILES:
+            self.is_counting = True
             try:
-                more = sum(1 for _ in islice(hits, COUNT_ON_HITS))
+                begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
             except Expired:  # the page is whole, and its total is not known
-                more = COUNT_ON_HITS
-            if more < COUNT_ON_HITS:
-                answer.total = len(answer.results) + 1 + more
+                begun = COUNT_ON_HITS
+            if begun + self.counted < COUNT_ON_HITS:
+                answer.total = len(answer.results) + 1 + begun + self.counted
         answer.next = answer.next and answer.next._replace(total=answer.total)
 
     def _collect_files(self) -> None:

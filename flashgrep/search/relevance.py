@@ -190,18 +190,22 @@ class RankedSearch(Search):
 
     def _uses(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
         """Yield the files that may match, best first, with all matching lines that were not among the definitions."""
-        definers = self._definers
-        for path, _ in self.files_to_read():
-            document = self.read(path)
-            if document is None:
-                continue
-            tier, lines = tier_of(path), iter(self.matcher.lines(document.data))
-            if definers is not None and path in definers.paths:
-                tier += _LED
-                if path in definers.defining:
-                    known = definers.definitions(path, document)
-                    lines = (line for line in lines if line.start not in known)
-            yield tier, path, document, lines
+        for path, document in self.documents():
+            is_led = self._definers is not None and path in self._definers.paths
+            yield tier_of(path) + (_LED if is_led else 0), path, document, self._other_lines(path, document)
+
+    def _other_lines(self, path: bytes, document: Document) -> Iterator[LineMatch]:
+        lines = iter(self.matcher.lines(document.data))
+        if self._definers is None or path not in self._definers.defining:
+            return lines
+        known = self._definers.definitions(path, document)
+        return (line for line in lines if line.start not in known)
+
+    def count_hits(self, path: bytes, document: Document) -> int:
+        """Return how many hits a file has beside those that came first, as definitions."""
+        if self._definers is None or path not in self._definers.defining:
+            return super().count_hits(path, document)
+        return sum(1 for _ in self._other_lines(path, document))
 
     def read(self, path: bytes) -> Document | None:
         """Return a file's text, as ``Search.read``; one that defines what is asked is read once for all its lines."""

@@ -1,10 +1,15 @@
 """Exact search against ripgrep: on drawn trees, before, during and after indexing, and while the tree changes."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, opened, put, repository
@@ -75,3 +80,28 @@ async def test_the_index_and_the_slow_truth_agree_after_a_restart() -> None:
             for mode, text in PATTERNS:
                 assert await ask(workspace, mode, text) == await ask(workspace, mode, text, use_index=False)
             await compare(workspace, root, PATTERNS)
+
+
+@pytest.mark.parametrize("order", ["path", "relevance"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        Pattern(texts=("alpha",), mode="literal"),
+        Pattern(texts=(r"alp\w+|gamma",), mode="regex"),
+        Pattern(texts=(r"alpha\ngamma",), mode="regex", multiline=True),
+        Pattern(texts=(r"alpha$\s",), mode="regex", multiline=True),
+    ],
+)
+async def test_a_full_page_knows_how_many_hits_there_are_in_all(
+    pattern: Pattern, order: Literal["path", "relevance"]
+) -> None:
+    with repository() as root:
+        text = b"alpha\ngamma alpha alpha\n\nalpha\nalpha\nend"
+        put(root, {f"{number % 7}/{number}.py": text * (number % 5) for number in range(150)})
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            question = Question(pattern=pattern, order=order, limit=100_000, max_chars=10**9)
+            everything = await workspace.search(question)
+            for limit in (1, 30, 250):
+                page = await workspace.search(replace(question, limit=limit))
+                assert (len(page.results), page.total) == (limit, len(everything.results))
