@@ -299,7 +299,7 @@ class Research:
         """Find what a definition calls or builds upon."""
         if user.index < 0:
             return
-        row, symbols = user.symbols.rows[user.index], user.symbols
+        row, symbols = user.symbols.row(user.index), user.symbols
         offsets = symbols.parsed.marked(mark)
         for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
             use = Use(user.path, symbols, offset)
@@ -337,7 +337,7 @@ class Research:
             near: set[str] = set()
             for one in self._definitions(source, name) if name else ():
                 if one.kind in TYPE_KINDS:  # the bases its own head names, not those of types inside it
-                    row, offsets = one.symbols.rows[one.index], one.symbols.parsed.marked("base")
+                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
                     inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
                     near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
             self._above[name] = frozenset(near.union(*(self._ancestors(source, base) for base in near)) - {name})

@@ -67,7 +67,7 @@ class Definition:
     @property
     def key(self) -> tuple[bytes, int]:
         """What tells a symbol from every other: its file and where its name stands."""
-        return self.path, self.symbols.rows[self.index][0] if self.index >= 0 else -1
+        return self.path, self.symbols.row(self.index)[0] if self.index >= 0 else -1
 
     @property
     def name(self) -> str:
@@ -331,7 +331,7 @@ def _in_scope(use: Use, target: Definition) -> bool:
     around = target.symbols.parent(target.index) if target.index >= 0 else -1
     if around < 0 or target.symbols.kind(around) not in CALLABLE_KINDS:
         return True
-    row = target.symbols.rows[around]
+    row = target.symbols.row(around)
     return use.path == target.path and row[START] <= use.offset < row[END]
 
 
@@ -339,7 +339,7 @@ def _is_parameter(use: Use, name: str) -> bool:
     """Whether a function around the place has a parameter of the name."""
     around = use.symbols.enclosing(use.offset)
     while around >= 0:
-        row = use.symbols.rows[around]
+        row = use.symbols.row(around)
         head = use.symbols.data[row[NAME_END] : row[NAME_END] + _HEAD]
         parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\([^()]*\))*)\)", head)
         if parameters and re.search(rb"(?:^|[,*&\s])" + re.escape(name.encode()) + rb"\s*(?:[:=,?]|$)", parameters[1]):
@@ -399,11 +399,11 @@ def _find_module(use: Use, on: str) -> str:
 def infer_type(use: Use, on: str) -> str | None:
     """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
     around = use.symbols.enclosing(use.offset)
-    start, end = (use.symbols.rows[around][START], use.offset) if around >= 0 else (0, use.offset)
+    start, end = (use.symbols.row(around)[START], use.offset) if around >= 0 else (0, use.offset)
     found = _find_declared_type(use.symbols.data[start:end], on.encode())
     if found is None:
         for index in use.types_around()[:1]:
-            row = use.symbols.rows[index]
+            row = use.symbols.row(index)
             found = _find_declared_type(use.symbols.data[row[START] : row[END]], on.encode())
     return found
 

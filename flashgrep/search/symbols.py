@@ -212,7 +212,7 @@ class SymbolSearch:
             return False
         if question.kinds:
             index = symbols.index_at(offset)
-            if index < 0 or KINDS[symbols.rows[index][KIND]] not in question.kinds:
+            if index < 0 or symbols.kind(index) not in question.kinds:
                 return False
         return not self._qualifiers or matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
 

@@ -1,13 +1,13 @@
 """What an answer says about a definition, read from the file's own text: lines, signature, documentation, receiver."""
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from flashgrep.ingest.decoding import SHOWN
+from flashgrep.ingest.parse.model import Ints
 from flashgrep.languages import LANGUAGES
 from flashgrep.lazy import LazyAttribute
 
@@ -33,34 +33,37 @@ class Lines:
     data: bytes
 
     @LazyAttribute
-    def starts(self) -> list[int]:
-        """Offsets at which lines begin."""
-        ends: list[int] = (np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE) + 1).tolist()
-        return [0, *ends]
+    def _ends(self) -> Ints:
+        """Where lines end, behind their line feeds; an array, since a list of a large file's takes as long again."""
+        ends: Ints = (np.frombuffer(self.data, np.uint8) == _NEWLINE).nonzero()[0] + 1
+        return ends
+
+    def start(self, line: int) -> int:
+        """Return the offset at which a line begins."""
+        return int(self._ends[line - 2]) if line > 1 else 0
 
     def line(self, offset: int) -> int:
         """Return the line an offset is on."""
-        return bisect_right(self.starts, offset)
+        return int(self._ends.searchsorted(offset, "right")) + 1
 
     def column(self, offset: int) -> int:
         """Return the column, in characters from 1, of an offset."""
-        start = self.starts[self.line(offset) - 1]
-        return len(self.data[start:offset].decode("utf-8", SHOWN)) + 1
+        return len(self.data[self.data.rfind(b"\n", 0, offset) + 1 : offset].decode("utf-8", SHOWN)) + 1
 
     def text(self, line: int) -> str:
         """Return a line without its end."""
-        end = self.starts[line] if line < len(self.starts) else len(self.data)
-        return self.data[self.starts[line - 1] : end].rstrip(b"\r\n").decode("utf-8", SHOWN)
+        end = int(self._ends[line - 1]) if line <= len(self._ends) else len(self.data)
+        return self.data[self.start(line) : end].rstrip(b"\r\n").decode("utf-8", SHOWN)
 
 
 def signature(lines: Lines, name: int, start: int, end: int) -> str:
     """Return a definition up to its body, on one line of at most ``SIGNATURE_CHARS``."""
     data = lines.data
-    first = max(start, lines.starts[max(lines.line(start), lines.line(name) - 1) - 1])
+    first = max(start, lines.start(max(lines.line(start), lines.line(name) - 1)))
     if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
-        first = max(start, lines.starts[lines.line(name) - 1])
+        first = max(start, lines.start(lines.line(name)))
     if _leads(lines, start):
-        first = min(first, lines.starts[lines.line(start) - 1])
+        first = min(first, lines.start(lines.line(start)))
     text = data[first : min(end, first + _WINDOW)]
     flat = " ".join(text[: _body(text, name - first)].decode("utf-8", "replace").split())
     return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
@@ -68,7 +71,7 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
 
 def _leads(lines: Lines, start: int) -> bool:
     """Whether only words like ``export const`` stand before a definition on its line."""
-    return not set(lines.data[lines.starts[lines.line(start) - 1] : start]) & set(b"=(){}[]<>;,|")
+    return not set(lines.data[lines.start(lines.line(start)) : start]) & set(b"=(){}[]<>;,|")
 
 
 def _body(text: bytes, name: int) -> int:
@@ -94,7 +97,7 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
         return string[2].decode("utf-8", "replace") if string else ""
     if language == "elixir":
         first = max(1, lines.line(start) - _COMMENT_LINES)
-        *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.starts[first - 1], start)]
+        *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.start(first), start)]
         # What stands before the end of another function, or its beginning, is about that one.
         between = lines.data[last.end() : start] if last is not None else b""
         above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
