@@ -4,7 +4,6 @@ An exact search is more than one look-up where ripgrep walks the tree: here is w
 answered before the files have been listed.
 """
 
-import errno
 import pickle
 import sqlite3
 import time
@@ -19,6 +18,7 @@ from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import Progress
+from flashgrep.ingest.openat import EXHAUSTED
 from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
@@ -30,7 +30,6 @@ from flashgrep.workspace.freshness import Freshness
 from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
 from flashgrep.workspace.tree import Tree
 
-EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 MOST_MARKS = 500
 """With more paths pending a look-up stays here: telling a worker takes 2 µs a path, and reading them is most of it."""
 LOOK_UP_SECONDS = 60.0

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_586,
+    "lines": 35_531,
     "modules": 179,
-    "private functions used once": 297,
-    "functions named by a participle": 58,
+    "private functions used once": 282,
+    "functions named by a participle": 54,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
