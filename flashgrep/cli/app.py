@@ -4,7 +4,6 @@ Nothing heavy is imported here: these three are asked all the time, and typer al
 """
 
 import os
-import platform
 import sys
 import textwrap
 from importlib import import_module
@@ -46,8 +45,9 @@ def main(arguments: list[str]) -> int:
 
 def print_version() -> None:
     """Print the version of flashgrep and of the Python it runs on."""
-    system = f"{platform.system()} {platform.machine()}"
-    version = f"flashgrep {__version__} ({system}, {platform.python_implementation()} {platform.python_version()})"
+    system, python = os.uname(), sys.version.split()[0]  # the module platform takes 3 ms to import
+    name = sys.implementation.name.replace("cpython", "CPython")
+    version = f"flashgrep {__version__} ({system.sysname} {system.machine}, {name} {python})"
     sys.stdout.write(f"{version}\n")
 
 
