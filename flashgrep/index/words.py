@@ -135,9 +135,6 @@ def scores_of(pairs: Pairs, weights: Mapping[str, float], count: int) -> Floats:
     return scores
 
 
-# Looking up
-
-
 class _List(NamedTuple):
     """Chunks of one segment that have a word with one impact: numbers less ``first``, encoded."""
 

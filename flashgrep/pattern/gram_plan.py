@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.pattern.charset import NEWLINE, CharSet
-from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, Node, Octet, Repeat, map_children
+from flashgrep.pattern.tree import Chars, Concat, Either, Group, Look, Node, Octet, Repeat, map_children, plain_bytes
 
 GRAM = 4
 FOLDS = b"\n\n\n\n"  # No window is this; it stands for "has U+017F (folds to s) or U+212A (folds to k)".
@@ -186,6 +186,8 @@ def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
     The two letters beyond ASCII that fold to s and k are so rare that they are planned apart: either the text has one
     of them, or the match is one of the pattern without them. Otherwise each s or k would double the alternatives.
     """
+    if (text := plain_bytes(node)) is not None:  # what most ask for: an eighth of the time
+        return grams_in(text.translate(_FOLD))
     node = node if multiline else _with_line_end(node)
     plain = _without_folds(node)
     need = _close(_facts(plain)).need
