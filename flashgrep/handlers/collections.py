@@ -124,6 +124,7 @@ async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) ->
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     wanted = make_payload_filter(params.payload)
     by_words = MeaningQuestion(text=params.textQuery, limit=params.top_k, semantic_weight=0.0, keep=keep, wanted=wanted)
+    # What has the whole text comes first; only where that leaves room, code with some of its words follows.
     for workspace in workspaces:
         exact = await workspace.in_thread(
             lambda snapshot: find_containing(snapshot, params.textQuery, params.top_k, keep, wanted)

@@ -114,6 +114,7 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
             raise NotFound(message, reason="symbol_not_found", symbol_name=params.symbol_name)
         path, first, last = found
         start, end = max(1, first - params.symbol_context_lines), last + params.symbol_context_lines
+    # A budget in bytes alone is not narrowed by the usual one in tokens.
     max_tokens = params.max_tokens
     if max_tokens is None and params.max_bytes is None:
         max_tokens = project.editor.limits.read_tokens

@@ -88,6 +88,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
     root = root_around(call, resolve_folder(call, params.path))
     embedding = await _choose_embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
+    # Calls on this connection that name no project go to this one from now on.
     call.session.indexed = tuple(dict.fromkeys([*call.session.indexed, str(workspace.path)]))
     if embedding is not None:
         workspace.embed_by(embedding.model_dump_json())
@@ -101,6 +102,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
     seconds = params.deadline_ms / 1000
     if call.deadline is not None:
         seconds = min(seconds, call.deadline - time.monotonic() - ANSWER_SECONDS)
+    # Time that runs out ends the waiting, not the indexing.
     with anyio.move_on_after(seconds) as patience:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report, call, workspace)
@@ -182,6 +184,7 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
     """
     root = root_around(call, resolve_folder(call, params.path))
     opened = {str(workspace.path) for workspace in call.host.list_open()}
+    # Asking about a project opens it, which would begin to watch it.
     if params.action != "start" and root not in opened:
         return {
             "action": params.action,

@@ -79,6 +79,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
     keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
     find = partial(search_paths, params.filter or "", partial(workspace.paths, keep))
     paths, is_fuzzy = await workspace.in_turn(find)
+    # Files come and go between pages: a page begins at a place in the list as it is now.
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
     page = budget.fit(paths[start : start + params.limit], lambda path: 2 * len(path) + FILE_OVERHEAD)
@@ -177,6 +178,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     started = time.perf_counter()
     _refuse_contradictions(params)
     workspace = await call.host.workspace(call, params.project)
+    # Who sets a limit and no budget gets as many files as that.
     tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
     root, private = workspace.root, workspace.options.private
     is_known = workspace.tree.is_watched and await workspace.refresh()
@@ -208,6 +210,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         files = [(found, _format_file(found)) for found in page.files]
         if tokens is not None:
             files = Budget(tokens).fit(files, lambda file: len(orjson.dumps(file[1])) + 1)
+        # Places are those of all files found, so that those gone meanwhile are not counted again on the next page.
         end = page.files[len(files)].at if len(files) < len(page.files) else page.end
         has_more = end < page.total and page.complete
         last = files[-1][0].key if files else None

@@ -108,6 +108,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
     # An answer by meaning is complete once every chunk could be found in every way.
     unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at"
     coverage = coverage_of(workspace, SearchStats(), fresh=fresh and not answer.unseen, started=started)
+    # Complete is an answer for which every chunk could be found in every way.
     coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
     if any(details):
@@ -214,6 +215,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         if answer.problem:
             metadata["problems"][workspace.name] = answer.problem
         found.extend({**format_chunk(piece), "repository": workspace.name} for piece in answer.results)
+    # Scores of several repositories compare: they say how sure an answer is by itself.
     found.sort(key=lambda one: -one["score"])
     results = Budget(call.host.settings.query.max_tokens).fit(found[: params.limit], count_chars)
     metadata["total_results"] = len(results)

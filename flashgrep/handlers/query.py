@@ -160,7 +160,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     position: Position | None = None
     if params.cursor is None:
         modes = await _choose_modes(workspace, params)
-    else:
+    else:  # later pages are of the reading that the first one settled on
         mode, position = decode_cursor(params, params.cursor, _read_state)
         modes = [mode]
     settings = call.host.settings.query
@@ -168,8 +168,10 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
     order = params.order or ("relevance" if params.mode == "smart" else "path")
     answer, pattern, mode = Answer(), None, modes[0]
+    # The first reading that has hits is the answer; so is one that ran out of time, since it may have had some.
     for mode in modes:
         if mode == "words":
+            # What was saved while the readings before were tried counts as well.
             fresh = params.fresh and await workspace.refresh()
             answer = await workspace.search_words(params.text, limit, keep)
         else:
@@ -253,6 +255,7 @@ def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pat
 
 async def _search(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:
     """Return the answer, and whether it is of the disk as it was after the call came in."""
+    # Before the files are listed, ripgrep may answer on a walk of its own, sooner than a listing would end.
     if params.fresh:
         answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
         if answer is not None:

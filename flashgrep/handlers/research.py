@@ -19,7 +19,7 @@ from flashgrep.handlers.common import (
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.research import Research
-from flashgrep.search.research_graph import Edge, Node
+from flashgrep.search.research_graph import Node
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
 
@@ -107,6 +107,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
     research = Research(params.query, params.depth, time.monotonic() + params.deadline_ms / 1000)
+    # One look-up a hop: between hops others have their turn, progress is told, and a cancelled call ends.
     more = True
     while more:
         more = await workspace.in_thread(lambda snapshot: research.advance(SnapshotSource(snapshot)))
@@ -123,11 +124,28 @@ def format_research(research: Research, coverage: Coverage, budget: Budget) -> C
     """Return the research as an answer within a budget: nearest symbols and surest edges first."""
     graph = research.graph
     near_first = sorted(graph.nodes.values(), key=lambda node: node.hop)
-    nodes = budget.fit(map(_format_node, range(len(near_first)), near_first), _count_chars)
+    nodes = budget.fit(
+        map(_format_node, range(len(near_first)), near_first),
+        lambda node: NODE_OVERHEAD + len(node["name"]) + len(node["file_path"]) + len(node.get("signature", "")),
+    )
     numbers = {node.definition.key: number for number, node in enumerate(near_first[: len(nodes)])}
     sure_first = sorted(graph.edges, key=lambda edge: (graph.nodes[edge.source].hop, -edge.resolution.confidence))
     fitting = budget.fit(sure_first, lambda edge: EDGE_OVERHEAD + len(edge.text) + len(edge.path), least=0)
-    edges = [_format_edge(edge, numbers) for edge in fitting if edge.source in numbers and edge.target in numbers]
+    # An edge is shown only between symbols that fitted.
+    edges: list[EdgeShown] = [
+        {
+            "source": numbers[edge.source],
+            "target": numbers[edge.target],
+            "kind": edge.kind,
+            "file_path": path_to_text(edge.path),
+            "line": edge.line,
+            "text": edge.text,
+            "confidence": round(edge.resolution.confidence, 2),
+            "resolved": edge.resolution.how,
+        }
+        for edge in fitting
+        if edge.source in numbers and edge.target in numbers
+    ]
     left = len(graph.nodes) - len(nodes) + len(graph.edges) - len(edges)
     arrow = " ← " if research.is_inward else " → "
     chains = graph.chains([root.key for root in research.roots], inward=research.is_inward)
@@ -176,23 +194,6 @@ def _format_node(number: int, node: Node) -> NodeShown:
         one["start_line"], one["end_line"] = place.start_line, place.end_line
         one["signature"] = definition.symbols.signature(definition.index)
     return one
-
-
-def _count_chars(node: NodeShown) -> int:
-    return NODE_OVERHEAD + len(node["name"]) + len(node["file_path"]) + len(node.get("signature", ""))
-
-
-def _format_edge(edge: Edge, numbers: dict[tuple[bytes, int], int]) -> EdgeShown:
-    return {
-        "source": numbers[edge.source],
-        "target": numbers[edge.target],
-        "kind": edge.kind,
-        "file_path": path_to_text(edge.path),
-        "line": edge.line,
-        "text": edge.text,
-        "confidence": round(edge.resolution.confidence, 2),
-        "resolved": edge.resolution.how,
-    }
 
 
 def _summarize(research: Research) -> str:

@@ -119,7 +119,11 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
         deadline=time.monotonic() + params.deadline_ms / 1000,
     )
     answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
-    hits = Budget(params.max_tokens).fit(map(_format_hit, answer.results), _count_chars)
+    hits = Budget(params.max_tokens).fit(
+        map(_format_hit, answer.results),
+        lambda hit: RESULT_OVERHEAD + len(hit.get("signature", "")) + len(hit.get("doc", "")) + len(hit["file_path"]),
+    )
+    # A cursor counts occurrences: their order is that of roles, tiers and paths, which later pages share.
     reached = question.after + len(hits)
     result: GetSymbolResult = {
         "symbol_name": params.symbol_name,
@@ -131,10 +135,6 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
     if answer.suggestions:
         result["suggestions"] = answer.suggestions
     return result
-
-
-def _count_chars(hit: SymbolHit) -> int:
-    return RESULT_OVERHEAD + len(hit.get("signature", "")) + len(hit.get("doc", "")) + len(hit["file_path"])
 
 
 def _format_hit(found: Found) -> SymbolHit:

@@ -83,6 +83,7 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
     if version is not None and snapshot.reader is not None:
         with snapshot.reader.transaction() as connection:
             chunks = table.chunks_of_text(connection, version[0])
+    # Chunks of the index are those of the text as it was indexed, which an unchanged file still has.
     for chunk in chunks or cut_chunks(path, data).chunks:
         yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
 

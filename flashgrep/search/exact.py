@@ -180,6 +180,7 @@ class Search:
             if len(batch) < MANY_FILES:
                 paths = chain(batch, paths)
                 break
+            # The files left out are searched, too: by ripgrep, which names too many files, never too few.
             found = find_matching(ripgrep, snapshot.root, flags, batch)
             answer.files_read += len(batch) - len(found)
             if snapshot.pending and len(found) < len(batch):
@@ -249,6 +250,7 @@ class Search:
             answer.next = None
             answer.total = question.position.total if question.position else len(answer.results)
             return
+        # The total is the first page's, so that all pages tell the same.
         if question.position:
             answer.total = question.position.total
         elif answer.candidates - answer.files_read <= COUNT_ON_FILES:

@@ -303,6 +303,7 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
             named += rules.defined
         one.score *= (1 + additions[one.path] + named) * factors[one.path]
 
+    # A file with more than one good chunk is likelier to be about the question.
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=_order):
         by_file[one.path].append(one)
@@ -315,6 +316,7 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
         for one in candidates:
             one.score += rules.whole * max(0.0, one.whole) / most * factors[one.path]
 
+    # Ten answers are to show several files: each further chunk of one counts less.
     seen: dict[bytes, int] = defaultdict(int)
     for one in sorted(candidates, key=_order):
         one.score *= rules.repeated ** seen[one.path]

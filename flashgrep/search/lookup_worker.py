@@ -1,9 +1,9 @@
 """A process that answers look-ups for the daemon: it reads the index by itself and is told what changed since.
 
 Messages are pickles with a length before them, on one socket that is our stdin; both ends are ours and of one version.
-``Load`` and ``Ask`` have one reply each, an empty one where they failed: the daemon does it then, and meets the same.
-An empty request ends the look-up that runs, since nobody waits for it any more. So does the end of the socket, and the
-process with it.
+``Load`` and ``Ask`` have one reply each. An empty reply says that it failed: the daemon then runs the look-up itself
+and meets the same error. An empty request ends the look-up that runs, since nobody waits for it any more. The end of
+the socket ends the look-up and the process.
 """
 
 import copyreg

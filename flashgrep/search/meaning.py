@@ -133,8 +133,10 @@ class MeaningSearch:
         share = semantic_share(self._query.kind, rules) if share is None else share
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: (-one.score, one.key))
+        # Files and names are looked up for the best of them only; rules then reorder what has names.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
+        # How near the whole file is counts no more than similarity does in the mix.
         rules = replace(rules, whole=rules.whole * self._share)
         self._collect(apply_rules(described, self._query, rules))
         self._answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
@@ -150,6 +152,7 @@ class MeaningSearch:
             self._unready = self._snapshot.table.texts()
             return []
         with self._snapshot.reader.transaction() as connection:
+            # One transaction, so that words, chunks and rows of vectors are of one state of the index.
             known = self._known = self._index.at(connection)
             found = weigh_words(connection, words, known, question.rules)
             self._query = analyze_query(question.text, found.weights)
@@ -176,10 +179,12 @@ class MeaningSearch:
         """Return the texts that are looked for in the index; None: all. Note those that are read instead."""
         texts, keep = self._index.texts(known, self._snapshot.table), self._question.keep
         there = find_allowed_texts(self._snapshot, keep) if keep else texts.there
+        # Texts without vectors would lose to those that have some, so a few of them are embedded for this question.
         are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
         unembedded = texts.unembedded if are_few else texts.unembedded[:0]
         unready = np.sort(np.concatenate([texts.unchunked, unembedded]))
         self._unready = unready[np.isin(unready, there)] if len(unready) else unready
+        # All may be searched where that shows nothing else: no filter, no old versions, none that is read instead.
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
         return there[~np.isin(there, self._unready)] if len(self._unready) else there
@@ -208,6 +213,7 @@ class MeaningSearch:
             stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
             paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
             texts = [blob for blob in texts if blob not in likely]
+        # Pending files come before texts that merely wait: somebody works on them now.
         paths = paths[:MOST_CHANGED]
         paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
         for path in paths:
@@ -246,6 +252,7 @@ class MeaningSearch:
         described = []
         for one in best:
             blob, place = one.key
+            # A text may have been cut anew between the search and this look-up.
             if blob in paths and place < len(self._chunks[blob]):
                 chunk = self._chunks[blob][place]
                 one.path, one.name, one.defines, one.kind = paths[blob], chunk.name, chunk.defines, chunk.kind

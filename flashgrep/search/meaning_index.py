@@ -247,29 +247,32 @@ class Recall:
 
     def candidates(self, found: WeighedWords, question: Floats | None) -> list[Candidate]:
         """Return chunks found by either side, each with both values as far as they are known."""
-        lexical = self._by_words(found)
-        similar = self._by_vector(question) if question is not None else {}
-        if question is not None:
-            similar |= self._similarity(question, [key for key in lexical if key not in similar])
-        return [Candidate(key, lexical.get(key, 0.0), similar.get(key, 0.0)) for key in lexical | similar]
+        known, most = self.known, self.rules.candidates
+        # By words: BM25 of all chunks at once, of which the best are kept.
+        counting = self._mark_counting(known.chunks)
+        scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counting))
+        numbers = np.flatnonzero(scores * counting)
+        if len(numbers) > most:
+            numbers = numbers[np.argpartition(-scores[numbers], most - 1)[:most]]
+        lexical = dict(zip(_keys(*known.chunks.locate(numbers)), scores[numbers].tolist(), strict=True))
+        if question is None or known.vectors is None:
+            return [Candidate(key, value, 0.0) for key, value in lexical.items()]
 
-    def _by_words(self, found: WeighedWords) -> dict[Key, float]:
-        counts = self._mark_counting(self.known.chunks)
-        scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counts))
-        numbers = np.flatnonzero(scores * counts)
-        if len(numbers) > self.rules.candidates:
-            numbers = numbers[np.argpartition(-scores[numbers], self.rules.candidates - 1)[: self.rules.candidates]]
-        keys = _keys(*self.known.chunks.locate(numbers))
-        return dict(zip(keys, scores[numbers].tolist(), strict=True))
-
-    def _by_vector(self, question: Floats) -> dict[Key, float]:
-        known = self.known
-        if known.vectors is None:
-            return {}
+        # By vectors: the nearest ones; a row whose text is gone has no key.
         among = None if self.allowed is None else self._mark_counting(known.rows)
-        near = known.vectors.nearest(question, self.rules.candidates, among)
+        near = known.vectors.nearest(question, most, among)
         keys = _keys(*known.rows.locate(near.rows))
-        return {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
+        similar = {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
+
+        # The chunks found by words alone have vectors, too: the mix compares both sides of every candidate.
+        others = [key for key in lexical if key not in similar]
+        wanted = np.array(others, np.int64).reshape(-1, 2)
+        rows = known.rows_of(wanted[:, 0], wanted[:, 1])
+        values = np.zeros(len(others), np.float32)
+        if others:
+            values[rows >= 0] = known.vectors.similarity(question, rows[rows >= 0])
+        similar |= {key: float(value) for key, value in zip(others, values, strict=True)}
+        return [Candidate(key, lexical.get(key, 0.0), similar[key]) for key in lexical | similar]
 
     def _mark_counting(self, places: ChunkMap) -> Bools:
         """Return, of all numbers of a map, which belong to a text that counts."""
@@ -281,16 +284,6 @@ class Recall:
         edges[(places.first + places.size)[kept]] -= 1
         counting: Bools = np.cumsum(edges, dtype=np.int8)[:-1] > 0
         return counting
-
-    def _similarity(self, question: Floats, keys: Sequence[Key]) -> dict[Key, float]:
-        if self.known.vectors is None or not keys:
-            return {}
-        wanted = np.array(keys, np.int64).reshape(-1, 2)
-        rows = self.known.rows_of(wanted[:, 0], wanted[:, 1])
-        there = rows >= 0
-        values = np.zeros(len(keys), np.float32)
-        values[there] = self.known.vectors.similarity(question, rows[there])
-        return {key: float(value) for key, value in zip(keys, values, strict=True)}
 
 
 def whole_similarity(known: Known, question: Floats, blobs: AbstractSet[int]) -> dict[int, float]:

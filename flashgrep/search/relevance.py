@@ -318,7 +318,8 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         if path in changed or path not in snapshot.pending:
             called.add(path)
 
-    # Files without stored symbols are parsed if they have a name, and are few.
+    # Files without stored symbols are parsed if they have a name, and are few. With more of them nothing leads: the
+    # order of pages may not depend on how far the parser has come.
     unknown = changed.union(snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist()))
     if len(unknown) > MOST_PARSED:
         return Definers(snapshot, asked, defining, called) if going_on else None

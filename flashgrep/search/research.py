@@ -205,6 +205,7 @@ class Research:
                 user = self._user_of(source, use, role)
                 if self._add(user) and role == "implementation":
                     self._note_conformance(use, user, name)
+        # A path is found as soon as one of its ends is met.
         is_reached = any(goal.key in self.graph.nodes for goal in self.goals)
         return bool(self._frontier) and self.hop < self.hops and self.complete and not is_reached
 
@@ -292,6 +293,7 @@ class Research:
                 self.graph.add_edge(_make_edge(use, user, target, role, resolution))
                 if is_base:
                     self._note_conformance(use, user, target.name)
+            # A file's top level is called by nobody: there is nothing to follow.
             if is_new and resolution.confidence >= FOLLOWED and user.index >= 0:
                 self._frontier.append(user)
 

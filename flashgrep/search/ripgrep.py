@@ -1,10 +1,11 @@
 """Scans by ripgrep: which files may match, and how many lines match in each file of a tree.
 
-A sieve must leave out no file that our matcher would match. Patterns are ripgrep's own dialect, so they are handed on
-as they were written; what cannot be handed on soundly is not (``pattern_flags``), and a file that ripgrep says nothing
-certain of is read by us. Files named one by one are searched behind a NUL byte, where our texts end: more of them are
-found than match, never fewer. On a walk of its own ripgrep drops a file with a NUL byte as we do, so that its counts
-are ours.
+A scan may name a file too many, never one too few: every file that our matcher would match has to be named. Patterns
+are ripgrep's own dialect and are handed on as they were written, unless ripgrep would read them in another way
+(``pattern_flags``). A file of which ripgrep says nothing certain is read by us.
+
+Files named one by one are searched behind a NUL byte, where our texts end: more of them are found than match. On a walk
+of its own ripgrep drops a file with a NUL byte as we do, so its counts are ours.
 """
 
 import contextlib
@@ -129,14 +130,14 @@ def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], pa
         return []
     arguments = [*flags, b"--files-with-matches", b"--no-ignore", b"--", *(b"./" + path for path in paths)]
     output = run(ripgrep, root, arguments)
-    unread = _unread(output, frozenset(paths)) if output else None
+    unread = _parse_unread(output, frozenset(paths)) if output else None
     if output is None or unread is None:
         return list(paths)
     found = {name[2:] for name in output.printed.split(b"\0")} | unread
     return [path for path in paths if path in found]
 
 
-def _unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
+def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
     """Return the files that ripgrep could not read; None where something else went wrong."""
     if output.status is None:
         raise Expired
@@ -195,7 +196,7 @@ def run(ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]) -> Outpu
                 )  # fmt: skip
                 with process:
                     try:
-                        _tie(process.pid, lifeline)
+                        _end_with_us(process.pid, lifeline)
                         return _collect(process)
                     finally:
                         process.kill()
@@ -208,7 +209,7 @@ def run(ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]) -> Outpu
             _slots.release()
 
 
-def _tie(pid: int, lifeline: int) -> None:
+def _end_with_us(pid: int, lifeline: int) -> None:
     """Have the system end ripgrep when we are ended: it signals SIGIO when the last writer of the pipe has gone."""
     with contextlib.suppress(OSError):  # it has ended
         if sys.platform == "linux":

@@ -119,6 +119,7 @@ class SnapshotSource:
         if blob not in self._rows:
             files = self._snapshot.table
             first = bisect_left(self._proposed, path)
+            # Look-ups open files in the order proposed, so the next ones are wanted soon.
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD]]
             blobs = {blob, *(int(files.columns[at, BLOB]) for at in ahead if at is not None)}
             none: dict[int, bytes] = {}

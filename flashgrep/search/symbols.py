@@ -147,6 +147,7 @@ class SymbolSearch:
                 yield from self._find_prefixed(name, fold=fold)
             case "fuzzy":
                 # The names that begin with the first or second letter; parsed now where not all are stored.
+                # A typing error is seldom in both, and other names need not be compared.
                 starts = sorted(set(name.lower()[:2]))
                 if source.defining(name, prefix=False) is None:
                     names: set[str] = set()

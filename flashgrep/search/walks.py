@@ -34,6 +34,7 @@ def search_unlisted(snapshot: Snapshot, question: Question, accepts: Callable[[b
     found = names_in(output.printed)
     if len(found) > MOST_FOUND and question.output != "lines":
         return None
+    # The walk follows ripgrep's rules; ours (and the caller's filter) decide which of the named files count.
     keep = question.keep
     question = replace(question, keep=lambda path: (keep is None or keep(path)) and accepts(path))
     if not output.is_whole:

@@ -124,6 +124,7 @@ def _score_indexed(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, 
         if found is not None:
             found = found[found < len(scores)]
             scores[found] += idf(len(texts), len(found))
+    # The size of a file stands for its number of words, which is not stored before texts are cut.
     length = np.ones(len(scores), np.float32)
     length[blobs] = sizes / max(1.0, float(sizes.mean()))
     scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))

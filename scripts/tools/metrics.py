@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 35_531,
+    "lines": 35_617,
     "modules": 179,
-    "private functions used once": 282,
-    "functions named by a participle": 54,
+    "private functions used once": 278,
+    "functions named by a participle": 55,
 }
 """The most each measure may be. Lower them whenever a change makes that possible."""
 
