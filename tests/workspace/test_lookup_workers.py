@@ -285,7 +285,7 @@ async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakeProject, end: str) -> None:
-    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 40_000})
+    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 20_000})
     cold_daemon.start()
     assert cold_daemon.run("index", str(root)).returncode == 0
     daemon = cold_daemon.status()["pid"]
@@ -300,7 +300,7 @@ def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakePro
             for wire in calls:
                 wire.send(question)
             for wire in calls:
-                assert wire.receive()["result"]["total"] == 40_000
+                assert wire.receive()["result"]["total"] == 20_000
         for wire in wires:
             wire.send(question)
         if end == "kill":
