@@ -160,13 +160,15 @@ class DaemonAtHand:
         return Wire(name, ours, where, process)
 
 
-STARTS_DAEMON = frozenset({"daemon", "cold_daemon", "connect"})
-"""Fixtures whose tests take about a second each."""
+STARTS_PROCESSES = frozenset({"daemon", "cold_daemon", "connect", "indexed_root"})
+"""Fixtures whose tests take about a second each: a daemon is started, or an indexer."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--quick``."""
-    parser.addoption("--quick", action="store_true", help="leave out tests that start a daemon and those marked slow")
+    parser.addoption(
+        "--quick", action="store_true", help="leave out tests that start a daemon or an indexer, and those marked slow"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -176,7 +178,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow = {
         item
         for item in items
-        if item.get_closest_marker("slow") or STARTS_DAEMON.intersection(getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("slow") or STARTS_PROCESSES.intersection(getattr(item, "fixturenames", ()))
     }
     config.hook.pytest_deselected(items=list(slow))
     items[:] = [item for item in items if item not in slow]
@@ -236,10 +238,16 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def root() -> Iterator[Path]:
+def indexed_root() -> Iterator[Path]:
     """Return a folder that git and ripgrep take for a repository."""
     with repository() as folder:
         yield folder
+
+
+@pytest.fixture
+def root(indexed_root: Path) -> Path:
+    """Return the folder of a project; its test opens it, as the daemon does."""
+    return indexed_root
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from flashgrep.cli.hosts import BACKUP, HOSTS, SERVER, plan_change, write_change
 from flashgrep.errors import InvalidParams
 from tests.conftest import FGREP
 
+pytestmark = pytest.mark.slow
+
 COMMAND = ["/opt/flashgrep", "mcp"]
 JSON_HOSTS = [name for name, host in HOSTS.items() if host.form != "toml"]
 

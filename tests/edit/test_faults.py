@@ -14,6 +14,8 @@ import pytest
 
 from tests.edit.harness import state_of
 
+pytestmark = pytest.mark.slow
+
 CHILD = """
 import codecs, json, os, resource, sys
 from flashgrep.edit import files, tree

@@ -12,6 +12,8 @@ from flashgrep.indexer.chunking import cut_chunks
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.languages import language_of
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).parent / "samples"
 LONG = SAMPLES / "chunks"
 FILES = [*sorted(SAMPLES.glob("sample.*")), *sorted(LONG.glob("sample.*"))]

@@ -18,6 +18,8 @@ from flashgrep.ingest.wildcard import GIT, RIPGREP, BadGlob, Dialect, matcher, t
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.rg_tree import RG
 
+pytestmark = pytest.mark.slow
+
 ATOMS = (*"aab", "ab", "*", "*", "?", "[ab]", "[!a]", "\\*", "/", "/", "**", "**/", "/**", ".c", "{a,b}", "{a}")
 NAMES = ("a", "b", "ab", "aab", "a.c", "b.c", "*", "ba")
 

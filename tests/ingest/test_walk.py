@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from flashgrep.ingest.walk import Entry, Walker, WalkOptions
 
+pytestmark = pytest.mark.slow
+
 RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
 
 NAMES = [

@@ -18,6 +18,8 @@ from mcp.shared.exceptions import MCPError
 from tests.conftest import BOUND, FGREP, DaemonAtHand
 from tests.support.mcp_clients import open_http, token_of
 
+pytestmark = pytest.mark.slow
+
 MODES = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 
 

@@ -20,6 +20,8 @@ from flashgrep.workspace import Workspace
 from tests.support.truth import RG, Found, ripgrep
 from tests.support.workspace import opened, repository
 
+pytestmark = pytest.mark.slow
+
 STDLIB = ("asyncio", "email", "encodings", "json", "http", "idlelib", "lib2to3", "test/test_email", "xml")
 PACKAGES = ("pip/_vendor", "pydantic", "anyio", "numpy/_core", "pygments/styles", "hypothesis")
 MOST_BYTES = 8 << 20

@@ -14,6 +14,8 @@ from flashgrep.workspace import Workspace
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, opened, put, repository
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["alpha", "Beta", "gamma_delta", "getHTTP", "x", "été", "\u017f", "Kelvin", "12", "foo(bar)", "a.b", "\t"]
 NAMES = ["a.py", "b.txt", "sub/c.py", "sub/deep/d.rs", "sub/.hidden", "ign/e.py", "name with space.py", "new\nline.c"]
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "latin-1"]
