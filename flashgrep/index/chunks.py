@@ -57,7 +57,7 @@ class StoredChunk(NamedTuple):
 class ChunkedText(NamedTuple):
     """A text's chunks, and what the words of each are taken from."""
 
-    blob: int
+    text_id: int
     chunks: Sequence[StoredChunk]
     fields: Sequence[Fields]
 
@@ -86,22 +86,22 @@ class ChunkMap(NamedTuple):
 
     first: Ints
     size: Ints
-    blob: Ints
-    by_blob: Ints
-    """The order of ``blob``."""
+    text_id: Ints
+    by_text_id: Ints
+    """The order of ``text_id``."""
 
     @classmethod
-    def of(cls, first: Ints, size: Ints, blob: Ints) -> "ChunkMap":
+    def of(cls, first: Ints, size: Ints, text_id: Ints) -> "ChunkMap":
         """Return the map of these columns."""
-        return cls(first, size, blob, np.argsort(blob, kind="stable"))
+        return cls(first, size, text_id, np.argsort(text_id, kind="stable"))
 
-    def entries(self, blobs: Ints) -> Ints:
+    def entries(self, text_ids: Ints) -> Ints:
         """Return where each text stands in the map; -1 for those that are not there."""
-        if not len(self.blob):
-            return np.full(len(blobs), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.blob, blobs, sorter=self.by_blob), len(self.blob) - 1)
-        entries = self.by_blob[at]
-        return np.where(self.blob[entries] == blobs, entries, -1)
+        if not len(self.text_id):
+            return np.full(len(text_ids), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.text_id, text_ids, sorter=self.by_text_id), len(self.text_id) - 1)
+        entries = self.by_text_id[at]
+        return np.where(self.text_id[entries] == text_ids, entries, -1)
 
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return, for each number, its text and its place in it; text 0 where it belongs to none."""
@@ -110,13 +110,13 @@ class ChunkMap(NamedTuple):
         at = np.maximum(np.searchsorted(self.first, numbers, "right") - 1, 0)
         inside = numbers - self.first[at]
         known = (inside >= 0) & (inside < self.size[at])
-        return np.where(known, self.blob[at], 0), inside
+        return np.where(known, self.text_id[at], 0), inside
 
 
 def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
     """Return the chunks of texts as they are to be stored."""
     rows = [
-        (text.blob, len(text.chunks), zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3))
+        (text.text_id, len(text.chunks), zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3))
         for text in texts
     ]
     return PackedChunks(rows, impacts_of([fields for text in texts for fields in text.fields]))
@@ -130,8 +130,8 @@ def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None
     parts: list[Pairs] = []
     for batch in batches:
         parts.append(batch.pairs + np.uint64(number - first))
-        for blob, count, packed in batch.texts:
-            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?)", [blob, number, count, packed])
+        for text_id, count, packed in batch.texts:
+            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?)", [text_id, number, count, packed])
             number += count
     if number > first:
         pairs = np.concatenate(parts)
@@ -151,20 +151,20 @@ def round_of(connection: sqlite3.Connection) -> int:
 
 
 _UNCHUNKED: Final = (
-    "FROM blob JOIN symbol ON symbol.blob = blob.id JOIN path ON path.blob = blob.id "
-    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.blob = blob.id AND other.path < path.path) "  # one a text
-    "WHERE NOT EXISTS (SELECT 1 FROM chunked WHERE chunked.blob = blob.id)"
+    "FROM text JOIN symbol ON symbol.text_id = text.id JOIN path ON path.text_id = text.id "
+    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.text_id = text.id AND other.path < path.path) "
+    "WHERE NOT EXISTS (SELECT 1 FROM chunked WHERE chunked.text_id = text.id)"
 )
 
 
 def choose_to_chunk(connection: sqlite3.Connection, limit: int, most_bytes: int, after: int) -> list[ToRead]:
-    """Return (blob, hash, one path, packed symbols) of parsed texts without chunks numbered past ``after``.
+    """Return (text_id, hash, one path, packed symbols) of parsed texts without chunks numbered past ``after``.
 
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
     """
     rows = connection.execute(
-        "SELECT blob.id, blob.hash, path.path, symbol.packed, blob.size "
-        f"{_UNCHUNKED} AND blob.id > ? ORDER BY blob.id LIMIT ?",
+        "SELECT text.id, text.hash, path.path, symbol.packed, text.size "
+        f"{_UNCHUNKED} AND text.id > ? ORDER BY text.id LIMIT ?",
         [after, limit],
     )
     return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
@@ -172,27 +172,27 @@ def choose_to_chunk(connection: sqlite3.Connection, limit: int, most_bytes: int,
 
 def count_to_chunk(connection: sqlite3.Connection) -> Left:
     """Return how many parsed texts of files have no chunks yet."""
-    return Left(*map(int, connection.execute(f"SELECT count(*), total(blob.size) {_UNCHUNKED}").fetchone()))
+    return Left(*map(int, connection.execute(f"SELECT count(*), total(text.size) {_UNCHUNKED}").fetchone()))
 
 
 _UNEMBEDDED: Final = (
-    "FROM chunked JOIN blob ON blob.id = chunked.blob JOIN path ON path.blob = blob.id "
-    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.blob = blob.id AND other.path < path.path) "
+    "FROM chunked JOIN text ON text.id = chunked.text_id JOIN path ON path.text_id = text.id "
+    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.text_id = text.id AND other.path < path.path) "
     "WHERE chunked.count > 0 "
-    "AND NOT EXISTS (SELECT 1 FROM embedded WHERE vector_set = ? AND embedded.blob = chunked.blob)"
+    "AND NOT EXISTS (SELECT 1 FROM embedded WHERE vector_set = ? AND embedded.text_id = chunked.text_id)"
 )
 
 
 def choose_to_embed(
     connection: sqlite3.Connection, vector_set: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return (blob, hash, one path, packed chunks) of texts without vectors of a set.
+    """Return (text_id, hash, one path, packed chunks) of texts without vectors of a set.
 
     Bounds as in ``choose_to_chunk``.
     """
     rows = connection.execute(
-        "SELECT blob.id, blob.hash, path.path, chunked.packed, blob.size "
-        f"{_UNEMBEDDED} AND blob.id > ? ORDER BY blob.id LIMIT ?",
+        "SELECT text.id, text.hash, path.path, chunked.packed, text.size "
+        f"{_UNEMBEDDED} AND text.id > ? ORDER BY text.id LIMIT ?",
         [vector_set, after, limit],
     )
     return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
@@ -200,7 +200,7 @@ def choose_to_embed(
 
 def count_to_embed(connection: sqlite3.Connection, vector_set: int) -> Left:
     """Return how many texts of files have no vectors of a set yet."""
-    query = f"SELECT count(*), total(blob.size) {_UNEMBEDDED}"
+    query = f"SELECT count(*), total(text.size) {_UNEMBEDDED}"
     return Left(*map(int, connection.execute(query, [vector_set]).fetchone()))
 
 
@@ -263,25 +263,28 @@ def unpack(packed: bytes) -> Sequence[StoredChunk]:
     return _Chunks(fields)
 
 
-def chunks_of_text(connection: sqlite3.Connection, blob: int) -> Sequence[StoredChunk]:
+def chunks_of_text(connection: sqlite3.Connection, text_id: int) -> Sequence[StoredChunk]:
     """Return a text's chunks; none where they are not stored."""
-    return chunks_of_texts(connection, [blob]).get(blob, ())
+    return chunks_of_texts(connection, [text_id]).get(text_id, ())
 
 
-def chunks_of_texts(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
+def chunks_of_texts(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
     """Return the chunks of texts; those whose chunks are not stored are left out."""
-    query = "SELECT blob, packed FROM chunked WHERE blob IN (SELECT value FROM json_each(?))"
-    return {blob: unpack(packed) for blob, packed in connection.execute(query, [orjson.dumps(list(blobs)).decode()])}
+    query = "SELECT text_id, packed FROM chunked WHERE text_id IN (SELECT value FROM json_each(?))"
+    return {
+        text_id: unpack(packed)
+        for text_id, packed in connection.execute(query, [orjson.dumps(list(text_ids)).decode()])
+    }
 
 
 def chunk_map(connection: sqlite3.Connection) -> ChunkMap:
     """Return which text each chunk belongs to; texts without any are there too."""
-    return _map(connection.execute("SELECT first, count, blob FROM chunked ORDER BY first, count").fetchall())
+    return _map(connection.execute("SELECT first, count, text_id FROM chunked ORDER BY first, count").fetchall())
 
 
 def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
     """Return which text each row of a set's vectors belongs to."""
-    query = "SELECT row, count, blob FROM embedded JOIN chunked USING (blob) WHERE vector_set = ? ORDER BY row"
+    query = "SELECT row, count, text_id FROM embedded JOIN chunked USING (text_id) WHERE vector_set = ? ORDER BY row"
     return _map(connection.execute(query, [vector_set]).fetchall())
 
 
@@ -308,11 +311,11 @@ def add_vector_set(connection: sqlite3.Connection, name: str, dims: int, file: s
     return VectorSet(*row)
 
 
-def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, blobs: Sequence[tuple[int, int]]) -> None:
+def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, text_ids: Sequence[tuple[int, int]]) -> None:
     """Note texts as (number, chunks) whose vectors were appended to the set's file, in this order."""
     row = vector_set.rows
-    for blob, count in blobs:
-        connection.execute("INSERT OR IGNORE INTO embedded VALUES (?, ?, ?)", [vector_set.id, blob, row])
+    for text_id, count in text_ids:
+        connection.execute("INSERT OR IGNORE INTO embedded VALUES (?, ?, ?)", [vector_set.id, text_id, row])
         row += count
     connection.execute("UPDATE vector_set SET rows = ? WHERE id = ?", [row, vector_set.id])
     _advance_round(connection)
@@ -327,8 +330,8 @@ def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
 
 def drop_dead(connection: sqlite3.Connection) -> None:
     """Forget the chunks of texts that are no longer known; all of them, to be made anew, once most are dead."""
-    connection.execute("DELETE FROM chunked WHERE blob NOT IN (SELECT id FROM blob)")
-    connection.execute("DELETE FROM embedded WHERE blob NOT IN (SELECT id FROM blob)")
+    connection.execute("DELETE FROM chunked WHERE text_id NOT IN (SELECT id FROM text)")
+    connection.execute("DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)")
     given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
     if given > FEW and total(connection) < given * STALE_SHARE:
         drop_all(connection)

@@ -17,7 +17,7 @@ from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import decode
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, SegmentRow, block_of, lists_of, segments
-from flashgrep.index.table import Blobs, FileRow
+from flashgrep.index.table import FileRow, TextIds
 from flashgrep.index.vectors import row_type
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
 
@@ -47,7 +47,7 @@ class IndexSize(NamedTuple):
     """What the index holds."""
 
     files: int
-    blobs: int
+    texts: int
     lines: int
     segments: int
     generation: int
@@ -67,7 +67,7 @@ class Reader:
         self._seconds = seconds
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
-        self._known: dict[GramExpr, tuple[int, Blobs | None]] = {}
+        self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
         connection = schema.connect(file)
         self.identity = identity_of(file)
         self._put_back(connection)
@@ -127,7 +127,7 @@ class Reader:
         """Return every file, by path; each row's checksum is verified, and that its text lies in a segment."""
         with self.transaction() as connection:
             rows = connection.execute(
-                "SELECT path, blob, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path ORDER BY path"
+                "SELECT path, text_id, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path ORDER BY path"
             ).fetchall()
             for row in rows:
                 if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
@@ -142,8 +142,8 @@ class Reader:
                 raise Damaged("a text without postings")
             return [FileRow(*row[:7]) for row in rows]
 
-    def candidates(self, expression: GramExpr) -> Blobs | None:
-        """Return the blobs that may match, ascending; None: the expression excludes none (scan them all)."""
+    def candidates(self, expression: GramExpr) -> TextIds | None:
+        """Return the numbers of the texts that may match, ascending; None: the expression excludes none."""
         if expression == ANYTHING:
             return None
         if expression == NOTHING:
@@ -180,8 +180,8 @@ class Reader:
         """Return what the index holds now."""
         with self.transaction() as connection:
             one = connection.execute
-            files, blobs = one("SELECT count(*), count(DISTINCT blob) FROM path WHERE skip = ''").fetchone()
-            lines = one("SELECT total(lines) FROM blob WHERE id IN (SELECT blob FROM path)").fetchone()[0]
+            files, texts = one("SELECT count(*), count(DISTINCT text_id) FROM path WHERE skip = ''").fetchone()
+            lines = one("SELECT total(lines) FROM text WHERE id IN (SELECT text_id FROM path)").fetchone()[0]
             pieces = chunks.total(connection)
             vectors = sum(one.rows * row_type(one.dims).itemsize for one in chunks.vector_sets(connection))
             rows = segments(connection, Kind.GRAMS)
@@ -189,7 +189,7 @@ class Reader:
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
         return IndexSize(
             files,
-            blobs,
+            texts,
             int(lines),
             len(rows),
             generation,
@@ -214,9 +214,9 @@ def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if found.st_size >= least else None
 
 
-def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> Blobs | None:
+def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> TextIds | None:
     found = [_Segment(connection, segment).evaluate(expression) for segment in segments(connection, Kind.GRAMS)]
-    known = [blobs for blobs in found if blobs is not None]
+    known = [text_ids for text_ids in found if text_ids is not None]
     if len(known) < len(found):
         return None
     return np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
@@ -229,8 +229,8 @@ class _Segment:
         self._connection = connection
         self._row = row
 
-    def evaluate(self, expression: GramExpr) -> Blobs | None:
-        """Return the blobs that satisfy the expression; None where it excludes none."""
+    def evaluate(self, expression: GramExpr) -> TextIds | None:
+        """Return the numbers of the texts that satisfy the expression; None where it excludes none."""
         found = self._evaluate(expression)
         return None if found is None else found.astype(np.int64) + self._row.first
 

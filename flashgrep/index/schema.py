@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from flashgrep.damage import Damaged
 
-FORMAT = 4
+FORMAT = 5
 """Changed where the same tables mean something else; other tables are told by themselves."""
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
@@ -29,7 +29,7 @@ LONGEST_VALUE = 64 << 20
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE blob (
+CREATE TABLE text (
     id INTEGER PRIMARY KEY,
     hash BLOB NOT NULL UNIQUE,
     size INTEGER NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE blob (
 );
 CREATE TABLE path (
     path BLOB PRIMARY KEY,
-    blob INTEGER NOT NULL,
+    text_id INTEGER NOT NULL,
     skip TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE path (
     inode INTEGER NOT NULL,
     checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX path_blob ON path (blob);
+CREATE INDEX path_text_id ON path (text_id);
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL,
@@ -55,34 +55,34 @@ CREATE TABLE segment (
 );
 CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# blob: one row for each distinct text.
-# path: one row a file; blob 0 and a reason in skip: declined.
+# text: one row for each distinct text.
+# path: one row a file; text_id 0 and a reason in skip: declined.
 # segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
 
 SYMBOL_TABLES = """
-CREATE TABLE symbol (blob INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+CREATE TABLE symbol (text_id INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE VIRTUAL TABLE symbol_name USING fts5(
     names, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_'"
 );
 CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'row');
 """
-# symbol_name: rowid = blob; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
+# symbol_name: rowid = text_id; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
 
 _CHUNK_TABLES = """
 CREATE TABLE chunked (
-    blob INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
+    text_id INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, packed BLOB NOT NULL
 );
 CREATE TABLE vector_set (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dims INTEGER NOT NULL, file TEXT NOT NULL, rows INTEGER NOT NULL
 );
 CREATE TABLE embedded (
-    vector_set INTEGER NOT NULL, blob INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, blob)
+    vector_set INTEGER NOT NULL, text_id INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, text_id)
 ) WITHOUT ROWID;
 """
 # chunked: chunks first..first+count-1 of a text; their words are postings (``words``).
 # vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
-_COUNTERS = {"next_blob": 1, "next_segment": 1, "next_chunk": 1, "generation": 0, "chunk_round": 0}
+_COUNTERS = {"next_text_id": 1, "next_segment": 1, "next_chunk": 1, "generation": 0, "chunk_round": 0}
 """Numbers that are given once and never again: of texts, segments, chunks, batches, and changes of chunks."""
 
 LateStage = Literal["symbols", "chunks", "vectors"]
@@ -101,9 +101,9 @@ MISREAD = (ValueError, TypeError, IndexError, OverflowError)
 """What comes of working with rows, or messages of SQLite, that are not what was written."""
 
 
-def row_checksum(path: bytes, blob: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
+def row_checksum(path: bytes, text_id: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
     """Return the checksum kept with a path's row, so that a flipped bit cannot hide a file."""
-    return zlib.crc32(b"%d %d %d %d " % (blob, size, mtime_ns, ctime_ns) + path)
+    return zlib.crc32(b"%d %d %d %d " % (text_id, size, mtime_ns, ctime_ns) + path)
 
 
 def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:

@@ -30,7 +30,7 @@ class Declined(Exception):
 class StoredSymbols(NamedTuple):
     """A text's symbols as the parser gives them."""
 
-    blob: int
+    text_id: int
     packed: bytes
     names: Sequence[bytes]
 
@@ -38,20 +38,22 @@ class StoredSymbols(NamedTuple):
 def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
     """Store symbols of texts not stored yet; call it inside a transaction."""
     for row in rows:
-        done = connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.blob, row.packed])
+        done = connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.text_id, row.packed])
         if done.rowcount and row.names:
             terms = " ".join(_term(name.decode("utf-8", "replace")) for name in row.names if len(name) <= LONGEST_NAME)
-            connection.execute("INSERT INTO symbol_name (rowid, names) VALUES (?, ?)", [row.blob, terms])
+            connection.execute("INSERT INTO symbol_name (rowid, names) VALUES (?, ?)", [row.text_id, terms])
 
 
-def put_declined(connection: sqlite3.Connection, blob: int, reason: str) -> None:
+def put_declined(connection: sqlite3.Connection, text_id: int, reason: str) -> None:
     """Note that a text has no symbols and why (empty: its language has none)."""
-    connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [blob, f"!{reason}".encode() if reason else b""])
+    connection.execute(
+        "INSERT OR IGNORE INTO symbol VALUES (?, ?)", [text_id, f"!{reason}".encode() if reason else b""]
+    )
 
 
 def drop_dead(connection: sqlite3.Connection) -> int:
     """Delete rows whose text is no longer known, and return how many there were."""
-    return connection.execute("DELETE FROM symbol WHERE blob NOT IN (SELECT id FROM blob)").rowcount
+    return connection.execute("DELETE FROM symbol WHERE text_id NOT IN (SELECT id FROM text)").rowcount
 
 
 def drop_all(connection: sqlite3.Connection) -> None:
@@ -64,14 +66,14 @@ def drop_all(connection: sqlite3.Connection) -> None:
 def choose_to_parse(
     connection: sqlite3.Connection, limit: int, most_bytes: int = 1 << 40, after: int = 0
 ) -> list[tuple[int, bytes, bytes]]:
-    """Return (blob, hash, one path) of live texts without a row, numbered past ``after``, ascending.
+    """Return (text_id, hash, one path) of live texts without a row, numbered past ``after``, ascending.
 
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
     """
     rows = connection.execute(
-        "SELECT blob.id, blob.hash, min(path.path), blob.size FROM blob JOIN path ON path.blob = blob.id "
-        "WHERE blob.id > ? AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.blob = blob.id) "
-        "GROUP BY blob.id ORDER BY blob.id LIMIT ?",
+        "SELECT text.id, text.hash, min(path.path), text.size FROM text JOIN path ON path.text_id = text.id "
+        "WHERE text.id > ? AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.text_id = text.id) "
+        "GROUP BY text.id ORDER BY text.id LIMIT ?",
         [after, limit],
     )
     return [row[:3] for row in take_bytes(rows, most_bytes)]
@@ -89,26 +91,26 @@ def take_bytes(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tup
 def count_to_parse(connection: sqlite3.Connection) -> Left:
     """Return how many texts of files have no row yet."""
     query = (
-        "SELECT count(*), total(size) FROM blob "
-        "WHERE id NOT IN (SELECT blob FROM symbol) AND id IN (SELECT blob FROM path)"
+        "SELECT count(*), total(size) FROM text "
+        "WHERE id NOT IN (SELECT text_id FROM symbol) AND id IN (SELECT text_id FROM path)"
     )
     return Left(*map(int, connection.execute(query).fetchone()))
 
 
-def packed(connection: sqlite3.Connection, blob: int) -> bytes | None:
+def packed(connection: sqlite3.Connection, text_id: int) -> bytes | None:
     """Return a text's packed symbols; empty where it has none; None: it has not been parsed yet.
 
     Raises:
         Declined: it could not be parsed; says why.
 
     """
-    return accepted(packed_of(connection, [blob]).get(blob))
+    return accepted(packed_of(connection, [text_id]).get(text_id))
 
 
-def packed_of(connection: sqlite3.Connection, blobs: Collection[int]) -> dict[int, bytes]:
+def packed_of(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, bytes]:
     """Return texts' rows as they are stored, to be read by ``accepted``; texts without one are left out."""
-    query = "SELECT blob, packed FROM symbol WHERE blob IN (SELECT value FROM json_each(?))"
-    return dict(connection.execute(query, [orjson.dumps(list(blobs)).decode()]))
+    query = "SELECT text_id, packed FROM symbol WHERE text_id IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(query, [orjson.dumps(list(text_ids)).decode()]))
 
 
 def accepted(row: bytes | None) -> bytes | None:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from flashgrep.path_text import Mask, PathText
 
 Columns = npt.NDArray[np.int64]
-Blobs = npt.NDArray[np.int64]
-_WIDTH = 6  # blob, size, mtime_ns, ctime_ns, inode, tier
+TextIds = npt.NDArray[np.int64]
+_WIDTH = 6  # text_id, size, mtime_ns, ctime_ns, inode, tier
 _STAT = slice(1, 5)
 _INODE = 4
 
@@ -36,15 +36,15 @@ _GENERATED = re.compile(
 )
 _TEST = re.compile(rb"^test_|[._-](?:test|tests|spec|mock)\.[a-z]+$|(?-i:[a-z]Tests?)\.[a-z]+$", re.IGNORECASE)
 
-MANY_BLOBS = 1000
+MANY_TEXTS = 1000
 """More are looked for by one pass over the whole table, which takes 2 ns a file."""
 
 
 class FileRow(NamedTuple):
-    """A file as indexed: blob 0 and a reason in ``skip`` where it was declined."""
+    """A file as indexed: text_id 0 and a reason in ``skip`` where it was declined."""
 
     path: bytes
-    blob: int
+    text_id: int
     skip: str
     size: int
     mtime_ns: int
@@ -70,7 +70,7 @@ class FileTable:
     paths: list[bytes] = field(default_factory=list)
     columns: Columns = field(default_factory=lambda: np.empty((0, _WIDTH), np.int64))
     skipped: dict[bytes, str] = field(default_factory=dict)
-    _by_blob: tuple[Columns, Columns] | None = None
+    _by_text_id: tuple[Columns, Columns] | None = None
     _text: PathText | None = None
 
     @classmethod
@@ -102,7 +102,7 @@ class FileTable:
 
     def rest(self) -> None:
         """Let go of what is made when asked for."""
-        self._text = self._by_blob = None
+        self._text = self._by_text_id = None
 
     def same_inode(self, inode: int) -> list[bytes]:
         """Return the files with an inode."""
@@ -125,24 +125,24 @@ class FileTable:
 
     def texts(self, places: Mask | slice = slice(None)) -> Columns:
         """Return the numbers of the texts of these files, ascending (numpy's unique takes a hundred times as long)."""
-        blobs = self.columns[places, 0]
-        there = np.zeros(int(blobs.max(initial=0)) + 1, bool)
-        there[blobs] = True
+        text_ids = self.columns[places, 0]
+        there = np.zeros(int(text_ids.max(initial=0)) + 1, bool)
+        there[text_ids] = True
         return np.flatnonzero(there)
 
-    def places(self, blobs: Blobs) -> Columns:
+    def places(self, text_ids: TextIds) -> Columns:
         """Return the places of all files that have one of these texts, ascending."""
-        if len(blobs) > MANY_BLOBS:
-            marked = np.zeros(int(max(blobs[-1], self.columns[:, 0].max(initial=0))) + 1, bool)
-            marked[blobs] = True
+        if len(text_ids) > MANY_TEXTS:
+            marked = np.zeros(int(max(text_ids[-1], self.columns[:, 0].max(initial=0))) + 1, bool)
+            marked[text_ids] = True
             return np.flatnonzero(marked[self.columns[:, 0]])
-        by_blob = self._by_blob
-        if by_blob is None:
+        by_text_id = self._by_text_id
+        if by_text_id is None:
             order = np.argsort(self.columns[:, 0], kind="stable")
-            by_blob = self._by_blob = (order, self.columns[order, 0])
-        order, numbers = by_blob
-        low = np.searchsorted(numbers, blobs, "left")
-        counts = np.searchsorted(numbers, blobs, "right") - low
+            by_text_id = self._by_text_id = (order, self.columns[order, 0])
+        order, numbers = by_text_id
+        low = np.searchsorted(numbers, text_ids, "left")
+        counts = np.searchsorted(numbers, text_ids, "right") - low
         total = int(counts.sum())
         if not total:
             return np.empty(0, np.int64)
@@ -181,7 +181,7 @@ class FileTable:
 
 
 def _column(row: FileRow) -> tuple[int, ...]:
-    return (row.blob, row.size, row.mtime_ns, row.ctime_ns, row.inode, tier_of(row.path))
+    return (row.text_id, row.size, row.mtime_ns, row.ctime_ns, row.inode, tier_of(row.path))
 
 
 def tier_of(path: bytes) -> int:

@@ -34,7 +34,7 @@ _BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
 class Text(NamedTuple):
     """A distinct text of a batch: its number, content hash, bytes and lines."""
 
-    blob: int
+    text_id: int
     hash: bytes
     size: int
     lines: int
@@ -74,7 +74,7 @@ class Writer:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
         with self.transaction() as connection:
             segment = take_numbers(connection, "next_segment")
-            return Reserved(segment, take_numbers(connection, "next_blob", documents))
+            return Reserved(segment, take_numbers(connection, "next_text_id", documents))
 
     def put(
         self,
@@ -86,25 +86,25 @@ class Writer:
     ) -> tuple[int, list[FileRow]]:
         """Store one batch; return the new generation and the files as stored.
 
-        ``files``: each file's row, whose ``blob`` is settled here by the content hash beside it (empty: declined).
+        ``files``: each file's row, whose ``text_id`` is settled here by the content hash beside it (empty: declined).
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
-            insert = "INSERT OR IGNORE INTO blob (id, hash, size, lines) VALUES (?, ?, ?, ?)"
+            insert = "INSERT OR IGNORE INTO text (id, hash, size, lines) VALUES (?, ?, ?, ?)"
             # Another batch may have stored some of the texts since this one asked which are known.
-            fresh = [text.blob for text in texts if connection.execute(insert, text).rowcount]
+            fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
             if fresh:
                 row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
                 segments.put(connection, row, blocks)
             for file, text_hash in files:
-                blob = 0
+                text_id = 0
                 if text_hash:
-                    found = connection.execute("SELECT id FROM blob WHERE hash = ?", [text_hash]).fetchone()
+                    found = connection.execute("SELECT id FROM text WHERE hash = ?", [text_hash]).fetchone()
                     if found is None:
                         raise Damaged("a text that was here is gone, or its number was taken")
-                    blob = int(found[0])
-                stored = file._replace(blob=blob)
-                checksum = schema.row_checksum(file.path, blob, file.size, file.mtime_ns, file.ctime_ns)
+                    text_id = int(found[0])
+                stored = file._replace(text_id=text_id)
+                checksum = schema.row_checksum(file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
                 connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
                 rows.append(stored)
             connection.executemany("DELETE FROM path WHERE path = ?", [[path] for path in gone])
@@ -115,8 +115,8 @@ class Writer:
         """Store symbols of texts, and of others why they have none."""
         with self.transaction() as connection:
             symbols.put(connection, rows)
-            for blob, reason in declined:
-                symbols.put_declined(connection, blob, reason)
+            for text_id, reason in declined:
+                symbols.put_declined(connection, text_id, reason)
 
     def merge(self) -> None:
         """Make one segment of those that are worth it, without documents that no file has any more.
@@ -126,9 +126,9 @@ class Writer:
         with self.transaction() as connection:
             dropped = False
             if len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
-                dead = "FROM blob WHERE NOT EXISTS (SELECT 1 FROM path WHERE path.blob = blob.id)"
+                dead = "FROM text WHERE NOT EXISTS (SELECT 1 FROM path WHERE path.text_id = text.id)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
-                dropped = count > connection.execute("SELECT count(*) FROM blob").fetchone()[0] * DEAD_SHARE
+                dropped = count > connection.execute("SELECT count(*) FROM text").fetchone()[0] * DEAD_SHARE
                 if dropped:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
@@ -145,7 +145,7 @@ class Writer:
         """Return which documents of a range are still known."""
         alive = np.zeros(last - first + 1, bool)
         if kind == segments.Kind.GRAMS:
-            rows = self.connection.execute("SELECT id FROM blob WHERE id BETWEEN ? AND ?", [first, last])
+            rows = self.connection.execute("SELECT id FROM text WHERE id BETWEEN ? AND ?", [first, last])
             alive[[row[0] - first for row in rows]] = True
         else:
             spans = self.connection.execute(

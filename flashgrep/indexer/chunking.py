@@ -39,7 +39,7 @@ MOST_DEFINES: Final = 12
 """Names kept for a chunk; one that defines more is a table, and found by its words."""
 
 
-def chunk_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
+def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
     """Return a text's chunks with the words of each; ``parsed``: its symbols where its language has any."""
     language = parsed.language if parsed else language_of(path).name or None
     spans = sorted(parsed.definitions[:, [NAME, NAME_END]].tolist()) if parsed else []
@@ -52,7 +52,7 @@ def chunk_text(blob: int, path: bytes, data: bytes, parsed: ParsedFile | None) -
         defines = list(dict.fromkeys(within))
         stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
         fields.append(Fields(path, " ".join([chunk.name, *defines]).encode(), data[chunk.start : chunk.end]))
-    return ChunkedText(blob, stored, fields)
+    return ChunkedText(text_id, stored, fields)
 
 
 def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:

@@ -95,7 +95,7 @@ class MeaningStages:
                 waiting.append(done)
                 if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
                     vector_set, waiting = self._append(vector_set, waiting), []
-                left = Left(left.texts - len(done.blobs), left.bytes - done.bytes)
+                left = Left(left.texts - len(done.text_ids), left.bytes - done.bytes)
                 yield left
             vector_set = self._append(vector_set, waiting)
         except vectors.VectorsDamaged:
@@ -133,7 +133,7 @@ class MeaningStages:
             return vector_set
         vectors.append(self._job.index.with_name(vector_set.file), vector_set.rows, np.concatenate(rows))
         with self._writer.transaction() as connection:
-            table.add_vectors(connection, vector_set, [blob for part in batches for blob in part.blobs])
+            table.add_vectors(connection, vector_set, [text_id for part in batches for text_id in part.text_ids])
         return vector_set._replace(rows=vector_set.rows + sum(map(len, rows)))
 
 
@@ -152,19 +152,19 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> CutTe
     release_memory()
     done: list[ChunkedText] = []
     files, size = RootFiles(root), 0
-    for blob, text_hash, path, packed in texts:
+    for text_id, text_hash, path, packed in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
-            done.append(chunk_text(blob, path, data, parsed))
+            done.append(chunk_text(text_id, path, data, parsed))
     return CutTexts(table.pack(done), size)
 
 
 class EmbeddedTexts(NamedTuple):
     """Vectors of a batch: texts as (number, chunks) in the order of their rows."""
 
-    blobs: list[tuple[int, int]]
+    text_ids: list[tuple[int, int]]
     rows: npt.NDArray[np.void]
     bytes: int
 
@@ -172,17 +172,17 @@ class EmbeddedTexts(NamedTuple):
 def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> EmbeddedTexts:
     """Read texts, given with their packed chunks, and return vectors of these; one that has changed is left out."""
     release_memory()
-    blobs: list[tuple[int, int]] = []
+    text_ids: list[tuple[int, int]] = []
     inputs: list[str] = []
     files, size = RootFiles(root), 0
-    for blob, text_hash, path, packed in texts:
+    for text_id, text_hash, path, packed in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
             found = table.unpack(packed)
-            blobs.append((blob, len(found)))
+            text_ids.append((text_id, len(found)))
             inputs.extend(embedding_text(path, data, chunk) for chunk in found)
-    return EmbeddedTexts(blobs, vectors.quantise(_open_embedder(settings).embed_code(inputs)), size)
+    return EmbeddedTexts(text_ids, vectors.quantise(_open_embedder(settings).embed_code(inputs)), size)
 
 
 @cache

@@ -9,7 +9,7 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
      "embedding": "{…}"}                                       the embedder of these settings
     {"op": "stop"}                                             end such a stage where it is
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
-    → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, blob, skip, size, mtime, ctime, inode], …],
+    → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, text_id, skip, size, mtime, ctime, inode], …],
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
     → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
        "problem": "", "last": true}                            problem: why the embedder does not answer
@@ -214,23 +214,23 @@ class Parsers:
         declined: list[tuple[int, str]] = []
         sources: list[tuple[int, str, bytes]] = []
         files = RootFiles(self._root)
-        for blob, text_hash, path in batch:
+        for text_id, text_hash, path in batch:
             data = read_text(files, path, text_hash, self._max_size)
             if data is None:
                 continue  # a row without symbols would still be there when the text comes back
             language = language_of(path, data)
             if language.symbols:
-                sources.append((blob, language.name, data))
+                sources.append((text_id, language.name, data))
             else:
-                declined.append((blob, ""))
+                declined.append((text_id, ""))
         parser = self._parsers.pop()  # there is one for each thread
         try:
             answers = parser.parse([(language, data) for _, language, data in sources])
-            for (blob, _, _), answer in zip(sources, answers, strict=True):
+            for (text_id, _, _), answer in zip(sources, answers, strict=True):
                 if isinstance(answer, Parsed):
-                    rows.append(StoredSymbols(blob, answer.packed, answer.names))
+                    rows.append(StoredSymbols(text_id, answer.packed, answer.names))
                 else:
-                    declined.append((blob, answer.reason))
+                    declined.append((text_id, answer.reason))
         finally:
             self._parsers.append(parser)
         return Symbols(rows, declined, sum(len(data) for _, _, data in sources))

@@ -143,7 +143,7 @@ def prepare(
     def is_known(text_hash: bytes) -> bool:
         if connection is None:
             return False
-        return connection.execute("SELECT 1 FROM blob WHERE hash = ?", [text_hash]).fetchone() is not None
+        return connection.execute("SELECT 1 FROM text WHERE hash = ?", [text_hash]).fetchone() is not None
 
     gone: list[bytes] = []
     files: list[tuple[FileRow, bytes]] = []

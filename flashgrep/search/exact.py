@@ -21,7 +21,7 @@ from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
-from flashgrep.search.snapshot import BLOB, Places, SearchStats, Snapshot, merge_sorted
+from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_sorted
 
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
@@ -295,7 +295,9 @@ class Search:
 def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:
     """Return whether all files have to be scanned, and the places in the table of those that may match."""
     is_narrow = question.use_index and question.engine == "linear"
-    blobs = snapshot.reader.candidates(question.pattern.grams() if is_narrow else ANYTHING) if snapshot.reader else None
-    if blobs is None:
-        return True, np.flatnonzero(snapshot.table.columns[:, BLOB])
-    return False, snapshot.table.places(blobs)
+    text_ids = (
+        snapshot.reader.candidates(question.pattern.grams() if is_narrow else ANYTHING) if snapshot.reader else None
+    )
+    if text_ids is None:
+        return True, np.flatnonzero(snapshot.table.columns[:, TEXT_ID])
+    return False, snapshot.table.places(text_ids)

@@ -41,7 +41,7 @@ from flashgrep.search.meaning_index import (
     weigh_words,
     whole_similarity,
 )
-from flashgrep.search.snapshot import BLOB, Snapshot
+from flashgrep.search.snapshot import TEXT_ID, Snapshot
 from flashgrep.search.words import rank_files
 
 MOST_CHANGED = 64
@@ -209,10 +209,10 @@ class MeaningSearch:
             files, waiting = snapshot.table, set(texts)
             ranked = rank_files(snapshot, self._question.text)
             places = [at for path in ranked if path not in marks and (at := files.find(path)) is not None]
-            likely = dict.fromkeys(blob for blob in files.columns[places, BLOB].tolist() if blob in waiting)
+            likely = dict.fromkeys(text_id for text_id in files.columns[places, TEXT_ID].tolist() if text_id in waiting)
             stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
             paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
-            texts = [blob for blob in texts if blob not in likely]
+            texts = [text_id for text_id in texts if text_id not in likely]
         # Pending files come before texts that merely wait: somebody works on them now.
         paths = paths[:MOST_CHANGED]
         paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
@@ -248,24 +248,26 @@ class MeaningSearch:
         if stored and self._snapshot.reader is not None:
             with self._snapshot.reader.transaction() as connection:
                 self._chunks |= table.chunks_of_texts(connection, stored)
-            paths |= {blob: path for blob, path in self._choose_paths(stored).items() if blob in self._chunks}
+            paths |= {text_id: path for text_id, path in self._choose_paths(stored).items() if text_id in self._chunks}
         described = []
         for one in best:
-            blob, place = one.key
+            text_id, place = one.key
             # A text may have been cut anew between the search and this look-up.
-            if blob in paths and place < len(self._chunks[blob]):
-                chunk = self._chunks[blob][place]
-                one.path, one.name, one.defines, one.kind = paths[blob], chunk.name, chunk.defines, chunk.kind
+            if text_id in paths and place < len(self._chunks[text_id]):
+                chunk = self._chunks[text_id][place]
+                one.path, one.name, one.defines, one.kind = paths[text_id], chunk.name, chunk.defines, chunk.kind
                 described.append(one)
         return described
 
-    def _choose_paths(self, blobs: Collection[int]) -> dict[int, bytes]:
+    def _choose_paths(self, text_ids: Collection[int]) -> dict[int, bytes]:
         """Return the file to show for each text: of those that count the one nearest to the project's heart."""
         keep = self._question.keep or (lambda _: True)
-        counting = {blob: list(filter(keep, paths)) for blob, paths in self._snapshot.paths_of_texts(blobs).items()}
+        counting = {
+            text_id: list(filter(keep, paths)) for text_id, paths in self._snapshot.paths_of_texts(text_ids).items()
+        }
         return {
-            blob: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
-            for blob, paths in counting.items()
+            text_id: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
+            for text_id, paths in counting.items()
             if paths
         }
 
@@ -287,11 +289,11 @@ class MeaningSearch:
         for one in ranked:
             if len(chunks) == most:
                 break
-            blob, place = one.key
-            data = self._changed[-blob - 1].data if blob < 0 else self._read_indexed(one.path)
+            text_id, place = one.key
+            data = self._changed[-text_id - 1].data if text_id < 0 else self._read_indexed(one.path)
             if data is None:
                 continue
-            chunk = self._chunks[blob][place]
+            chunk = self._chunks[text_id][place]
             found = FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
             if question.wanted is not None and not question.wanted(found):
                 continue

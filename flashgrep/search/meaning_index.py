@@ -58,11 +58,11 @@ class Known(NamedTuple):
     damaged: bool = False
     """Whether the embedder is there and its vectors are not, or cannot be read: they are to be made."""
 
-    def rows_of(self, blobs: Ints, places: Ints) -> Ints:
+    def rows_of(self, text_ids: Ints, places: Ints) -> Ints:
         """Return the rows of chunks, given by text and place in it; -1 where there is none."""
-        if not len(self.rows.blob):
-            return np.full(len(blobs), -1, np.int64)
-        entries = self.rows.entries(blobs)
+        if not len(self.rows.text_id):
+            return np.full(len(text_ids), -1, np.int64)
+        entries = self.rows.entries(text_ids)
         found = (entries >= 0) & (places < self.rows.size[entries])
         return np.where(found, self.rows.first[entries] + places, -1)
 
@@ -81,9 +81,9 @@ class Texts(NamedTuple):
         """Compare the texts of files with those that are known."""
         there = there[there > 0]
         chunks = known.chunks
-        alive = np.isin(chunks.blob, there)
-        unembedded = np.sort(chunks.blob[alive & (chunks.size > 0) & ~np.isin(chunks.blob, known.rows.blob)])
-        return cls(there, not alive.all(), there[~np.isin(there, chunks.blob)], unembedded)
+        alive = np.isin(chunks.text_id, there)
+        unembedded = np.sort(chunks.text_id[alive & (chunks.size > 0) & ~np.isin(chunks.text_id, known.rows.text_id)])
+        return cls(there, not alive.all(), there[~np.isin(there, chunks.text_id)], unembedded)
 
 
 class MeaningIndex:
@@ -278,7 +278,7 @@ class Recall:
         """Return, of all numbers of a map, which belong to a text that counts."""
         kept = places.size > 0
         if self.allowed is not None:
-            kept &= np.isin(places.blob, self.allowed)
+            kept &= np.isin(places.text_id, self.allowed)
         edges = np.zeros(int((places.first + places.size).max(initial=0)) + 1, np.int8)
         edges[places.first[kept]] = 1
         edges[(places.first + places.size)[kept]] -= 1
@@ -286,9 +286,9 @@ class Recall:
         return counting
 
 
-def whole_similarity(known: Known, question: Floats, blobs: AbstractSet[int]) -> dict[int, float]:
+def whole_similarity(known: Known, question: Floats, text_ids: AbstractSet[int]) -> dict[int, float]:
     """Return the cosine of a question and the sum of each text's vectors; texts without any are left out."""
-    entries = known.rows.entries(np.array(sorted(blobs), np.int64))
+    entries = known.rows.entries(np.array(sorted(text_ids), np.int64))
     at = entries[entries >= 0]
     if known.vectors is None or not len(at):
         return {}
@@ -296,11 +296,11 @@ def whole_similarity(known: Known, question: Floats, blobs: AbstractSet[int]) ->
     sums = known.vectors.sums(spans)
     lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     cosines = np.divide(sums @ question, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return dict(zip(known.rows.blob[at].tolist(), cosines.tolist(), strict=True))
+    return dict(zip(known.rows.text_id[at].tolist(), cosines.tolist(), strict=True))
 
 
-def _keys(blobs: Ints, places: Ints) -> list[Key]:
-    return list(zip(blobs.tolist(), places.tolist(), strict=True))
+def _keys(text_ids: Ints, places: Ints) -> list[Key]:
+    return list(zip(text_ids.tolist(), places.tolist(), strict=True))
 
 
 def find_allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:

@@ -26,7 +26,7 @@ from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.search.exact import Answer, Position, Question, Search
 from flashgrep.search.hits import decode_span
-from flashgrep.search.snapshot import BLOB, TIER, Places, Snapshot, merge_sorted
+from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_sorted
 from flashgrep.search.symbol_source import parse_file
 
 WINDOW_HITS = 200
@@ -303,10 +303,10 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         return None
     asked = frozenset(name.encode() for name in names)
     with snapshot.reader.transaction() as connection:
-        blobs = sorted({blob for name in names for blob in table.defining(connection, name)})
-    paths, numbers = snapshot.table.paths, snapshot.table.columns[places, BLOB]
+        text_ids = sorted({text_id for name in names for text_id in table.defining(connection, name)})
+    paths, numbers = snapshot.table.paths, snapshot.table.columns[places, TEXT_ID]
     changed = set(snapshot.changed_paths())
-    is_stored = np.isin(numbers, np.array(blobs, np.int64)) & (numbers <= snapshot.parsed_to)
+    is_stored = np.isin(numbers, np.array(text_ids, np.int64)) & (numbers <= snapshot.parsed_to)
     defining = set(snapshot.unchanged_paths(places[is_stored].tolist()))
 
     # Files with one of the names, whatever their endings: many paths are searched as one text.

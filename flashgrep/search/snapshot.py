@@ -16,7 +16,7 @@ from flashgrep.search.ripgrep import Ripgrep
 Places = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of the file table, ascending: files by path."""
 
-BLOB, SIZE, MTIME_NS, TIER = 0, 1, 2, 5
+TEXT_ID, SIZE, MTIME_NS, TIER = 0, 1, 2, 5
 """Columns of the file table: the number of a file's text (0: it has none), its size and time, its tier."""
 
 
@@ -87,13 +87,13 @@ class Snapshot:
             if (path := paths[at]) not in pending:
                 yield path
 
-    def paths_of_texts(self, blobs: Collection[int]) -> dict[int, list[bytes]]:
+    def paths_of_texts(self, text_ids: Collection[int]) -> dict[int, list[bytes]]:
         """Return the unchanged files with each of these texts."""
-        found: dict[int, list[bytes]] = {blob: [] for blob in blobs}
+        found: dict[int, list[bytes]] = {text_id: [] for text_id in text_ids}
         places = self.table.places(np.array(sorted(found), np.int64))
-        for at, blob in zip(places.tolist(), self.table.columns[places, BLOB].tolist(), strict=True):
+        for at, text_id in zip(places.tolist(), self.table.columns[places, TEXT_ID].tolist(), strict=True):
             if (path := self.table.paths[at]) not in self.pending:
-                found[blob].append(path)
+                found[text_id].append(path)
         return found
 
     def indexed_version(self, path: bytes) -> tuple[int, int, int] | None:
@@ -101,8 +101,8 @@ class Snapshot:
         at = self.table.find(path)
         if at is None or path in self.pending or self.reader is None:
             return None
-        blob, size, mtime_ns = self.table.columns[at, [BLOB, SIZE, MTIME_NS]].tolist()
-        return blob, size, mtime_ns
+        text_id, size, mtime_ns = self.table.columns[at, [TEXT_ID, SIZE, MTIME_NS]].tolist()
+        return text_id, size, mtime_ns
 
     def read(self, path: bytes) -> Document | Skipped | None:
         """Return a file's text as it is now, or why it has none; None: it is gone."""

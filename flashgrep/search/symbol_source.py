@@ -14,7 +14,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
-from flashgrep.search.snapshot import BLOB, Snapshot
+from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
 ResultT = TypeVar("ResultT")
@@ -65,10 +65,10 @@ class SnapshotSource:
         """Return the files that may hold the text, by path."""
         pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
         reader, files = self._snapshot.reader, self._snapshot.table
-        blobs = reader.candidates(pattern.grams()) if reader else None
-        if blobs is None:
+        text_ids = reader.candidates(pattern.grams()) if reader else None
+        if text_ids is None:
             return self.paths()
-        self._proposed = self._with_changed(files.places(blobs))
+        self._proposed = self._with_changed(files.places(text_ids))
         return self._proposed
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
@@ -76,8 +76,8 @@ class SnapshotSource:
         if not self._snapshot.parsed or self._snapshot.reader is None:
             return None
         with self._snapshot.reader.transaction() as connection:
-            blobs = table.defining(connection, name, prefix=prefix)
-        self._proposed = self._with_changed(self._snapshot.table.places(np.array(blobs, np.int64)))
+            text_ids = table.defining(connection, name, prefix=prefix)
+        self._proposed = self._with_changed(self._snapshot.table.places(np.array(text_ids, np.int64)))
         return self._proposed
 
     def names(self, start: str, limit: int) -> list[str]:
@@ -114,18 +114,18 @@ class SnapshotSource:
         unchanged = list(self._snapshot.unchanged_paths(places))
         return sorted([*unchanged, *self._snapshot.changed_paths()]) if self._snapshot.pending else unchanged
 
-    def _stored_row(self, path: bytes, blob: int) -> bytes | None:
+    def _stored_row(self, path: bytes, text_id: int) -> bytes | None:
         """Return a text's row of the table of symbols, reading those of the files proposed next with it."""
-        if blob not in self._rows:
+        if text_id not in self._rows:
             files = self._snapshot.table
             first = bisect_left(self._proposed, path)
             # Look-ups open files in the order proposed, so the next ones are wanted soon.
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD]]
-            blobs = {blob, *(int(files.columns[at, BLOB]) for at in ahead if at is not None)}
+            text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
             none: dict[int, bytes] = {}
-            rows = self._ask(lambda connection: table.packed_of(connection, blobs), missing=none)
-            self._rows = {**dict.fromkeys(blobs), **rows}
-        return self._rows[blob]
+            rows = self._ask(lambda connection: table.packed_of(connection, text_ids), missing=none)
+            self._rows = {**dict.fromkeys(text_ids), **rows}
+        return self._rows[text_id]
 
     def _ask(self, question: Callable[[sqlite3.Connection], ResultT], *, missing: ResultT) -> ResultT:
         """Ask the tables; ``missing``: the answer where an index has none yet."""

@@ -14,7 +14,7 @@ from flashgrep.search.fusion import query_words
 from flashgrep.search.hits import make_hit
 from flashgrep.search.meaning_index import idf
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
-from flashgrep.search.snapshot import BLOB, SIZE, SearchStats, Snapshot
+from flashgrep.search.snapshot import SIZE, TEXT_ID, SearchStats, Snapshot
 
 MOST_TEXTS = 60
 """Texts looked at for their best lines: about 3 ms of reading."""
@@ -113,8 +113,8 @@ def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> 
 
 def _score_indexed(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
     """Return unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
-    blobs, sizes = snapshot.table.columns[:, BLOB], snapshot.table.columns[:, SIZE].astype(np.float32)
-    texts = np.unique(blobs[blobs > 0])
+    text_ids, sizes = snapshot.table.columns[:, TEXT_ID], snapshot.table.columns[:, SIZE].astype(np.float32)
+    texts = np.unique(text_ids[text_ids > 0])
     if snapshot.reader is None or not len(texts):
         return []
     scores = np.zeros(int(texts[-1]) + 1, np.float32)
@@ -126,14 +126,14 @@ def _score_indexed(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, 
             scores[found] += idf(len(texts), len(found))
     # The size of a file stands for its number of words, which is not stored before texts are cut.
     length = np.ones(len(scores), np.float32)
-    length[blobs] = sizes / max(1.0, float(sizes.mean()))
+    length[text_ids] = sizes / max(1.0, float(sizes.mean()))
     scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
     best = texts[np.argsort(-scores[texts], kind="stable")[: 4 * MOST_TEXTS]]
     paths = snapshot.paths_of_texts(best[scores[best] > 0].tolist())
     ranked = sorted(
         (
-            (float(scores[blob]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
-            for blob, same in paths.items()
+            (float(scores[text_id]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
+            for text_id, same in paths.items()
             for path in same
         ),
         reverse=True,

@@ -83,7 +83,7 @@ def _doctored_index(root: Path, _made: Target) -> None:
     (root / ".flashgrep").mkdir()
     with closing(sqlite3.connect(root / ".flashgrep" / "index.db")) as connection:
         endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
-        for table in ("meta", "blob", "path", "segment", "posting_block"):
+        for table in ("meta", "text_id", "path", "segment", "posting_block"):
             connection.execute(f"CREATE VIEW {table} AS {endless}")
         connection.commit()
 

@@ -121,7 +121,7 @@ def _two_branches(root: Path) -> list[str]:
         (other / str(at)).write_bytes((root / name).read_bytes() + b"\n/* text_of_the_other_branch */\n")
     paths = "".join(f"{other / str(at)}\n" for at in range(len(names))).encode()
     hashes = _git(root, "hash-object", "-w", "--no-filters", "--stdin-paths", given=paths).decode().split()
-    entries = "".join(f"100644 blob {found}\t{name}\0" for found, name in zip(hashes, names, strict=True))
+    entries = "".join(f"100644 text_id {found}\t{name}\0" for found, name in zip(hashes, names, strict=True))
     _git(root, "update-index", "-z", "--index-info", given=os.fsencode(entries))
     tree = _git(root, "write-tree").decode().strip()
     commit = _git(root, "commit-tree", tree, "-p", "before", "-m", "after").decode().strip()

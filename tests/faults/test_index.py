@@ -43,7 +43,7 @@ def no_database(file: Path, rng: random.Random) -> None:
 def foreign(file: Path, _rng: random.Random) -> None:
     file.unlink()
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE path (path, blob)")
+        connection.execute("CREATE TABLE path (path, text_id)")
         connection.execute("INSERT INTO path VALUES ('a.txt', 1)")
         connection.commit()
 

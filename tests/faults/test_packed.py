@@ -62,9 +62,9 @@ def test_chunks_of_another_shape_are_damage(content: object) -> None:
 def spoil(root: Path, table: str) -> None:
     """Change a byte near the end of each row's packed part, as a bad disk would."""
     with closing(sqlite3.connect(index_of(root))) as connection, connection:
-        for blob, packed in connection.execute(f"SELECT blob, packed FROM {table}").fetchall():  # noqa: S608 - ours
+        for text_id, packed in connection.execute(f"SELECT text_id, packed FROM {table}").fetchall():  # noqa: S608 - ours
             broken = packed[:-3] + bytes([packed[-3] ^ 0xFF]) + packed[-2:]
-            connection.execute(f"UPDATE {table} SET packed = ? WHERE blob = ?", [broken, blob])  # noqa: S608 - ours
+            connection.execute(f"UPDATE {table} SET packed = ? WHERE text_id = ?", [broken, text_id])  # noqa: S608 - ours
 
 
 async def healed(workspace: Workspace) -> None:

@@ -15,7 +15,7 @@ Texts = some.dictionaries(some.binary(min_size=1, max_size=2), some.integers(1, 
 
 
 def table(texts: dict[bytes, int]) -> FileTable:
-    return FileTable.of([FileRow(path, blob, "", 1, 2, 3, 4) for path, blob in sorted(texts.items())])
+    return FileTable.of([FileRow(path, text_id, "", 1, 2, 3, 4) for path, text_id in sorted(texts.items())])
 
 
 @given(Texts, Texts)

@@ -25,9 +25,9 @@ def file(tmp_path: Path) -> Path:
     "statements",
     [
         f"DROP TABLE path; CREATE VIEW path AS {ENDLESS}",
-        "CREATE TRIGGER mine AFTER INSERT ON blob BEGIN DELETE FROM path; END",
+        "CREATE TRIGGER mine AFTER INSERT ON text BEGIN DELETE FROM path; END",
         "CREATE TABLE more (x)",
-        "DROP INDEX path_blob",
+        "DROP INDEX path_text_id",
         "DROP TABLE segment; CREATE TABLE segment (id INTEGER PRIMARY KEY, first, last, bytes)",
         "ALTER TABLE path ADD COLUMN more",
     ],

@@ -53,14 +53,14 @@ def store(writer: Writer, tree: Path, names: list[bytes]) -> list[FileRow]:
 
 def found(reader: Reader, text: str) -> set[bytes]:
     table = FileTable.of(reader.files())
-    blobs = reader.candidates(Pattern(texts=(text,), mode="literal").grams())
-    assert blobs is not None
-    return {table.paths[at] for at in table.places(blobs)}
+    text_ids = reader.candidates(Pattern(texts=(text,), mode="literal").grams())
+    assert text_ids is not None
+    return {table.paths[at] for at in table.places(text_ids)}
 
 
 def test_files_are_found_by_their_grams_and_copies_share_a_text(writer: Writer, tree: Path, tmp_path: Path) -> None:
     rows = {row.path: row for row in store(writer, tree, NAMES)}
-    assert rows[b"one.py"].blob == rows[b"copy of one.py"].blob
+    assert rows[b"one.py"].text_id == rows[b"copy of one.py"].text_id
     assert rows[b"binary.bin"].skip == "binary"
     reader = Reader(tmp_path / "index.db")
     assert found(reader, "alpha_function") == {b"one.py", b"copy of one.py"}
@@ -102,8 +102,8 @@ def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tr
     writer.merge()
     assert len(segments(writer.connection, Kind.GRAMS)) == 1
     assert {text: found(reader, text) for text in questions} == before
-    assert reader.size().blobs == 20
-    assert writer.connection.execute("SELECT count(*) FROM blob").fetchone() == (20,)
+    assert reader.size().texts == 20
+    assert writer.connection.execute("SELECT count(*) FROM text").fetchone() == (20,)
     assert writer.connection.execute("PRAGMA freelist_count").fetchone() == (0,)
     reader.close()
 
@@ -142,7 +142,7 @@ def test_an_index_is_looked_over(writer: Writer, tree: Path, tmp_path: Path) -> 
 
 def damage_checksum(file: Path) -> None:
     connection = sqlite3.connect(file)
-    connection.execute("UPDATE path SET blob = blob + 1 WHERE skip = ''")
+    connection.execute("UPDATE path SET text_id = text_id + 1 WHERE skip = ''")
     connection.commit()
     connection.close()
 
@@ -240,9 +240,9 @@ def test_a_set_aside_index_makes_room_and_is_kept(tmp_path: Path) -> None:
 def test_the_table_finds_places_by_few_and_by_many_texts() -> None:
     rows = [FileRow(b"p%05d" % at, at % 700 + 1, "", 1, 1, 1, 1) for at in range(3000)]
     table = FileTable.of(rows)
-    for blobs in (np.arange(1, 5), np.arange(1, 1500)):
-        wanted = [at for at, row in enumerate(rows) if row.blob in set(blobs.tolist())]
-        assert table.places(blobs).tolist() == wanted
+    for text_ids in (np.arange(1, 5), np.arange(1, 1500)):
+        wanted = [at for at, row in enumerate(rows) if row.text_id in set(text_ids.tolist())]
+        assert table.places(text_ids).tolist() == wanted
 
 
 def test_the_table_takes_changes_as_a_dictionary_does() -> None:
@@ -262,6 +262,6 @@ def test_the_table_takes_changes_as_a_dictionary_does() -> None:
         for path in gone:
             truth.pop(path, None)
         assert table.paths == sorted(truth)
-        assert table.columns[:, 0].tolist() == [truth[path].blob for path in table.paths]
+        assert table.columns[:, 0].tolist() == [truth[path].text_id for path in table.paths]
         assert table.columns[:, 4].tolist() == [truth[path].inode for path in table.paths]
         assert table.skipped == {path: row.skip for path, row in truth.items() if row.skip}

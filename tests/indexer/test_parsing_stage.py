@@ -28,7 +28,7 @@ def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
         (done,) = parsers.run([texts])
     finally:
         parsers.close()
-    assert [row.blob for row in done.rows] == [2]
+    assert [row.text_id for row in done.rows] == [2]
     assert done.declined == []
 
 
@@ -48,7 +48,7 @@ def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_p
     parsers = Parsers(RootFolder(bytes(tmp_path)), 1 << 20, 2)
     try:
         for at, done in enumerate(parsers.run(batches())):
-            assert [(row.blob, row.names) for row in done.rows] == [(at, (f"number_{at}".encode(),))]
+            assert [(row.text_id, row.names) for row in done.rows] == [(at, (f"number_{at}".encode(),))]
             assert len(taken) <= at + 3
     finally:
         parsers.close()

@@ -33,21 +33,21 @@ class Shelf:
         with self.writer.transaction() as connection:
             self.set = table.add_vector_set(connection, MODEL.name, dims, self._file.name)
 
-    def add(self, blob: int, vector: Floats, words: str = "needle", *, file: bool = True) -> None:
+    def add(self, text_id: int, vector: Floats, words: str = "needle", *, file: bool = True) -> None:
         """Add a text with its vector; without a file it is an old version of something."""
-        add_text(self.writer, blob, *([f"f{blob}"] if file else []))
-        chunk = StoredChunk(0, 9, 1, 1, "function", f"name{blob}", "")
+        add_text(self.writer, text_id, *([f"f{text_id}"] if file else []))
+        chunk = StoredChunk(0, 9, 1, 1, "function", f"name{text_id}", "")
         append(self._file, self.set.rows, quantise(vector[None, :]))
         with self.writer.transaction() as connection:
-            table.put(connection, [table.pack([ChunkedText(blob, [chunk], [Fields(b"", b"", words.encode())])])])
-            table.add_vectors(connection, self.set, [(blob, 1)])
+            table.put(connection, [table.pack([ChunkedText(text_id, [chunk], [Fields(b"", b"", words.encode())])])])
+            table.add_vectors(connection, self.set, [(text_id, 1)])
         self.set = self.set._replace(rows=self.set.rows + 1)
         if file:
-            self.files[f"f{blob}"] = blob
+            self.files[f"f{text_id}"] = text_id
 
     def table(self) -> FileTable:
         """Return the table of the files."""
-        rows = [FileRow(path.encode(), blob, "", 1, 0, 0, 0) for path, blob in sorted(self.files.items())]
+        rows = [FileRow(path.encode(), text_id, "", 1, 0, 0, 0) for path, text_id in sorted(self.files.items())]
         return FileTable.of(rows)
 
     def known(self) -> tuple[MeaningIndex, Known]:
@@ -85,8 +85,8 @@ def texts_of(shelf: Shelf) -> Texts:
 
 def test_old_versions_of_one_file_do_not_crowd_out_the_rest(shelf: Shelf) -> None:
     question = unit(0)
-    for blob in range(1, 101):
-        shelf.add(blob, question, "needle needle needle", file=False)
+    for text_id in range(1, 101):
+        shelf.add(text_id, question, "needle needle needle", file=False)
     shelf.add(200, unit(1), "a needle in a long text of other words")
     shelf.add(201, unit(2), "another needle in a long text of other words")
     texts = texts_of(shelf)
@@ -100,8 +100,8 @@ def test_old_versions_of_one_file_do_not_crowd_out_the_rest(shelf: Shelf) -> Non
 
 
 def test_a_filter_finds_what_it_lets_in_however_far_behind_it_is(shelf: Shelf) -> None:
-    for blob in range(1, 201):
-        shelf.add(blob, unit(0), "needle needle needle")
+    for text_id in range(1, 201):
+        shelf.add(text_id, unit(0), "needle needle needle")
     shelf.add(300, -unit(0), "a needle in a long text of other words and more of them")
     (one,) = candidates(shelf, [300], ["needle"], unit(0))
     assert (one.key, one.lexical > 0) == ((300, 0), True)
@@ -111,11 +111,11 @@ def test_a_filter_finds_what_it_lets_in_however_far_behind_it_is(shelf: Shelf) -
 
 def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question(shelf: Shelf) -> None:
     """The last file was deleted, and its text dropped."""
-    for blob in (1, 2, 3):
-        shelf.add(blob, unit(blob))
+    for text_id in (1, 2, 3):
+        shelf.add(text_id, unit(text_id))
     with shelf.writer.transaction() as connection:
-        connection.execute("DELETE FROM path WHERE blob = 3")
-        connection.execute("DELETE FROM blob WHERE id = 3")
+        connection.execute("DELETE FROM path WHERE text_id = 3")
+        connection.execute("DELETE FROM text WHERE id = 3")
         table.drop_dead(connection)
     found = candidates(shelf, [1], [], unit(1))
     assert [one.key for one in found] == [(1, 0)]
@@ -125,8 +125,8 @@ def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question
 
 def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:
     question = unit(0)
-    for blob in range(1, 31):
-        shelf.add(blob, unit(blob), "needle" if blob % 2 else "hay")
+    for text_id in range(1, 31):
+        shelf.add(text_id, unit(text_id), "needle" if text_id % 2 else "hay")
     found = candidates(shelf, None, ["needle"], question)
     assert len({one.key for one in found}) == len(found) >= FEW.candidates
     for one in found:
@@ -163,7 +163,7 @@ def test_what_is_known_is_as_new_as_the_index_and_as_the_files(shelf: Shelf) -> 
     shelf.add(2, unit(2))
     newer = index.at(connection)
     assert newer is not known
-    assert newer.rows.blob.tolist() == [1, 2]
+    assert newer.rows.text_id.tolist() == [1, 2]
     assert index.texts(newer, shelf.table()).there.tolist() == [1, 2]
     assert index.texts(newer, files).some_dead
 
@@ -194,9 +194,9 @@ def test_after_a_failure_words_answer_until_the_index_changes(shelf: Shelf) -> N
 
 
 def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(shelf: Shelf) -> None:
-    for blob in range(1, 31):
-        words = ["common", *(["usual"] if blob <= 10 else []), *(["rare"] if blob == 1 else [])]
-        shelf.add(blob, unit(blob), " ".join(words))
+    for text_id in range(1, 31):
+        words = ["common", *(["usual"] if text_id <= 10 else []), *(["rare"] if text_id == 1 else [])]
+        shelf.add(text_id, unit(text_id), " ".join(words))
     _, known = shelf.known()
     asked = ["common", "usual", "rare", "nowhere"]
 

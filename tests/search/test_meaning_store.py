@@ -33,23 +33,23 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
     writer.close()
 
 
-def add_text(writer: Writer, blob: int, *paths: str, size: int = 100, parsed: bool = True) -> None:
+def add_text(writer: Writer, text_id: int, *paths: str, size: int = 100, parsed: bool = True) -> None:
     """Store a text's row, its files, and that it has been parsed."""
     with writer.transaction() as connection:
-        connection.execute("INSERT INTO blob VALUES (?, ?, ?, 1)", [blob, b"%d" % blob, size])
+        connection.execute("INSERT INTO text VALUES (?, ?, ?, 1)", [text_id, b"%d" % text_id, size])
         for path in paths:
-            connection.execute("INSERT INTO path VALUES (?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), blob, size])
+            connection.execute("INSERT INTO path VALUES (?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), text_id, size])
         if parsed:
-            symbols.put_declined(connection, blob, "none")
+            symbols.put_declined(connection, text_id, "none")
 
 
-def text_of(blob: int, count: int) -> ChunkedText:
+def text_of(text_id: int, count: int) -> ChunkedText:
     """Return a text of so many chunks, each with a word of its own and one they share."""
     chunks = [
         StoredChunk(at, at + 1, at + 1, at + 1, "function", f"f{at}", "class A:", [f"f{at}"]) for at in range(count)
     ]
     return ChunkedText(
-        blob, chunks, [Fields(b"file%d" % blob, b"f%d" % at, b"text%d shared" % blob) for at in range(count)]
+        text_id, chunks, [Fields(b"file%d" % text_id, b"f%d" % at, b"text%d shared" % text_id) for at in range(count)]
     )
 
 
@@ -66,10 +66,10 @@ def numbers_with(writer: Writer, word: str) -> list[int]:
     return [int(number) for number in numbers[np.argsort(-scores[numbers], kind="stable")]]
 
 
-def embed(writer: Writer, of: VectorSet, *blobs: tuple[int, int]) -> VectorSet:
+def embed(writer: Writer, of: VectorSet, *text_ids: tuple[int, int]) -> VectorSet:
     """Note vectors of texts, as the indexer does after it has appended them."""
     with writer.transaction() as connection:
-        table.add_vectors(connection, of, blobs)
+        table.add_vectors(connection, of, text_ids)
     return next(one for one in table.vector_sets(writer.connection) if one.id == of.id)
 
 
@@ -91,11 +91,13 @@ class Account:
     rows: int = 0
 
     def unchunked(self) -> list[int]:
-        return sorted(blob for blob in self.parsed if self.files.get(blob) and blob not in self.chunked)
+        return sorted(text_id for text_id in self.parsed if self.files.get(text_id) and text_id not in self.chunked)
 
     def unembedded(self) -> list[int]:
         return sorted(
-            blob for blob, count in self.chunked.items() if count and self.files.get(blob) and blob not in self.embedded
+            text_id
+            for text_id, count in self.chunked.items()
+            if count and self.files.get(text_id) and text_id not in self.embedded
         )
 
 
@@ -114,48 +116,48 @@ class Turns:
         self._rng.choice(acts)()
 
     def _add(self) -> None:
-        blob, paths = self._next, [f"p{self._next}-{at}" for at in range(self._rng.randrange(3))]
+        text_id, paths = self._next, [f"p{self._next}-{at}" for at in range(self._rng.randrange(3))]
         parsed = self._rng.random() < 0.8
         self._next += self._rng.randrange(1, 4)
-        add_text(self.writer, blob, *paths, parsed=parsed)
-        self.account.files[blob] = set(paths)
+        add_text(self.writer, text_id, *paths, parsed=parsed)
+        self.account.files[text_id] = set(paths)
         if parsed:
-            self.account.parsed.add(blob)
+            self.account.parsed.add(text_id)
 
-    def _some(self, blobs: list[int]) -> list[int]:
-        return self._rng.sample(blobs, self._rng.randrange(len(blobs) + 1))
+    def _some(self, text_ids: list[int]) -> list[int]:
+        return self._rng.sample(text_ids, self._rng.randrange(len(text_ids) + 1))
 
     def _chunk(self) -> None:
-        chosen = {blob: self._rng.randrange(5) for blob in self._some(self.account.unchunked())}
-        put(self.writer, *(text_of(blob, count) for blob, count in chosen.items()))
+        chosen = {text_id: self._rng.randrange(5) for text_id in self._some(self.account.unchunked())}
+        put(self.writer, *(text_of(text_id, count) for text_id, count in chosen.items()))
         self.account.chunked |= chosen
 
     def _embed(self) -> None:
         chosen = self._some(self.account.unembedded())
-        counts = [(blob, self.account.chunked[blob]) for blob in chosen]
+        counts = [(text_id, self.account.chunked[text_id]) for text_id in chosen]
         self.set = embed(self.writer, self.set, *counts)
-        for blob, count in counts:
-            self.account.embedded[blob] = self.account.rows
+        for text_id, count in counts:
+            self.account.embedded[text_id] = self.account.rows
             self.account.rows += count
 
     def _forget(self) -> None:
-        for blob in self._some(list(self.account.files))[:2]:
+        for text_id in self._some(list(self.account.files))[:2]:
             with self.writer.transaction() as connection:
-                connection.execute("DELETE FROM path WHERE blob = ?", [blob])
-            self.account.files[blob] = set()
+                connection.execute("DELETE FROM path WHERE text_id = ?", [text_id])
+            self.account.files[text_id] = set()
 
     def _drop(self) -> None:
         """Do what a merge does with texts that no file has."""
-        dead = [blob for blob, files in self.account.files.items() if not files]
+        dead = [text_id for text_id, files in self.account.files.items() if not files]
         with self.writer.transaction() as connection:
-            connection.executemany("DELETE FROM blob WHERE id = ?", [[blob] for blob in dead])
+            connection.executemany("DELETE FROM text WHERE id = ?", [[text_id] for text_id in dead])
             symbols.drop_dead(connection)
             table.drop_dead(connection)
-        for blob in dead:
-            del self.account.files[blob]
-            self.account.parsed.discard(blob)
-            self.account.chunked.pop(blob, None)
-            self.account.embedded.pop(blob, None)
+        for text_id in dead:
+            del self.account.files[text_id]
+            self.account.parsed.discard(text_id)
+            self.account.chunked.pop(text_id, None)
+            self.account.embedded.pop(text_id, None)
 
     def check(self) -> None:
         connection, account = self.writer.connection, self.account
@@ -175,27 +177,29 @@ class Turns:
         """Every chunk's number leads to its text and place, whether asked one by one or found by its words."""
         connection = self.writer.connection
         chunk_map = table.chunk_map(connection)
-        blobs, places = chunk_map.locate(np.array(numbers_with(self.writer, "shared"), np.int64))
-        living = {(blob, place) for blob, place in zip(blobs.tolist(), places.tolist(), strict=True) if blob}
-        assert living == {(blob, place) for blob, count in self.account.chunked.items() for place in range(count)}
-        assert len(living) == int((blobs > 0).sum())
-        for blob, count in self.account.chunked.items():
-            assert list(table.chunks_of_text(connection, blob)) == list(text_of(blob, count).chunks)
-            own = np.array(numbers_with(self.writer, f"text{blob}"), np.int64)
-            assert chunk_map.locate(own)[0].tolist() == [blob] * count
+        text_ids, places = chunk_map.locate(np.array(numbers_with(self.writer, "shared"), np.int64))
+        living = {
+            (text_id, place) for text_id, place in zip(text_ids.tolist(), places.tolist(), strict=True) if text_id
+        }
+        assert living == {(text_id, place) for text_id, count in self.account.chunked.items() for place in range(count)}
+        assert len(living) == int((text_ids > 0).sum())
+        for text_id, count in self.account.chunked.items():
+            assert list(table.chunks_of_text(connection, text_id)) == list(text_of(text_id, count).chunks)
+            own = np.array(numbers_with(self.writer, f"text{text_id}"), np.int64)
+            assert chunk_map.locate(own)[0].tolist() == [text_id] * count
 
     def _check_rows(self) -> None:
         row_map = table.row_map(self.writer.connection, self.set.id)
         truth = {
-            first + at: (blob, at)
-            for blob, first in self.account.embedded.items()
-            for at in range(self.account.chunked[blob])
+            first + at: (text_id, at)
+            for text_id, first in self.account.embedded.items()
+            for at in range(self.account.chunked[text_id])
         }
-        blobs, places = row_map.locate(np.arange(self.account.rows + 3))
+        text_ids, places = row_map.locate(np.arange(self.account.rows + 3))
         assert {
-            row: (blob, place)
-            for row, (blob, place) in enumerate(zip(blobs.tolist(), places.tolist(), strict=True))
-            if blob
+            row: (text_id, place)
+            for row, (text_id, place) in enumerate(zip(text_ids.tolist(), places.tolist(), strict=True))
+            if text_id
         } == truth
 
 
@@ -213,7 +217,7 @@ def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(writer: Wr
     put(writer, text_of(1, 2))  # by an indexer that was told before
     assert len(table.chunks_of_text(writer.connection, 1)) == 3
     with writer.transaction() as connection:
-        connection.execute("DELETE FROM blob")
+        connection.execute("DELETE FROM text")
         table.drop_dead(connection)
     add_text(writer, 2, "b")
     put(writer, text_of(2, 1))
@@ -230,8 +234,8 @@ def test_numbers_of_nothing_lead_nowhere(writer: Writer) -> None:
 
 
 def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(writer: Writer) -> None:
-    for blob, size in enumerate([50, 60, 500, 10, 10, 10], 1):
-        add_text(writer, blob, f"f{blob}", f"g{blob}", size=size)
+    for text_id, size in enumerate([50, 60, 500, 10, 10, 10], 1):
+        add_text(writer, text_id, f"f{text_id}", f"g{text_id}", size=size)
 
     def first(limit: int, most: int, after: int) -> list[int]:
         return [row[0] for row in table.choose_to_chunk(writer.connection, limit, most, after)]
@@ -243,7 +247,7 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
     assert first(10, 1 << 30, 6) == []
     (row,) = table.choose_to_chunk(writer.connection, 1, 1, 0)
     assert (row[1], row[2]) == (b"1", b"f1")
-    put(writer, *(text_of(blob, 1) for blob in range(1, 7)))
+    put(writer, *(text_of(text_id, 1) for text_id in range(1, 7)))
     of = new_set(writer)
     assert [row[0] for row in table.choose_to_embed(writer.connection, of.id, 10, 110, 0)] == [1, 2]
     assert [row[0] for row in table.choose_to_embed(writer.connection, of.id, 10, 25, 3)] == [4, 5]
@@ -275,8 +279,8 @@ def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Wr
 
 
 def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writer) -> None:
-    for blob in (1, 2):
-        add_text(writer, blob, f"f{blob}")
+    for text_id in (1, 2):
+        add_text(writer, text_id, f"f{text_id}")
     put(writer, text_of(1, 2), text_of(2, 3))
     old, new = new_set(writer, "old"), new_set(writer, "new", 8)
     embed(writer, old, (1, 2), (2, 3))
@@ -285,8 +289,8 @@ def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writ
     with writer.transaction() as connection:
         table.drop_vector_set(connection, old.id)
     assert table.vector_sets(writer.connection) == [new]
-    assert table.row_map(writer.connection, new.id).blob.tolist() == [2]
-    assert table.row_map(writer.connection, old.id).blob.tolist() == []
+    assert table.row_map(writer.connection, new.id).text_id.tolist() == [2]
+    assert table.row_map(writer.connection, old.id).text_id.tolist() == []
 
 
 def test_every_change_of_chunks_or_vectors_moves_the_round_on(writer: Writer) -> None:
@@ -311,13 +315,13 @@ def test_every_change_of_chunks_or_vectors_moves_the_round_on(writer: Writer) ->
 
 def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
     big = 1000
-    for blob in range(1, FEW // big + 3):
-        add_text(writer, blob, f"f{blob}")
-        put(writer, text_of(blob, big))
+    for text_id in range(1, FEW // big + 3):
+        add_text(writer, text_id, f"f{text_id}")
+        put(writer, text_of(text_id, big))
     of = new_set(writer)
     embed(writer, of, (1, big))
     with writer.transaction() as connection:
-        connection.execute("DELETE FROM blob WHERE id > 3")
+        connection.execute("DELETE FROM text WHERE id > 3")
         table.drop_dead(connection)
     assert table.total(writer.connection) == 0
     assert [row[0] for row in table.choose_to_chunk(writer.connection, 99, 1 << 30, 0)] == [1, 2, 3]
@@ -365,9 +369,9 @@ def test_names_weigh_more_than_what_is_mentioned(writer: Writer) -> None:
 
 
 def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dropped_texts(writer: Writer) -> None:
-    for blob in range(1, 41):
-        add_text(writer, blob, f"f{blob}")
-        put(writer, text_of(blob, blob % 4))
+    for text_id in range(1, 41):
+        add_text(writer, text_id, f"f{text_id}")
+        put(writer, text_of(text_id, text_id % 4))
     words = ["shared", "text3", "text39", "f0", "f2"]
     before = {word: numbers_with(writer, word) for word in words}
     writer.merge()
@@ -378,10 +382,10 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
         with writer.transaction() as connection:
             put_segment(connection, row, encode(np.empty(0, np.uint64), row.id))
     with writer.transaction() as connection:
-        connection.execute("DELETE FROM path WHERE blob <= 35")
+        connection.execute("DELETE FROM path WHERE text_id <= 35")
     writer.merge()
     alive = table.chunk_map(writer.connection)
-    assert sorted(alive.blob.tolist()) == [36, 37, 38, 39, 40]
+    assert sorted(alive.text_id.tolist()) == [36, 37, 38, 39, 40]
     assert len(numbers_with(writer, "shared")) == int(alive.size.sum())
 
 

@@ -32,12 +32,12 @@ def test_a_text_is_as_similar_as_the_sum_of_its_chunks(
 ) -> None:
     index, rows = known(tmp_path_factory.mktemp("whole"), sizes, seed)
     question = rows[0]
-    blobs = set(range(11, 11 + len(sizes), 2))
-    found = whole_similarity(index, question, blobs | {5, 99})
-    assert set(found) == blobs
-    for blob, value in found.items():
-        at = sum(sizes[: blob - 11])
-        total = rows[at : at + sizes[blob - 11]].sum(axis=0)
+    text_ids = set(range(11, 11 + len(sizes), 2))
+    found = whole_similarity(index, question, text_ids | {5, 99})
+    assert set(found) == text_ids
+    for text_id, value in found.items():
+        at = sum(sizes[: text_id - 11])
+        total = rows[at : at + sizes[text_id - 11]].sum(axis=0)
         assert abs(value - total @ question / np.linalg.norm(total)) < 0.03
 
 
@@ -53,13 +53,13 @@ def test_rows_are_found_by_text_and_place_in_whatever_order_the_texts_were_embed
 ) -> None:
     counts = np.array(sizes, np.int64)
     first = np.cumsum(counts) - counts
-    blobs = np.random.default_rng(seed).permutation(100)[: len(sizes)]
-    of = ChunkMap.of(first, counts, blobs)
+    text_ids = np.random.default_rng(seed).permutation(100)[: len(sizes)]
+    of = ChunkMap.of(first, counts, text_ids)
     truth = {
-        (int(blob), place): int(row + place)
-        for row, count, blob in zip(first, counts, blobs, strict=True)
+        (int(text_id), place): int(row + place)
+        for row, count, text_id in zip(first, counts, text_ids, strict=True)
         for place in range(count)
     }
-    asked = [(blob, place) for blob in range(100) for place in range(5)]
+    asked = [(text_id, place) for text_id in range(100) for place in range(5)]
     found = Known(of, of, None, None, "").rows_of(*np.array(asked, np.int64).T)
     assert {key: row for key, row in zip(asked, found.tolist(), strict=True) if row >= 0} == truth

@@ -59,14 +59,14 @@ def store_symbols(root: Path) -> None:
     """Fill the symbol tables as the indexer does."""
     connection = schema.connect(index_of(root), writer=True)
     with schema.transaction(connection):
-        for blob, _, path in table.choose_to_parse(connection, 1000):
+        for text_id, _, path in table.choose_to_parse(connection, 1000):
             data = (root / path.decode()).read_bytes()
             language = language_of(path, data)
             parsed = parse_symbols(language.name, data) if language.symbols else None
             if isinstance(parsed, ParsedFile):
-                table.put(connection, [StoredSymbols(blob, pack(parsed), parsed.names(data))])
+                table.put(connection, [StoredSymbols(text_id, pack(parsed), parsed.names(data))])
             else:
-                table.put_declined(connection, blob, "")
+                table.put_declined(connection, text_id, "")
     connection.close()
 
 

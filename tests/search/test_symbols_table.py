@@ -36,13 +36,15 @@ def folded(name: str) -> str:
 @settings(max_examples=60, deadline=None)
 def test_names_are_found_whole_and_by_their_beginning(texts: list[set[str]], other: str) -> None:
     connection = connected()
-    rows = [StoredSymbols(blob, b"x", [name.encode() for name in names]) for blob, names in enumerate(texts, 1)]
+    rows = [StoredSymbols(text_id, b"x", [name.encode() for name in names]) for text_id, names in enumerate(texts, 1)]
     symbols.put(connection, rows)
     for name in {other, *(name for names in texts for name in names)}:
-        truth = [blob for blob, names in enumerate(texts, 1) if folded(name) in {folded(one) for one in names}]
+        truth = [text_id for text_id, names in enumerate(texts, 1) if folded(name) in {folded(one) for one in names}]
         assert symbols.defining(connection, name) == truth
         begins = [
-            blob for blob, names in enumerate(texts, 1) if any(folded(one).startswith(folded(name)) for one in names)
+            text_id
+            for text_id, names in enumerate(texts, 1)
+            if any(folded(one).startswith(folded(name)) for one in names)
         ]
         assert symbols.defining(connection, name, prefix=True) == begins
         found = dict(symbols.defined_names(connection, name, 1000))
@@ -51,10 +53,10 @@ def test_names_are_found_whole_and_by_their_beginning(texts: list[set[str]], oth
 
 
 def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -> None:
-    for blob in (1, 2, 3):
-        connection.execute("INSERT INTO blob (id, hash, size, lines) VALUES (?, ?, 1, 1)", [blob, bytes([blob])])
-    for name, blob in ((b"a", 1), (b"b", 2), (b"c", 2)):
-        connection.execute("INSERT INTO path VALUES (?, ?, '', 0, 0, 0, 0, 0)", [name, blob])
+    for text_id in (1, 2, 3):
+        connection.execute("INSERT INTO text (id, hash, size, lines) VALUES (?, ?, 1, 1)", [text_id, bytes([text_id])])
+    for name, text_id in ((b"a", 1), (b"b", 2), (b"c", 2)):
+        connection.execute("INSERT INTO path VALUES (?, ?, '', 0, 0, 0, 0, 0)", [name, text_id])
     assert symbols.choose_to_parse(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
     symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
     symbols.put_declined(connection, 2, "too_large")
@@ -67,7 +69,7 @@ def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -
 
 
 def test_rows_of_vanished_texts_are_dropped(connection: sqlite3.Connection) -> None:
-    connection.execute("INSERT INTO blob (id, hash, size, lines) VALUES (1, x'01', 1, 1)")
+    connection.execute("INSERT INTO text (id, hash, size, lines) VALUES (1, x'01', 1, 1)")
     symbols.put(connection, [StoredSymbols(1, b"x", [b"a"]), StoredSymbols(2, b"y", [b"b"])])
     assert symbols.drop_dead(connection) == 1
     assert symbols.packed(connection, 2) is None

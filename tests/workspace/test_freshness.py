@@ -103,12 +103,12 @@ async def test_a_branch_switch_is_right_at_once_and_switching_back_indexes_nothi
         assert len(await files_with(workspace, "main needle")) == 400
         assert await files_with(workspace, "other thread") == set()
         await workspace.wait_indexed()
-        texts = (await workspace.size()).blobs  # type: ignore[union-attr]  # it is indexed
+        texts = (await workspace.size()).texts  # type: ignore[union-attr]  # it is indexed
         git("checkout", "-q", "other")
         await workspace.wait_indexed()
         assert await files_with(workspace, "main needle") == set()
         assert len(await files_with(workspace, "other thread")) == 400
-        assert (await workspace.size()).blobs == texts  # type: ignore[union-attr]  # as above
+        assert (await workspace.size()).texts == texts  # type: ignore[union-attr]  # as above
 
 
 def queue_limit() -> int:

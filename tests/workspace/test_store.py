@@ -30,8 +30,8 @@ def _claim_unchanged(database: Path, file: Path) -> None:
     """Have an index say of a file as it is now that it is as it was indexed: its postings hide what it says now."""
     stat = file.stat()
     with sqlite3.connect(database) as connection:
-        blob = connection.execute("SELECT blob FROM path").fetchone()[0]
-        checksum = row_checksum(b"a.txt", blob, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        text_id = connection.execute("SELECT text_id FROM path").fetchone()[0]
+        checksum = row_checksum(b"a.txt", text_id, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         connection.execute(
             "UPDATE path SET mtime_ns = ?, ctime_ns = ?, inode = ?, checksum = ?",
             [stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, checksum],
