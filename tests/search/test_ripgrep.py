@@ -332,7 +332,7 @@ def _all_of(snapshot: Snapshot) -> tuple[FileTable, None, dict[bytes, Mark]]:
 async def test_a_file_that_changed_while_ripgrep_counted_is_read(tmp_path: Path, root: Path) -> None:
     put(root, {f"{at:03}": b"needle\n" for at in range(2 * MANY_FILES)})
     async with opened(root) as workspace:
-        await workspace.refresh()
+        await workspace.wait_indexed()  # what is stored during the count would be read as well
         touch = f"mv {root}/007 {root}/old; ln -s /etc/passwd {root}/007; rm {root}/007; mv {root}/old {root}/007"
         lie = r"| sed 's/\x00[0-9]*$/\x0099/'"  # as if what was there for a moment had 99 such lines
         workspace._ripgrep = script(tmp_path, f'{touch}; {RG.program} "$@" {lie}; exit 0')

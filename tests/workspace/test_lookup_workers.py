@@ -285,14 +285,15 @@ async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakeProject, end: str) -> None:
-    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 20_000})
+    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 10_000})
     cold_daemon.start()
     assert cold_daemon.run("index", str(root)).returncode == 0
     daemon = cold_daemon.status()["pid"]
-    question = {"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle", "output": "count"}}
+    params = {"text": r"[a-z]+ in \w \w+$", "mode": "regex", "output": "count"}
+    question = {"jsonrpc": "2.0", "id": 1, "method": "query", "params": params}
     with ExitStack() as stack:
         wires = [stack.enter_context(closing(cold_daemon.wire("unix", root))) for _ in range(16)]
-        # 64 look-ups at once, so that the last have waited for 0.1 s on a fast machine too
+        # 64 look-ups at once of some milliseconds each, so that the last have waited for 0.1 s on a fast machine too
         calls = [wire for wire in wires for _ in range(4)]
         until = time.monotonic() + BOUND
         while not (pids := workers_of(daemon)):
@@ -300,7 +301,7 @@ def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakePro
             for wire in calls:
                 wire.send(question)
             for wire in calls:
-                assert wire.receive()["result"]["total"] == 20_000
+                assert wire.receive()["result"]["total"] == 10_000
         for wire in wires:
             wire.send(question)
         if end == "kill":
