@@ -48,14 +48,14 @@ def find_identifiers(text: bytes) -> list[bytes]:
 def count_identifiers(texts: Sequence[bytes]) -> Counted:
     """Count the identifiers of each text."""
     number_of: defaultdict[bytes, int] = defaultdict()
-    number_of.default_factory = (
-        number_of.__len__
-    )  # one look-up numbers an identifier, and no line of Python runs for it
+    # One look-up numbers an identifier, and no line of Python runs for it.
+    number_of.default_factory = number_of.__len__
     found = array("q")
     ends = [0]
     for text in texts:
         found.extend(map(number_of.__getitem__, find_identifiers(text)))
         ends.append(len(found))
+    number_of.default_factory = None  # else it held itself, and indexing processes collect garbage seldom
     pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(found, np.int64)
     pairs.sort()
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))
