@@ -1,6 +1,7 @@
 """ripgrep as a sieve leaves out no file that matches, its counts are ours, and it ends with whoever asked."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from tests.support.workspace import opened, put
 FOUND = ripgrep_of(os.environ)
 assert FOUND is not None
 RG = FOUND
+PROGRAM = shlex.quote(str(RG.program))
 BOUND = 20.0
 LATE = b"x\n" * 40_000
 WORDS = ["foo", "Foo", "fOO bar", "été", "ÉTÉ", "\u212aelvin", "\u017f", "12", "a.b", "-", "\t", "\u017fs"]
@@ -162,11 +164,11 @@ def asked(output: Literal["lines", "files", "count"] = "count", **more: Any) -> 
 
 TROUBLES = {
     "ends at once": "exit 0",
-    "is killed half-way": f'{RG.program} "$@" | head -c 100; kill -9 $$',
+    "is killed half-way": f'{PROGRAM} "$@" | head -c 100; kill -9 $$',
     "misunderstands": "echo 'rg: unrecognized flag' >&2; exit 2",
     "fails without a word": "exit 2",
     "complains without end": "while echo rg: ./0000: Permission denied >&2; do :; done",
-    "cannot read one": f"{RG.program} \"$@\" | sed 's/.\\/0003.//'; echo 'rg: ./0003: no' >&2; exit 2",
+    "cannot read one": f"{PROGRAM} \"$@\" | sed 's/.\\/0003.//'; echo 'rg: ./0003: no' >&2; exit 2",
     "is not there": None,
 }
 
@@ -299,7 +301,7 @@ async def test_the_first_question_needs_no_listing(root: Path) -> None:
 async def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path, root: Path) -> None:
     put(root, {"a.py": b"needle\n"})
     async with opened(root) as workspace:
-        workspace._ripgrep = script(tmp_path, f'{RG.program} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
+        workspace._ripgrep = script(tmp_path, f'{PROGRAM} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
         assert await workspace.lookups.search_unlisted(asked("lines")) is None
 
 
@@ -335,7 +337,7 @@ async def test_a_file_that_changed_while_ripgrep_counted_is_read(tmp_path: Path,
         await workspace.wait_indexed()  # what is stored during the count would be read as well
         touch = f"mv {root}/007 {root}/old; ln -s /etc/passwd {root}/007; rm {root}/007; mv {root}/old {root}/007"
         lie = r"| sed 's/\x00[0-9]*$/\x0099/'"  # as if what was there for a moment had 99 such lines
-        workspace._ripgrep = script(tmp_path, f'{touch}; {RG.program} "$@" {lie}; exit 0')
+        workspace._ripgrep = script(tmp_path, f'{touch}; {PROGRAM} "$@" {lie}; exit 0')
         answer = await workspace.search(asked("count"))
         counts = {hit["file_path"]: hit["count"] for hit in answer.results}
         assert counts.pop("007") == 1

@@ -315,7 +315,7 @@ def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakePro
 
 def workers_of(pid: int) -> list[int]:
     """Return the look-up workers of a daemon."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     rows = [line.split(maxsplit=2) for line in listed.splitlines()]
     return [int(row[0]) for row in rows if int(row[1]) == pid and "lookup_worker" in row[2]]
 
