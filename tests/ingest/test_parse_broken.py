@@ -1,5 +1,6 @@
 """A file with a mistake in the middle, as it is while somebody types: what follows is found all the same."""
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -47,3 +48,12 @@ def test_in_c_a_word_before_a_name_is_no_definition() -> None:
         b"int f( {\nstruct file *open_it(struct inode *node);\n}}}} ((\nstruct file *also;\nint g(void) { return 1; }\n"
     )
     assert "file" not in names_of(symbols_of(Path("a.c"), text), {"struct"})
+
+
+@pytest.mark.parametrize("line", [b"pub\n", b"a\n", b"(\n", b"fn\n", b"a:a\n", b"fn (\n", b"fn <\n"])
+@pytest.mark.parametrize("name", ["a.rs", "a.groovy"])
+def test_lines_that_only_begin_a_definition_take_no_more_than_their_length(name: str, line: bytes) -> None:
+    # Quadratic, 120 KB took minutes, in which no other thread ran.
+    begun = time.process_time()
+    symbols_of(Path(name), line * (120_000 // len(line)) + b")")
+    assert time.process_time() - begun < 10

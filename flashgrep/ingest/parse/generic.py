@@ -4,6 +4,7 @@ For languages without a grammar here, and for what a grammar could make nothing 
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from flashgrep.ingest.parse.model import COLUMNS, KIND_ID, Ints, ParsedFile
 from flashgrep.languages import LANGUAGES
 
 Bools = NDArray[np.bool_]
+Row = tuple[int, int, int, int, int, int, int, int]
 
 _WORDS: Final = {
     "function": "fn|func|fun|function|def|defn|defun|sub|proc|procedure|subroutine|method|define|let",
@@ -26,16 +28,18 @@ _WORDS: Final = {
     "variable": "var",
 }
 _KIND_OF: Final = {word: KIND_ID[kind] for kind, words in _WORDS.items() for word in words.split("|")}
+# Words before a name are counted: they may stand on lines of their own, and without a bound a file of such lines, each
+# a beginning, takes the square of its length.
 _DEFINITION: Final = re.compile(
     r"^[ \t]*(?:[(@#]\s*)?(?:(?:pub|public|private|protected|internal|export|static|abstract|async|override|open|sealed"
-    r"|final|inline|external|extern|declare|default|partial|my|our|local)(?:\([\w ]+\))?\s+)*"
+    r"|final|inline|external|extern|declare|default|partial|my|our|local)(?:\([\w ]+\))?\s+){0,8}"
     # Between the word and the name: Go's receiver, type parameters, what a name belongs to.
     rf"({'|'.join(_KIND_OF)})\*?\s+(?:\([^()\n]*\)\s*)?(?:<[^<>\n]*>\s*)?(?:[^\W\d][\w$]*(?:\.|::|:(?=\w+\s*\()))*"
     r"([^\W\d][\w$]*(?:[?!'](?=\W))?)".encode(),
     re.MULTILINE,
 )
 _TYPED_FUNCTION: Final = re.compile(
-    rb"^[ \t]*(?:[A-Za-z_][\w<>,\[\]?*&]*\s+)+([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:async\s*)?(?:\{|=>)", re.MULTILINE
+    rb"^[ \t]*(?:[A-Za-z_][\w<>,\[\]?*&]*\s+){1,8}([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:async\s*)?(?:\{|=>)", re.MULTILINE
 )
 _CALL: Final = re.compile(rb"([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
@@ -64,11 +68,14 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     )
 
 
+def _introduced(data: bytes) -> Iterator[tuple[Row, bytes]]:
+    """Yield what words introduce, as rows of a table, with the word."""
+    for found in _DEFINITION.finditer(data):
+        yield (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, 0), found[1]
+
+
 def _table(language: str, data: bytes) -> Ints:
-    rows = {
-        found.start(2): (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, 0)
-        for found in _DEFINITION.finditer(data)
-    }
+    rows = {row[0]: row for row, _ in _introduced(data)}
     if LANGUAGES[language].comments[:1] == (b"//",):
         for found in _TYPED_FUNCTION.finditer(data):
             if found[1] not in _NOT_CALLED:
@@ -84,20 +91,13 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     follows a mistake for something else, and those count that hardly ever stand before anything but a definition.
     ``skips`` are comments and strings. In C the words also introduce mere mentions (``struct file *f``): no rows.
     """
-    if language in _C_FAMILY:
-        return np.zeros((0, COLUMNS), np.int64)
-    rows = np.array(
-        [
-            (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, found[1] in _CLEAR)
-            for found in _DEFINITION.finditer(data)
-        ],
-        np.int64,
-    ).reshape(-1, COLUMNS)
-    counted = (rows[:, -1] == 1) | _is_inside(rows[:, 0], errors)
-    rows[:, -1] = 0
+    introduced = [] if language in _C_FAMILY else list(_introduced(data))
+    rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
+    is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
     # A string that begins right behind a letter is a guess of the grammar's, to get past the mistake.
-    trusted = [not data[start - 1 : start].isalnum() for start in skips[:, 0].tolist()]
-    found: Ints = rows[counted & ~_is_inside(rows[:, 0], skips[np.array(trusted, np.bool_)])]
+    trusted = np.array([not data[start - 1 : start].isalnum() for start in skips[:, 0].tolist()], np.bool_)
+    counted = is_clear | _is_inside(rows[:, 0], errors)
+    found: Ints = rows[counted & ~_is_inside(rows[:, 0], skips[trusted])]
     return found
 
 
