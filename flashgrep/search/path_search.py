@@ -30,7 +30,7 @@ _BOUNDARY: Final = frozenset(b"/_-. ")
 
 
 class Term(NamedTuple):
-    """One condition on a path, in lower case."""
+    """One condition on a path; its ASCII letters are small, as those of the paths it is held against."""
 
     text: bytes
     at_start: bool = False
@@ -38,8 +38,13 @@ class Term(NamedTuple):
     negated: bool = False
     exact: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its letters may lie apart or be mistyped."""
+        return not (self.at_start or self.at_end or self.negated or self.exact)
+
     def matches(self, path: bytes) -> bool:
-        """Return whether a path in lower case meets the condition as it stands."""
+        """Return whether a path in small letters meets the condition as it stands."""
         found = self.text in path
         if self.at_start:
             found = path.startswith(self.text)
@@ -51,7 +56,7 @@ class Term(NamedTuple):
 def parse_terms(text: str) -> list[Term]:
     """Return the terms of what was typed; a sign that stands alone is text."""
     terms = []
-    for word in text.lower().split():
+    for word in text.split():
         left = word
         negated = left.startswith("!") and len(left) > 1
         left = left[negated:]
@@ -61,7 +66,7 @@ def parse_terms(text: str) -> list[Term]:
         left = left[at_start:]
         at_end = left.endswith("$") and len(left) > 1
         left = left[: len(left) - at_end]
-        terms.append(Term(left.encode(errors="surrogateescape"), at_start, at_end, negated, exact))
+        terms.append(Term(left.encode(errors="surrogateescape").lower(), at_start, at_end, negated, exact))
     return terms
 
 
@@ -76,7 +81,7 @@ def search_paths(text: str, paths_with: Callable[[str], list[bytes]]) -> tuple[l
     wanted = [term for term in terms if not term.negated]
     rarest = max(wanted, key=lambda term: len(term.text)).text.decode(errors="surrogateescape") if wanted else ""
     found = paths_with(rarest)
-    if len(terms) > 1 or terms[0].at_start or terms[0].at_end or terms[0].negated:
+    if len(terms) > 1 or not terms[0].is_plain:
         found = [path for path in found if all(term.matches(path.lower()) for term in terms)]
     if found or len(text) > LONGEST:
         return rank_paths(found, text, wanted), False
@@ -85,7 +90,7 @@ def search_paths(text: str, paths_with: Callable[[str], list[bytes]]) -> tuple[l
 
 def rank_paths(paths: Sequence[bytes], text: str, terms: Sequence[Term]) -> list[bytes]:
     """Return paths that have all terms, the best places of the terms first, then the shortest."""
-    whole = text.lower().encode(errors="surrogateescape")
+    whole = text.encode(errors="surrogateescape").lower()
     if len(paths) > MOST_RANKED:
         named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
         return [*sorted(named, key=len), *(path for path in paths if path not in named)]
@@ -106,9 +111,7 @@ def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
     if base.startswith(text):
         return 1 if base[len(text) : len(text) + 1] == b"." else 3
     if text in base:
-        start = len(path) - len(base)
-        at = path.lower().find(text, start)
-        return 4 if _is_boundary(path, at) else 6
+        return 4 if _is_boundary(path, lower.find(text, len(path) - len(base))) else 6
     if b"/" in text and lower.endswith(text):
         return 1
     if b"/%b/" % text in b"/" + lower:
@@ -128,8 +131,8 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int) -> list[bytes]:
     if len(text) > LONGEST:
         return []
     terms = parse_terms(text)
-    wanted = [term.text for term in terms if not (term.negated or term.exact or term.at_start or term.at_end)]
-    fixed = [term for term in terms if term.negated or term.exact or term.at_start or term.at_end]
+    wanted = [term.text for term in terms if term.is_plain]
+    fixed = [term for term in terms if not term.is_plain]
     if fixed:
         paths = [path for path in paths if all(term.matches(path.lower()) for term in fixed)]
     scores: dict[int, float] = {}
@@ -151,7 +154,7 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
             (name if b"." in term else name.partition(b".")[0]).decode("utf-8", "replace").lower() for name in names
         ]
     checkpoint()
-    shown = term.decode("utf-8", "replace")
+    shown = term.decode("utf-8", "replace").lower()
     alike = process.extract(shown, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH)
     scores = {at: float(score) for _, score, at in alike}
     # Then its letters in their order, apart: each is looked for from the last one's place on, so this is linear.
@@ -164,7 +167,6 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
         if found := pattern.search(path.lower()):
             spans.append((found.end() - found.start(), len(path), at))
     for _, _, at in nsmallest(MOST_ALIGNED, spans):
-        checkpoint()
         score = _align(term, paths[at])
         if score >= NEAR_ENOUGH:
             scores[at] = max(scores.get(at, 0.0), score)
@@ -183,6 +185,7 @@ def _align(term: bytes, path: bytes) -> float:
     before = [0.0] * len(path)
     """The best worth of the letters so far, the last of them at this place."""
     for number, letter in enumerate(term):
+        checkpoint()  # a long term takes milliseconds a letter on the longest paths
         best, row = nothing, [nothing] * len(path)
         for at in range(len(path)):
             if lower[at] == letter:

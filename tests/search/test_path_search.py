@@ -19,6 +19,7 @@ PATHS = sorted(
         b"tests/test_helpers.py",
         b"tests/test_web_response.py",
         "straße/übung.txt".encode(),
+        "straße/Ärger.txt".encode(),
         b"bad/\xff\xfe.bin",
     ]
 )
@@ -46,6 +47,8 @@ def found(text: str, paths: list[bytes] = PATHS) -> tuple[list[bytes], bool]:
         ("user/account", b"src/user/account.ts"),
         ("readme", b"README.md"),
         ("übung", "straße/übung.txt".encode()),
+        ("Ärger", "straße/Ärger.txt".encode()),
+        ("^straße Ärger", "straße/Ärger.txt".encode()),
         ("\udcff", b"bad/\xff\xfe.bin"),
     ],
 )
@@ -58,6 +61,7 @@ def test_terms_stand_in_a_path_in_any_order(text: str, first: bytes) -> None:
     ("text", "first"),
     [
         ("webres", b"aiohttp/web_response.py"),
+        ("ärgr", "straße/Ärger.txt".encode()),
         ("uav", b"src/UserAccountView.tsx"),
         ("hlepers.py", b"aiohttp/helpers.py"),
         ("helprs", b"docs/helpers.rst"),
