@@ -19,7 +19,7 @@ INTERRUPTED = 130
 LOCAL_COMMANDS = {
     "index": "index_command:index",
     "doctor": "doctor:doctor",
-    "install": "hosts:install",
+    "install": "install_command:install",
     "serve": "daemon_commands:serve",
     "uninstall": "uninstall:uninstall",
     "version": "app:print_version",

@@ -13,7 +13,8 @@ import typer
 
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
-from flashgrep.cli.hosts import find_entries, remove_entry
+from flashgrep.cli.host_settings import NOTES, take_back
+from flashgrep.cli.install_command import find_own_changes, plan_removal
 from flashgrep.connect import from_latin1
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
@@ -38,7 +39,7 @@ def uninstall(
     The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
     folders = sorted({Path.cwd(), *_read_roots()})
-    hosts, files = list(find_entries(folders, Path.home())), list(find_leftovers())
+    hosts, files = list(find_own_changes(folders)), list(find_leftovers())
     pid = lifecycle.find_holder(find_user_paths())
     steps = [f"stop the daemon (process {pid})"] if pid else []
     steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [f"remove {path}" for path in files]
@@ -56,10 +57,10 @@ def uninstall(
     stop_daemon()
     for entry in hosts:
         with suppress(InvalidParams, OSError):  # what is left is told below
-            remove_entry(entry)
+            take_back(plan_removal(entry), Path(find_user_paths().state))
     for path in files:
         remove(path)
-    left = [*(entry.path for entry in find_entries(folders, Path.home())), *find_leftovers()]
+    left = [*(entry.path for entry in find_own_changes(folders)), *find_leftovers()]
     if left:
         fail("could not be removed: " + ", ".join(map(str, left)))
     sys.stderr.write("clean: no process, no index, no state, no settings is left\n")
@@ -131,7 +132,8 @@ def remove(path: Path) -> None:
     if path == Path(find_user_paths().state):
         for name in (*MINE, PROJECTS_FILE):
             (path / name).unlink(missing_ok=True)
-        shutil.rmtree(path / GRAMMARS_FOLDER, ignore_errors=True)
+        for name in (GRAMMARS_FOLDER, NOTES):
+            shutil.rmtree(path / name, ignore_errors=True)
         folders = [path / CACHE_FOLDER, path]
     for folder in folders:
         shutil.rmtree(folder / PROJECTS, ignore_errors=True)

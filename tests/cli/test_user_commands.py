@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flashgrep.cli.hosts import HOSTS
+from flashgrep.cli.hosts import HOSTS, locate_folders
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import token_of
 
@@ -79,7 +79,7 @@ def test_uninstalled_no_host_starts_it_any_more(cold_daemon: DaemonAtHand, proje
     dry = cold_daemon.run("uninstall", "--dry-run", cwd=elsewhere)
     told = {line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("take")}
     mine = {root / ".cursor/mcp.json", root / "opencode.json", elsewhere / ".zed/settings.json"}
-    mine |= {home / ".codex/config.toml", home / HOSTS["vscode"].file(root, home, everywhere=True)}
+    mine |= {home / ".codex/config.toml", HOSTS["vscode"].file(locate_folders(cold_daemon.environ, home), None)}
     assert told == set(map(str, mine))
     assert all(path.read_bytes() == text for path, text in before.items() if ".flashgrep" not in path.parts)
     gone = cold_daemon.run("uninstall", "--yes", cwd=elsewhere)

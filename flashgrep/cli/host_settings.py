@@ -1,0 +1,264 @@
+"""Our entry in a host's settings: added, brought up to date and taken out, and nothing else in the file is touched.
+
+For each file that was changed a note lies in the state folder. It says what was made, so that taking the entry out
+restores the file to the byte: also where a folder, the file, or the member around the entry was ours.
+"""
+
+import hashlib
+import io
+import json
+import os
+import stat
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from flashgrep.cli import jsonc
+from flashgrep.cli.hosts import HOSTS, SERVER, Format, Host
+from flashgrep.errors import InvalidParams
+from flashgrep.paths import PRIVATE_FILE, make_private
+
+NOTES: Final = "installs"
+"""The folder of notes, below the state folder."""
+
+
+class Change(NamedTuple):
+    """A change of one file that is not carried out yet."""
+
+    path: Path
+    before: str
+    after: str
+    original: str = ""
+    """The text without anything of ours, where taking it out would not give that back to the byte."""
+
+
+def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_project: bool = False) -> Change:
+    """Return the change that makes a host know the server that a command starts, or without one forget ours.
+
+    Raises:
+        InvalidParams: the file is not in the host's format, or cannot be changed without touching anything else; it is
+            left alone.
+
+    """
+    before = read_text(path)
+    keys = (host.key, SERVER)
+    try:
+        value = parse(host.format, before)
+        servers = _read_servers(host, value)
+        present = servers.get(SERVER)
+        entry = None if command is None else host.merge_entry(present, command, in_project=in_project)
+        if present == entry:
+            return Change(path, before, before)
+        after = _edit(host.format, before, keys, entry)
+        edited = parse(host.format, after)
+        restored = _edit(host.format, after, keys, None)
+    except (InvalidParams, ValueError) as error:
+        raise InvalidParams(f"{path}: {error}; it is left as it was", path=str(path)) from None
+    # Whatever the file looks like, nothing but our entry may differ afterwards.
+    wanted = {name: item for name, item in servers.items() if name != SERVER}
+    wanted |= {SERVER: entry} if entry else {}
+    if {**edited, host.key: edited.get(host.key) or {}} != {**value, host.key: wanted}:
+        why = "cannot be changed safely, add the server by hand (--print); it is left as it was"
+        raise InvalidParams(f"{path}: {why}", path=str(path))
+    return Change(path, before, after, before if present is None and restored != before else "")
+
+
+def _read_servers(host: Host, value: Any) -> dict[str, Any]:
+    servers = value.get(host.key) or {} if isinstance(value, dict) else None
+    if not isinstance(servers, dict):
+        raise InvalidParams(f"{host.key}: not an object")
+    return servers
+
+
+def read_text(path: Path) -> str:
+    """Return what a file holds, with its line ends; nothing where there is none.
+
+    Raises:
+        InvalidParams: it is not UTF-8.
+        OSError: it cannot be read.
+
+    """
+    try:
+        return path.read_bytes().decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except UnicodeDecodeError:
+        raise InvalidParams(f"{path}: not UTF-8; it is left as it was", path=str(path)) from None
+
+
+def parse(form: Format, text: str) -> Any:
+    """Return what a settings file holds.
+
+    Raises:
+        InvalidParams, ValueError: it is not in this format.
+
+    """
+    if form == "json":
+        return jsonc.parse(text).value
+    if form == "toml":
+        return tomllib.loads(text)
+    return _load_yaml(text)[0]
+
+
+def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, Any] | None) -> str:
+    """Return the text with the entry set, or without one removed, together with the member it was alone in."""
+    if form == "json":
+        return jsonc.remove_member(text, keys) if entry is None else jsonc.set_member(text, keys, entry)
+    document, write = _load_toml(text) if form == "toml" else _load_yaml(text)
+    key, name = keys
+    if entry is None and name not in (document.get(key) or {}):
+        return text
+    if entry is None:
+        del document[key][name]
+        if not document[key]:
+            del document[key]
+        return write() if document else ""
+    if not document.get(key):
+        document[key] = {name: dict(entry)}
+    elif not isinstance(document[key].get(name), dict):
+        document[key][name] = dict(entry)
+    else:  # member by member, which keeps comments in between
+        document[key][name].update(
+            {each: item for each, item in entry.items() if document[key][name].get(each) != item}
+        )
+    return write()
+
+
+Document = tuple[Any, Callable[[], str]]
+"""What a file holds, to be changed in place, and its text afterwards; comments, order and quotes stay."""
+
+
+def _load_toml(text: str) -> Document:
+    import tomlkit  # noqa: PLC0415  # 25 ms, for one host
+
+    document = tomlkit.parse(text)
+    return document, lambda: tomlkit.dumps(document)
+
+
+def _load_yaml(text: str) -> Document:
+    from ruamel.yaml import YAML  # noqa: PLC0415  # 60 ms, for one host
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    yaml, out = YAML(), io.StringIO()
+    yaml.preserve_quotes = True
+    yaml.width = 1 << 20
+    try:
+        document = yaml.load(text) or {}
+    except YAMLError as error:
+        raise InvalidParams(f"not YAML ({str(error).splitlines()[0]})") from None
+
+    def write() -> str:
+        yaml.dump(document, out)
+        return out.getvalue()
+
+    return document, write
+
+
+def write_change(change: Change, state: Path, owner: str) -> None:
+    """Write the file, at once or not at all, and note before that how to take the change back.
+
+    ``owner``: whose settings it is, for the note. Links stay links, modes stay.
+
+    Raises:
+        OSError: the file or the note cannot be written; nothing has changed.
+
+    """
+    target = change.path.resolve()
+    old = _read_note(state, target)
+    made = old.get("made") or [str(path) for path in (target, *target.parents) if not path.exists()]
+    original = change.original
+    if old.get("after") == _digest(change.before):  # nobody has changed the file since
+        original = old.get("original", "")
+    note = {"owner": owner, "after": _digest(change.after), "made": made, "original": original}
+    make_private(str(state))
+    make_private(str(state / NOTES))
+    _replace(_note_file(state, target), json.dumps({**note, "path": str(change.path)}), PRIVATE_FILE)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _replace(target, change.after, stat.S_IMODE(target.stat().st_mode) if target.exists() else None)
+
+
+def take_back(change: Change, state: Path) -> None:
+    """Write a file without what was ours in it; remove it, and folders, that were made for it and are empty now.
+
+    Raises:
+        OSError: it cannot be written.
+
+    """
+    target = change.path.resolve()
+    note = _read_note(state, target)
+    after = change.after
+    if note.get("original") and note.get("after") == _digest(change.before):
+        after = note["original"]
+    made = note.get("made", [])
+    if str(target) in made and not after.strip(" \t\r\n{}"):
+        target.unlink(missing_ok=True)
+        with suppress(OSError):  # something else lies in it by now
+            for folder in made[1:]:
+                Path(folder).rmdir()
+    elif after != change.before:
+        _replace(target, after, stat.S_IMODE(target.stat().st_mode))
+    _note_file(state, target).unlink(missing_ok=True)
+    with suppress(OSError):  # other notes are left
+        (state / NOTES).rmdir()
+
+
+class Installed(NamedTuple):
+    """A settings file that was changed, and for whom: a host's name, or ``rules``."""
+
+    path: Path
+    owner: str
+
+
+def find_installed(state: Path) -> Iterator[Installed]:
+    """Yield the files that ``fgrep install`` changed and that were not restored since."""
+    for note in sorted((state / NOTES).glob("*.json")):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            value = json.loads(note.read_bytes())
+            yield Installed(Path(value["path"]), str(value["owner"]))
+
+
+def find_entries(files: Mapping[Path, str], state: Path, command: Sequence[str]) -> Iterator[Installed]:
+    """Yield the settings that have our entry: those noted, and of ``files`` those that start this very installation.
+
+    ``files``: settings files, each with its host's name. An entry that starts another installation is not ours: a
+    project may have it for everybody who works on it.
+    """
+    noted = {each.path: each.owner for each in find_installed(state) if each.owner in HOSTS}
+    for path, name in {**files, **noted}.items():
+        host = HOSTS[name]
+        with suppress(OSError, ValueError, InvalidParams):
+            entry = _read_servers(host, parse(host.format, read_text(path))).get(SERVER)
+            if isinstance(entry, Mapping) and (path in noted or host.read_command(entry)[:1] == command[:1]):
+                yield Installed(path, name)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _note_file(state: Path, target: Path) -> Path:
+    return state / NOTES / f"{hashlib.sha256(os.fsencode(target)).hexdigest()[:20]}.json"
+
+
+def _read_note(state: Path, target: Path) -> dict[str, Any]:
+    try:
+        note = json.loads(_note_file(state, target).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _replace(target: Path, text: str, mode: int | None) -> None:
+    descriptor, fresh = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if mode is not None:
+            Path(fresh).chmod(mode)
+        Path(fresh).replace(target)
+    except OSError:
+        Path(fresh).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,223 @@
+"""``fgrep install``: flashgrep in the settings of agents and editors, and in the rules that agents read."""
+
+import difflib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from flashgrep.cli.daemon_client import fail, find_user_paths
+from flashgrep.cli.host_settings import (
+    Change,
+    Installed,
+    find_entries,
+    find_installed,
+    plan_entry,
+    read_text,
+    take_back,
+    write_change,
+)
+from flashgrep.cli.hosts import HOSTS, find_command, locate_folders
+from flashgrep.errors import FlashgrepError
+
+ALL: Final = "all"
+RULES: Final = "rules"
+"""The owner of rules, in notes."""
+_BEGIN, _END = "<!-- flashgrep -->", "<!-- /flashgrep -->"
+_RULES: Final = """\
+- Search code with the flashgrep tools, not with grep, find or cat: `query` for text, `search_code` for meaning.
+- `get_symbol` finds a definition and its uses; `outline` shows a file; `read_code` reads a symbol or a range.
+- Answers match the disk at this moment; `complete: false` or a note says what was left out.
+"""
+_RULES_FILES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+_CURSOR_FOLDER: Final = ".cursor"
+_CURSOR_RULES: Final = ".cursor/rules/flashgrep.mdc"
+_CURSOR_HEAD: Final = "---\ndescription: Searching code\nalwaysApply: true\n---\n"
+
+
+def install(
+    host: Annotated[
+        str,
+        typer.Argument(
+            metavar="[HOST]",
+            help=f"{', '.join(HOSTS)}, or all that are found on this machine; default: ask for each of those.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    everywhere: Annotated[
+        bool, typer.Option("--global", help="For all projects, in your own settings; default: this folder's.")
+    ] = False,
+    rules: Annotated[
+        bool,
+        typer.Option("--rules", help="Tell agents to use it: three lines in this folder's AGENTS.md and its like."),
+    ] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print the entry and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and make none.")] = False,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Take flashgrep out again.")] = False,
+) -> None:
+    """Add flashgrep to the settings of coding agents and editors, keeping all else in them.
+
+    Called again, it brings the entry up to date and keeps what you added to it.
+    """
+    if host not in {"", ALL, *HOSTS}:
+        near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
+        fail(f"unknown host {host!r}{f', did you mean {near[0]}?' if near else ''}; known: {', '.join(HOSTS)}")
+    if show and host not in HOSTS:
+        fail("name the host whose entry is to be printed")
+    try:
+        if show:
+            typer.echo(print_entry(host, in_project=not everywhere))
+        else:
+            for change in _plan(host, everywhere=everywhere, rules=rules, uninstall=uninstall):
+                _carry_out(change, dry_run=dry_run, uninstall=uninstall)
+    except FlashgrepError as error:
+        fail(error.message)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+
+
+class Planned(NamedTuple):
+    """A change, for whom, and what to tell once it is made."""
+
+    change: Change
+    owner: str
+    advice: str = ""
+
+
+def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Iterator[Planned]:
+    """Yield what a call asks for, asking in between where it names no host."""
+    if host in HOSTS:
+        yield _plan_host(host, everywhere=everywhere, uninstall=uninstall)
+    if rules:
+        for change in plan_rules(Path.cwd(), remove=uninstall):
+            yield Planned(change, RULES)
+    if host in HOSTS or (rules and not host):
+        return
+    if uninstall:
+        for entry in list(find_own_changes([Path.cwd()])):
+            yield Planned(plan_removal(entry), entry.owner)
+    else:
+        yield from _offer_hosts(ask=host != ALL)
+
+
+def _offer_hosts(*, ask: bool) -> Iterator[Planned]:
+    """Yield the changes for the hosts of this machine; where each should be asked for and nobody can be, list them."""
+    folders, asking = locate_folders(os.environ, Path.home()), sys.stdin.isatty()
+    found = {name: each.file(folders, None) for name, each in HOSTS.items() if each.is_here(folders)}
+    if not found:
+        fail(f"no host was found on this machine; known: {', '.join(HOSTS)}")
+    for name, path in found.items():
+        if not ask or (asking and typer.confirm(f"Add flashgrep to {HOSTS[name].title} ({path})?", default=True)):
+            yield _plan_host(name, everywhere=True, uninstall=False)
+        elif not asking:
+            typer.echo(f"{name:15} {path}")
+    if ask and not asking:
+        sys.stderr.write("fgrep install NAME adds it to one, fgrep install all to all of these\n")
+
+
+def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> Planned:
+    host = HOSTS[name]
+    in_project = not everywhere and bool(host.project_file)
+    path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
+    command = None if uninstall else find_command(shared=in_project)
+    advice = [] if everywhere or in_project else [f"{host.title} has no settings of projects; these are your own"]
+    advice += [
+        host.hint or f"restart {host.title} to see it",
+        *([host.approval] if in_project and host.approval else []),
+    ]
+    change = plan_entry(host, path, command, in_project=in_project)
+    return Planned(change, name, "" if uninstall else "\n".join(advice))
+
+
+def _carry_out(planned: Planned, *, dry_run: bool, uninstall: bool) -> None:
+    """Make a change, or show it, and say so."""
+    change, path = planned.change, planned.change.path
+    if change.before == change.after:
+        typer.echo(f"{path}: nothing to change")
+        return
+    if dry_run:
+        before, after = (text.splitlines(keepends=True) for text in (change.before, change.after))
+        typer.echo("".join(difflib.unified_diff(before, after, str(path), "after")).rstrip("\n"))
+        return
+    state = Path(find_user_paths().state)
+    if uninstall:
+        take_back(change, state)
+    else:
+        write_change(change, state, planned.owner)
+    typer.echo(f"{path}: flashgrep {'removed' if uninstall else 'added'}")
+    if planned.advice:
+        sys.stderr.write(f"{planned.advice}\n")
+
+
+def print_entry(name: str, *, in_project: bool) -> str:
+    """Return the entry of a host with the members around it, as its settings file has it, and the file above it."""
+    host = HOSTS[name]
+    in_project = in_project and bool(host.project_file)
+    path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
+    command = find_command(shared=in_project)
+    if host.format == "json":
+        entry = host.merge_entry(None, command, in_project=in_project)
+        return f"# {path}\n{json.dumps({host.key: {'flashgrep': entry}}, indent=2)}"
+    empty = plan_entry(host, Path(os.devnull), command, in_project=in_project)
+    return f"# {path}\n{empty.after.rstrip()}"
+
+
+def plan_rules(folder: Path, *, remove: bool) -> Iterator[Change]:
+    """Yield the changes that put our lines into the rules agents read here, or take them out.
+
+    AGENTS.md is made if there is none; the others are written to where they are, Cursor's where its folder is.
+    """
+    for name in _RULES_FILES:
+        path = folder / name
+        if name == _RULES_FILES[0] or path.exists():
+            text = read_text(path)
+            head, begin, rest = text.partition(f"{_BEGIN}\n")
+            _, end, tail = rest.partition(f"{_END}\n")
+            if begin and not end:
+                fail(f"{path}: {_BEGIN} without {_END}; it is left as it was")
+            without = head + tail if begin else text
+            gap = "" if not head or head.endswith("\n\n") or begin else "\n" if head.endswith("\n") else "\n\n"
+            within = f"{head}{gap}{_BEGIN}\n{_RULES}{_END}\n{tail}"
+            yield Change(path, text, without if remove else within, text if gap else "")
+    path = folder / _CURSOR_RULES
+    if (folder / _CURSOR_FOLDER).is_dir():
+        text = read_text(path)
+        yield Change(path, text, "" if remove else _CURSOR_HEAD + _RULES)
+
+
+def find_own_changes(projects: list[Path]) -> Iterator[Installed]:
+    """Yield every file with something of ours in it, settings or rules, in these folders or anywhere noted."""
+    state, folders = Path(find_user_paths().state), locate_folders(os.environ, Path.home())
+    files = {
+        host.file(folders, project): name
+        for name, host in HOSTS.items()
+        for project in (None, *projects)
+        if project is None or host.project_file
+    }
+    yield from find_entries(files, state, find_command(shared=False))
+    for each in find_installed(state):
+        if each.owner == RULES and any(change.before != change.after for change in plan_rules_file(each.path)):
+            yield each
+
+
+def plan_rules_file(path: Path) -> Iterator[Change]:
+    """Yield the change that takes our lines out of one file of rules."""
+    folder = path.parents[2] if path.name == Path(_CURSOR_RULES).name else path.parent
+    yield from (change for change in plan_rules(folder, remove=True) if change.path == path)
+
+
+def plan_removal(entry: Installed) -> Change:
+    """Return the change that takes out what is ours in a file.
+
+    Raises:
+        InvalidParams: it cannot be changed safely.
+
+    """
+    if entry.owner == RULES:
+        return next(plan_rules_file(entry.path))
+    return plan_entry(HOSTS[entry.owner], entry.path, None)
