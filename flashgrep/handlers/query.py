@@ -155,7 +155,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     """
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
-    fresh = await workspace.refresh() if params.fresh else False
+    fresh = False
     keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
     position: Position | None = None
     if params.cursor is None:
@@ -201,6 +201,8 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
     }
     if not answer.results and params.mode == "smart" and position is None:
+        if params.fresh:  # ripgrep may have answered before the files were listed
+            await workspace.refresh()
         near = await workspace.in_turn(lambda: near_paths(params.text, workspace.paths(), SUGGESTIONS))
         result["suggestions"] = [path_to_text(path) for path in near]
     if params.explain and pattern is not None and params.engine == "linear":

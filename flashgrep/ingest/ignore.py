@@ -187,17 +187,17 @@ class RuleSet:
         self._prefix = prefix
         self._forget()
         for rule in rules:
-            if not self._signs or self._signs[-1] is not rule.ignores:
-                self._signs.append(rule.ignores)
+            if not self.signs or self.signs[-1] is not rule.ignores:
+                self.signs.append(rule.ignores)
             table = self._paths if rule.by_path else self._names
             has_room = True
             # A pattern that cannot be read matches nothing, as in git.
             with suppress(BadGlob):
-                has_room = table.add(rule.glob, dialect, len(self._signs) - 1, folders_only=rule.folders_only)
+                has_room = table.add(rule.glob, dialect, len(self.signs) - 1, folders_only=rule.folders_only)
             self.used += has_room
             if not has_room and not rule.ignores:
                 self._forget()
-        self._judges_all = len(self._signs) > MANY_RUNS or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
+        self._judges_all = len(self.signs) > MANY_RUNS or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
         if not self._judges_all:
             self._plain_names = frozenset((*self._names.plain, *self._names.plain_folders))
             self._plain_paths: dict[bytes, set[bytes]] = {}
@@ -209,7 +209,8 @@ class RuleSet:
 
     def _forget(self) -> None:
         self._names, self._paths = _Table(), _Table()
-        self._signs: list[bool] = []
+        self.signs: list[bool] = []
+        """Of each run, whether it ignores what it matches; False asks it back."""
         self.used = 0
 
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
@@ -217,7 +218,7 @@ class RuleSet:
         run = self._names.last_run(name, -1, is_dir=is_dir)
         if self._paths:
             run = self._paths.last_run(self._prefix + path[self._strip :], run, is_dir=is_dir)
-        return None if run < 0 else self._signs[run]
+        return None if run < 0 else self.signs[run]
 
     def touched(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
         """Yield the names in ``folder`` that some rule may speak of; ``joined`` is all, NUL on both sides of each.
@@ -241,7 +242,7 @@ class RuleSet:
                     yield found[len(lead) : -1]
 
     def __bool__(self) -> bool:
-        return bool(self._signs)
+        return bool(self.signs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ class Scopes:
         return tuple(found)
 
     @LazyAttribute
-    def _excludes(self) -> bytes:
+    def excludes(self) -> bytes:
         """Return the user's global excludes file; asked for at the first need, for git may take seconds to tell."""
         return global_excludes(self._root)
 
@@ -150,7 +150,7 @@ class Scopes:
         self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
-            last = (exclude_file(path), self._excludes)
+            last = (exclude_file(path), self.excludes)
             self._outside.update(dict.fromkeys(last, False))
             rules = [self._rules(file, strip, prefix, GIT) for file in last]
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()

@@ -4,11 +4,11 @@ Regular files only; links are neither followed nor listed. A folder taken out by
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from flashgrep.errors import Busy
-from flashgrep.ingest.ignore import Scope
+from flashgrep.ingest.ignore import Scope, read_rules
 from flashgrep.ingest.openat import EXHAUSTED, LISTING, NAMES, RootFolder
 from flashgrep.ingest.scopes import SPEAKING, Scopes, WalkOptions
 
@@ -18,6 +18,7 @@ MOST_EXCLUDED = 50_000
 """Entries that rules take out are kept by path, in some 8 MB; of a tree with more, none are."""
 _DOT = ord(".")
 _MOST_TOLD = 3
+_NOT_UTF8 = "\N{REPLACEMENT CHARACTER}".encode()
 
 
 class Entry(NamedTuple):
@@ -47,8 +48,13 @@ class Walker:
         self.root = os.path.realpath(root)
         self.unreadable: dict[bytes, str] = {}
         self._folder = folder or RootFolder(self.root)
+        self._options = options
         self._scopes = Scopes(self.root, options)
         self._private = options.private
+
+    def anew(self) -> "Walker":
+        """Return a walker of the same root that has read no rules yet."""
+        return Walker(self.root, self._options, folder=self._folder)
 
     def walk(
         self,
@@ -92,6 +98,24 @@ class Walker:
         folder, _, name = path.rpartition(b"/")
         scope = self._scopes.of(folder)
         return scope is None or scope.ignores(path, name, is_dir=is_dir) is True
+
+    def takes_out_less(self, rules_files: Iterable[bytes]) -> bool:
+        """Return whether ripgrep may take out a file that is ours; ``rules_files``: all that it met on its walk.
+
+        It is taken to be told not to ask for the user's excludes, and knows nothing of ``.flashgrepignore``: a rule of
+        these may ask a file back. Where we do not use a file's rules to their end it may hide more than we do.
+        """
+        top = self._scopes.of(b"")
+        if top is None or self._scopes.cut or any(False in rules.signs for rules in top.flashgrep):
+            return True
+        for path in (*rules_files, self._scopes.excludes):
+            is_known = path != self._scopes.excludes and not path.endswith(b".flashgrepignore")
+            rules = read_rules(os.path.join(self.root, path))
+            # Of a name that is no UTF-8 ripgrep prints no more than that.
+            asks_back = rules is not None and False in rules.signs and not is_known
+            if _NOT_UTF8 in path or asks_back or (rules is not None and rules.cut):
+                return True
+        return False
 
     @property
     def differs_from_ripgrep(self) -> bool:

@@ -45,6 +45,8 @@ MOST_OUTPUT = 64 << 20
 """Bytes of names: about a million files."""
 MOST_ERRORS = 64 << 10
 """Bytes of messages; where there are more, nothing that ripgrep said is used."""
+MOST_TOLD = 16 << 20
+"""Bytes of messages where ripgrep tells what it ignores: 130 a file or folder."""
 MOST_PATTERN = 100_000
 """Bytes; Linux takes 128 KiB an argument."""
 TROUBLE = 2
@@ -53,6 +55,11 @@ TROUBLE = 2
 _slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 _BASE = (b"--no-config", b"--null", b"--color=never", b"--no-mmap")
 _COUNTED = re.compile(rb"\./([^\0]*)\0(\d+)\r?\n")
+_TOLD = re.compile(rb"rg: DEBUG\|[^\n]*\n")
+_MET_RULES = re.compile(
+    rb"rg: DEBUG\|ignore::[^\n ]* "
+    rb"(?:opened gitignore file: ([^\n]+)|(?:ignoring|whitelisting) ([^\n]*/\.flashgrepignore): )"
+)
 _TABLES = re.compile(r"\\[bBdDpPwW<>]|[^\x00-\x7f]")
 """What in a pattern asks for Unicode's tables, of which another ripgrep may have another version."""
 
@@ -70,6 +77,8 @@ class Output(NamedTuple):
     printed: bytes
     errors: bytes
     status: int | None
+    rules_files: tuple[bytes, ...] = ()
+    """With ``--debug``: ignore files that a walk met, ``.flashgrepignore`` among them."""
 
     @property
     def is_whole(self) -> bool:
@@ -156,9 +165,14 @@ def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: i
     """Have ripgrep walk the whole tree; ``flags``: what to look for, and what to print. None: it cannot be had.
 
     The user's own ignore file is not asked, since git may name another than ripgrep finds: who uses the output leaves
-    out what is not ours.
+    out what is not ours. With the flag ``--debug`` the output says which rules files were met.
     """
-    return run(ripgrep, root, [*flags, b"--no-ignore-global", b"--max-filesize=%d" % max_size, b"--", b"."])
+    arguments = [*flags, b"--no-ignore-global", b"--max-filesize=%d" % max_size, b"--", b"."]
+    output = run(ripgrep, root, arguments, most_errors=MOST_TOLD)
+    if output is None:
+        return None
+    rules_files = tuple(opened or passed for opened, passed in _MET_RULES.findall(output.errors))
+    return output._replace(errors=_TOLD.sub(b"", output.errors), rules_files=rules_files)
 
 
 def names_in(printed: bytes) -> list[bytes]:
@@ -171,7 +185,9 @@ def counts_in(printed: bytes) -> dict[bytes, int]:
     return {path: int(count) for path, count in _COUNTED.findall(printed)}
 
 
-def run(ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]) -> Output | None:
+def run(
+    ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes], *, most_errors: int = MOST_ERRORS
+) -> Output | None:
     """Run ripgrep in the root until it ends, or the question does; None where no process can be had.
 
     Raises:
@@ -197,7 +213,7 @@ def run(ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]) -> Outpu
                 with process:
                     try:
                         _end_with_us(process.pid, lifeline)
-                        return _collect(process)
+                        return _collect(process, most_errors)
                     finally:
                         process.kill()
             finally:
@@ -218,7 +234,7 @@ def _end_with_us(pid: int, lifeline: int) -> None:
         os.setpriority(os.PRIO_PROCESS, pid, NICE)
 
 
-def _collect(process: subprocess.Popen[bytes]) -> Output:
+def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
     parts = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
     printed, errors = parts.values()
     waiting = select.poll()  # select takes no descriptor over 1,023
@@ -227,7 +243,7 @@ def _collect(process: subprocess.Popen[bytes]) -> Output:
     open_ends = len(parts)
     begun = time.monotonic()
     try:
-        while open_ends and len(printed) < MOST_OUTPUT and len(errors) < MOST_ERRORS:
+        while open_ends and len(printed) < MOST_OUTPUT and len(errors) < most_errors:
             ready = waiting.poll(1000 * LOOK_SECONDS)
             stop_if_over()
             for descriptor, _ in ready:

@@ -1,14 +1,14 @@
 """Questions that ripgrep answers on a walk of its own: the first one of a project, and counts over most of a tree."""
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 from flashgrep.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
+from flashgrep.ingest.walk import Walker
 from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question, find_candidates
-from flashgrep.search.relevance import search
+from flashgrep.search.relevance import SHOWING_SECONDS, search
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import Snapshot
 
@@ -18,25 +18,24 @@ WALK_SHARE = 5
 """A walk pays for at least one of so many files: it looks at all of them, but what it counts is not read again."""
 SAMPLE = 256
 """Candidates that a filter is tried on to tell how many it leaves."""
-SHOWING_SECONDS = 0.2
-"""What was found when the deadline came may take so much longer to be read and shown."""
 
 
-def search_unlisted(snapshot: Snapshot, question: Question, accepts: Callable[[bytes], bool]) -> Answer | None:
+def search_unlisted(snapshot: Snapshot, question: Question, max_size: int | None, walker: Walker) -> Answer | None:
     """Answer a question about files that have not been listed; None where they have to be listed first.
 
-    Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``accepts`` tells
-    whether a path is the project's.
+    Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``max_size``: of files,
+    other than the snapshot's. ``walker`` tells which files are the project's; it has read no rules yet.
     """
-    output = _walk(snapshot, question, [b"--files-with-matches"])
-    if output is None or not (output.is_whole or output.status is None):
+    snapshot = snapshot if max_size is None else replace(snapshot, max_size=max_size)
+    output = _walk(snapshot, question, [b"--files-with-matches", b"--debug"])
+    if output is None or not (output.is_whole or output.status is None) or walker.takes_out_less(output.rules_files):
         return None
     found = names_in(output.printed)
     if len(found) > MOST_FOUND and question.output != "lines":
         return None
     # The walk follows ripgrep's rules; ours (and the caller's filter) decide which of the named files count.
     keep = question.keep
-    question = replace(question, keep=lambda path: (keep is None or keep(path)) and accepts(path))
+    question = replace(question, keep=lambda path: (keep is None or keep(path)) and walker.accepts(path))
     if not output.is_whole:
         question = replace(question, deadline=time.monotonic() + SHOWING_SECONDS)
     pending = dict.fromkeys(found, Mark(ours=True, sequence=0, size=0))

@@ -35,7 +35,7 @@ MOST_MARKS = 500
 LOOK_UP_SECONDS = 60.0
 """What a look-up without a deadline may take in a worker before it is taken to hang."""
 HEAD_START = 1.0
-"""Seconds that a question may scan before the files are listed."""
+"""Seconds that a question may scan before the files are listed, and again once they are."""
 
 ResultT = TypeVar("ResultT")
 
@@ -67,7 +67,8 @@ class Lookups:
         self.place = place
         self.workers = workers
         self._scheduler = scheduler
-        self._unlisted_ended: anyio.Event | None = None
+        self._unlisted: dict[anyio.CancelScope, anyio.Event] = {}
+        """Questions that are answered before the files are listed, each with what tells that it is."""
 
     def close(self) -> None:
         """Have workers let go of the project."""
@@ -132,20 +133,26 @@ class Lookups:
         project, tree = self.project, self.project.tree
         if tree.listed_since is not None or len(tree.table) or question.position is not None:
             return None
-        snapshot = project.snapshot()
-        snapshot = snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size)
-        ended = self._unlisted_ended = anyio.Event()
-        try:
-            work = partial(search_unlisted, snapshot, question, project.walker.accepts)
-            return await self._scheduler.run(lambda: work)
-        finally:
-            ended.set()
+        walker = project.walker.anew()  # the project's own may have read rules that have changed since
+        ask = partial(search_unlisted, question=question, max_size=max_file_size, walker=walker)
+        with anyio.CancelScope() as scope:
+            self._unlisted[scope] = anyio.Event()
+            try:
+                return await self.run(ask)
+            finally:
+                self._unlisted.pop(scope).set()
+        return None
+
+    def give_up_walks(self) -> None:
+        """Have such questions end soon, without an answer: the files are listed, and ripgrep may hang at a pipe."""
+        for scope in self._unlisted:
+            scope.deadline = anyio.current_time() + HEAD_START
 
     async def wait_for_unlisted(self) -> None:
         """Wait while such a question is answered, a second at most: listing would take its processor."""
-        if self._unlisted_ended is not None:
-            with anyio.move_on_after(HEAD_START):
-                await self._unlisted_ended.wait()
+        with anyio.move_on_after(HEAD_START):
+            for ended in list(self._unlisted.values()):
+                await ended.wait()
 
 
 @dataclass(slots=True)

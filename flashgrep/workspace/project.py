@@ -208,6 +208,7 @@ class Workspace:
             fresh = await self.freshness.settle()
             if not self.indexing.settled:
                 self.indexing.settled = True
+                self.lookups.give_up_walks()
                 if not self.tree.pending and not self._unfinished and self.index.is_open:
                     self.progress.enter("ready")
             if self.tree.pending or self._unfinished:

@@ -17,14 +17,18 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.catalogue import Catalogue
 from flashgrep.checkpoint import expiring
+from flashgrep.config import Settings
 from flashgrep.errors import BadPattern
+from flashgrep.handlers.query import query
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.ingest.extract import extract
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker
-from flashgrep.model import Document
+from flashgrep.model import Document, path_from_json
 from flashgrep.pattern import Pattern
+from flashgrep.registry import Call, Session
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search
 from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
@@ -182,7 +186,7 @@ def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> Non
     answer = Search(snapshot, asked()).run()
     assert answer.results == wanted.results
     assert (answer.total, answer.complete) == (wanted.total, True) == (2 * MANY_FILES, True)
-    unlisted = search_unlisted(snapshot, asked("lines"), lambda _path: True)
+    unlisted = search_unlisted(snapshot, asked("lines"), None, Walker(bytes(tmp_path / "tree")))
     assert unlisted is None
 
 
@@ -219,7 +223,8 @@ def test_a_ripgrep_that_hangs_ends_with_the_deadline(tmp_path: Path) -> None:
 def test_what_ripgrep_named_by_the_deadline_is_shown(tmp_path: Path) -> None:
     broken = script(tmp_path, r"printf './0000\0./0003\0./00'; exec sleep 1000")
     snapshot = view_of(tmp_path / "tree", broken)
-    answer = search_unlisted(snapshot, asked("lines", deadline=time.monotonic() + 0.3), lambda _path: True)
+    question = asked("lines", deadline=time.monotonic() + 0.3)
+    answer = search_unlisted(snapshot, question, None, Walker(bytes(tmp_path / "tree")))
     assert answer is not None
     assert [hit["file_path"] for hit in answer.results] == ["0000", "0000", "0003", "0003"]
     assert not answer.complete
@@ -296,6 +301,56 @@ async def test_the_first_question_needs_no_listing(root: Path) -> None:
         later = await workspace.search(asked("lines"))
         assert [hit["file_path"] for hit in first.results] == ["a.py"]
         assert (first.results, first.total, first.complete) == (later.results, later.total, True)
+
+
+async def test_the_first_call_of_query_is_answered_by_ripgrep(tmp_path: Path, root: Path) -> None:
+    put(root, {f"{at}.py": b"needle\n" if at == 1 else b"hay\n" for at in range(100)})
+    async with Catalogue(state_dir=tmp_path, settings=Settings(), environ=os.environ) as catalogue:
+        await catalogue.open(str(root))
+        call = Call(catalogue, Session(projects=(str(root),)))
+        first = await query.call(call, {"text": "needle"})
+        assert first["coverage"]["files_searched"] == 1  # it alone was read, and the index ruled out none
+        assert (first["total"], first["coverage"]["complete"], first["coverage"]["fresh"]) == (1, True, True)
+        put(root, {"2.py": b"needle\n"})
+        assert (await query.call(call, {"text": "needle"}))["total"] == 2
+
+
+LOGS_OUT = {".gitignore": b"*.log\n"}
+HIDES_MORE: dict[str, dict[str, bytes]] = {
+    "our own rules ask back": {**LOGS_OUT, "a.log": b"needle\n", ".flashgrepignore": b"!a.log\n"},
+    "in a folder without hits": {**LOGS_OUT, "in/b.log": b"needle\n", "in/.flashgrepignore": b"!*.log\n"},
+    "in a folder whose name is no UTF-8": {
+        **LOGS_OUT,
+        "\udcff/b.log": b"needle\n",
+        "\udcff/.flashgrepignore": b"!*.log\n",
+    },
+    "by way of a link": {**LOGS_OUT, "in/b.log": b"needle\n", "rules": b"!*.log\n"},
+    "not all rules are used": {"in/.gitignore": b"a" * 5000 + b"\nb.txt\n", "in/c.txt": b"needle\n"},
+    "the user's rules ask back": {".hidden": b"needle\n", "excludes": b"!.hidden\n"},
+    "a pipe holds ripgrep up": {"in/a.txt": b"needle\n"},
+}
+
+
+@pytest.mark.parametrize("case", HIDES_MORE)
+async def test_what_ripgrep_might_hide_is_listed_first(case: str, root: Path) -> None:
+    put(root, {"found": b"needle\n", **HIDES_MORE[case]})
+    if "link" in case:
+        (root / "in" / ".flashgrepignore").symlink_to(root / "rules")
+    elif "user's" in case:
+        with (root / ".git" / "config").open("a") as config:
+            config.write(f"[core]\n\texcludesFile = {root}/excludes\n")
+    elif "pipe" in case:
+        os.mkfifo(root / "in" / ".gitignore")
+    async with opened(root) as workspace:
+        assert await workspace.lookups.search_unlisted(asked("lines")) is None
+        await workspace.refresh()
+        found = {
+            path_from_json(hit["file_path"], hit.get("file_path_bytes"))
+            for hit in (await workspace.search(asked("lines"))).results
+        }
+        assert found == {os.fsencode(name) for name, text in HIDES_MORE[case].items() if text == b"needle\n"} | {
+            b"found"
+        }
 
 
 async def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path, root: Path) -> None:
