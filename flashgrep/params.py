@@ -42,6 +42,8 @@ Languages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=100)]], Fi
 PatternText: TypeAlias = Annotated[str, Field(max_length=MOST_PATTERN)]
 NameText: TypeAlias = Annotated[str, Field(max_length=1000)]
 """A name the caller or a repository gave: of a symbol, a specification, an operation, a folder's collection."""
+RevisionText: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+"""A revision's name, or two."""
 SymbolName: TypeAlias = Annotated[NameText, Field(min_length=1, pattern=r"\S")]
 """A name with something in it: blanks alone would be compared with every name there is."""
 CursorText: TypeAlias = Annotated[str, Field(max_length=16 * 1024)]

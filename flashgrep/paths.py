@@ -135,11 +135,13 @@ def check_private(folder: str) -> None:
 
 def find_ripgrep(environ: Mapping[str, str]) -> str | None:
     """Return the path of ripgrep: the one installed with us, else the first on PATH, else None."""
-    bundled = bundled_ripgrep()
-    if bundled is not None:
-        return bundled
+    return bundled_ripgrep() or find_program(RIPGREP, environ)
+
+
+def find_program(name: str, environ: Mapping[str, str]) -> str | None:
+    """Return the path of the first program of this name on PATH, or None."""
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        found = os.path.join(folder, RIPGREP)
+        found = os.path.join(folder, name)
         # Relative folders are passed over: they may be a repository's.
         if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
             return found

@@ -116,9 +116,6 @@ class Project(Protocol):
     def in_turn(self, work: Callable[[], ResultT], /) -> Awaitable[ResultT]:
         """Run what may take long in a thread, in fair turn with what others ask."""
 
-    def find_definition(self, name: str, /) -> Awaitable[tuple[bytes, int, int] | None]:
-        """Return the path and the lines of a symbol's definition."""
-
 
 class Projects(Protocol):
     """Finds the project a call is about."""

@@ -134,7 +134,6 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
         Forbidden: outside_root, permission_denied.
 
     """
-    most = editor.limits.read_bytes
     descriptor, status, real = editor.root.open_file(path)
     try:
         source: Source
@@ -144,11 +143,7 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
         else:
             index = editor.line_indexes.get(status, lambda: make_index(descriptor, size))
             source = LargeFile(descriptor, index, query.deadline)
-        part = _find_range(source, path, query)
-        if query.max_bytes is not None and query.max_bytes > most:
-            raise InvalidParams(f"max_bytes {query.max_bytes} is over {most}", field="max_bytes", limit_bytes=most)
-        part = _take(source, part, query, query.max_bytes or most)
-        result = _format_slice(editor, real, source, part, query)
+        result = _take_slice(editor, path, real, source, query)
         if query.with_hash is None and source.size > editor.limits.hash_bytes:
             result["notes"] = [
                 f"file_hash left out: the file is over {editor.limits.hash_bytes} bytes; ask with include_hash"
@@ -160,6 +155,24 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
     finally:
         os.close(descriptor)
     return result
+
+
+def slice_content(editor: Editor, path: bytes, content: bytes, query: SliceQuery) -> SliceResult:
+    """Return lines of a file that is at hand, as one of another revision is; raises InvalidRange."""
+    source = SmallFile(content)
+    result = _take_slice(editor, path, path, source, query)
+    if query.with_hash is not False:
+        result["file_hash"] = source.hash
+    return result
+
+
+def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query: SliceQuery) -> SliceResult:
+    """Return the lines asked for; ``path``: the file's, links resolved, where ``asked`` was asked for."""
+    most = editor.limits.read_bytes
+    part = _find_range(source, asked, query)
+    if query.max_bytes is not None and query.max_bytes > most:
+        raise InvalidParams(f"max_bytes {query.max_bytes} is over {most}", field="max_bytes", limit_bytes=most)
+    return _format_slice(editor, path, source, _take(source, part, query, query.max_bytes or most), query)
 
 
 def _find_range(source: Source, path: bytes, query: SliceQuery) -> _Part:

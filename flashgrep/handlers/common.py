@@ -6,18 +6,19 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, NotRequired, Protocol, TypeAlias, TypeVar
 
 import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.globs import PathFilter
-from flashgrep.params import CursorText, Globs, Languages, PathText
-from flashgrep.registry import RARE, Params, Usage
+from flashgrep.params import CursorText, Globs, Languages, PathText, RevisionText
+from flashgrep.registry import RARE, Call, Params, Usage
 from flashgrep.search.snapshot import SearchStats
-from flashgrep.workspace import Workspace
+from flashgrep.workspace import RevisionView, View, Workspace
 
 CHARS_PER_TOKEN: Final = 4
 COUNT_UP_TO = 20_000
@@ -59,6 +60,14 @@ Deadline: TypeAlias = Annotated[
 Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Take in all that was saved before this call.")]
 
 
+Rev: TypeAlias = Annotated[
+    RevisionText | None,
+    Field(
+        description="Ask a revision, not the work tree: branch, tag, commit, HEAD~3, :index; a..b: what differs in b."
+    ),
+]
+
+
 class ProjectParams(Params):
     """What every method on files takes."""
 
@@ -72,8 +81,35 @@ class FilePlace(TypedDict):
     file_path_bytes: NotRequired[str]
 
 
+class Asks(Protocol):
+    """Parameters of a question about a project's files."""
+
+    @property
+    def project(self) -> str | None:
+        """The project's name or root."""
+
+    @property
+    def rev(self) -> str | None:
+        """The revision's name."""
+
+
+async def open_view(call: Call[Catalogue], params: Asks) -> View:
+    """Return what a question is about: the project as it is, or in the revision that is named.
+
+    Raises:
+        NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
+
+    """
+    return await view_of(await call.host.workspace(call, params.project), params.rev)
+
+
+async def view_of(workspace: Workspace, rev: str | None) -> View:
+    """Return a project as it is, or in a revision; raises as ``Revisions.at``."""
+    return workspace if rev is None else await workspace.revisions.at(rev)
+
+
 async def make_path_filter(
-    workspace: Workspace, include: Sequence[str], exclude: Sequence[str] = (), languages: Sequence[str] = ()
+    workspace: View, include: Sequence[str], exclude: Sequence[str] = (), languages: Sequence[str] = ()
 ) -> PathFilter | None:
     """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
 
@@ -143,7 +179,7 @@ class Coverage(TypedDict):
     """What an answer covered: never an empty list that hides a time-out.
 
     `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
-    listed: files read only).
+    listed: files read only). `revision`: the commit that was asked, empty for the index.
     """
 
     complete: bool
@@ -154,12 +190,15 @@ class Coverage(TypedDict):
     generation: int
     took_ms: float
     detail: NotRequired[str]
+    revision: NotRequired[str]
 
 
 def coverage_of(
-    workspace: Workspace, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None
+    workspace: View, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None
 ) -> Coverage:
     """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
+    if isinstance(workspace, RevisionView):
+        return _coverage_of_revision(workspace, stats, started, keep)
     tree, since = workspace.tree, workspace.tree.listed_since
     # Complete is only what was asked of files that a listing vouches for, one that had ended before.
     is_listed = fresh or (since is not None and since <= started)
@@ -188,6 +227,23 @@ def coverage_of(
     )
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
+    return coverage
+
+
+def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float, keep: PathFilter | None) -> Coverage:
+    is_counted = stats.complete and (keep is None or len(view.files) <= COUNT_UP_TO)
+    coverage: Coverage = {
+        "complete": stats.complete,
+        "fresh": True,
+        "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
+        "files_skipped": stats.skipped,
+        "stage": "revision",
+        "generation": 0,
+        "took_ms": milliseconds_since(started),
+        "revision": view.revision.commit.decode("ascii"),
+    }
+    if stats.detail:
+        coverage["detail"] = stats.detail
     return coverage
 
 

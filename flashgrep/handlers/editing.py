@@ -9,13 +9,14 @@ from anyio import CancelScope
 from anyio.to_thread import run_sync
 from pydantic import Field
 
+from flashgrep.catalogue import Catalogue
 from flashgrep.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
-from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
+from flashgrep.edit.read import SliceQuery, SliceResult
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
+from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams, Rev, open_view
 from flashgrep.model import path_from_json
 from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
@@ -39,6 +40,7 @@ class RangeParams(ProjectParams):
     include_hash: Annotated[bool | None, RARE] = Field(
         None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
     )
+    rev: Rev = None
 
 
 class GetSliceParams(RangeParams):
@@ -71,13 +73,13 @@ class ReadCodeParams(RangeParams):
 
 
 @handler("get_slice", title="Read lines", command="slice file_path start_line end_line")
-async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult:
+async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
     When truncated, pass the members of continuation.cursor for the rest. file_hash can be given back to write_code as a
     precondition.
     """
-    project = await call.host.workspace(call, params.project)
+    view = await open_view(call, params)
     query = SliceQuery(
         start_line=params.continuation_start_line or params.start_line,
         end_line=params.end_line,
@@ -87,11 +89,11 @@ async def get_slice(call: Call[Projects], params: GetSliceParams) -> SliceResult
         deadline=call.deadline,
     )
     path = path_from_json(params.file_path, params.file_path_bytes)
-    return await project.in_turn(partial(read_slice, project.editor, path, query))
+    return await view.read_slice(path, query)
 
 
 @handler("read_code", title="Read code", command="read file_path")
-async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult:
+async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 
     Whole lines come back exactly as they are; a single line over the budget comes in pieces (cut). When truncated, pass
@@ -104,11 +106,11 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
         raise InvalidParams("give exactly one of file_path and symbol_name", field="file_path")
     if params.tail is not None and (params.end_line is not None or params.start_line != 1):
         raise InvalidParams("give either tail or a range of lines", field="tail")
-    project = await call.host.workspace(call, params.project)
+    view = await open_view(call, params)
     path = path_from_json(params.file_path, params.file_path_bytes)
     start, end = params.start_line, params.end_line
     if params.file_path is None and params.symbol_name is not None:
-        found = await project.find_definition(params.symbol_name)
+        found = await view.find_definition(params.symbol_name)
         if found is None:
             message = f"symbol not found: {params.symbol_name}"
             raise NotFound(message, reason="symbol_not_found", symbol_name=params.symbol_name)
@@ -117,7 +119,7 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
     # A budget in bytes alone is not narrowed by the usual one in tokens.
     max_tokens = params.max_tokens
     if max_tokens is None and params.max_bytes is None:
-        max_tokens = project.editor.limits.read_tokens
+        max_tokens = view.editor.limits.read_tokens
     is_standard = params.metadata_level == "standard"
     query = SliceQuery(
         start_line=params.continuation_start_line or start,
@@ -132,7 +134,7 @@ async def read_code(call: Call[Projects], params: ReadCodeParams) -> SliceResult
         with_total=is_standard,
         deadline=call.deadline,
     )
-    result = await project.in_turn(partial(read_slice, project.editor, path, query))
+    result = await view.read_slice(path, query)
     if is_standard:
         result["mode"] = "slice" if params.symbol_name is None else "symbol"
         if params.symbol_name is not None:

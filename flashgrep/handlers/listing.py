@@ -21,18 +21,22 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokensIfSet,
     ProjectName,
+    Rev,
     coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
     milliseconds_since,
+    open_view,
+    view_of,
 )
 from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
-from flashgrep.model import path_to_json, path_to_text
+from flashgrep.model import path_from_json, path_to_json, path_to_text
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.path_search import search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
+from flashgrep.workspace import RevisionView
 
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
@@ -56,6 +60,7 @@ class ListFilesParams(Params):
     cursor: Cursor = None
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
+    rev: Rev = None
     project: ProjectName = None
 
 
@@ -74,7 +79,7 @@ class ListFilesResult(TypedDict):
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
     """List a project's files: all that are searched, or those whose path has some words or is near to them."""
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
+    workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
     keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
     find = partial(search_paths, params.filter or "", partial(workspace.paths, keep))
@@ -144,6 +149,7 @@ class GlobParams(Params):
         le=1_000_000,
         description="Size of the answer, in tokens; bounded by default when there is no limit.",
     )
+    rev: Rev = None
     project: ProjectName = None
 
 
@@ -181,10 +187,15 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     # Who sets a limit and no budget gets as many files as that.
     tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
     root, private = workspace.root, workspace.options.private
-    is_known = workspace.tree.is_watched and await workspace.refresh()
+    view = await view_of(workspace, params.rev)
+    is_known = view is workspace and workspace.tree.is_watched and await workspace.refresh()
 
     def look(snapshot: Snapshot) -> GlobResult:
-        under = folder_of(root, params.path, private) if params.path else b""
+        under = b""
+        if params.path and isinstance(view, RevisionView):
+            under = view.relative(path_from_json(params.path))
+        elif params.path:
+            under = folder_of(root, params.path, private)
         max_depth = params.max_depth if params.recursive else 0
         options = GlobOptions(
             include=tuple(params.include or [params.pattern]),
@@ -205,7 +216,10 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
         # Where the tree is watched and read, the files are among those known; else the folders are walked.
         known = workspace.tree.known(snapshot) if is_known else None
-        page = find(root, options, window, deadline=call.deadline, known=known)
+        if isinstance(view, RevisionView):
+            page = view.find(options, window)
+        else:
+            page = find(root, options, window, deadline=call.deadline, known=known)
 
         files = [(found, _format_file(found)) for found in page.files]
         if tokens is not None:
@@ -241,6 +255,8 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         }
 
     result = await workspace.in_thread(look)
+    if isinstance(view, RevisionView):
+        result["coverage"]["revision"] = view.revision.commit.decode("ascii")
     result["coverage"]["took_ms"] = milliseconds_since(started)
     return result
 

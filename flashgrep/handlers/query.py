@@ -21,10 +21,12 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokensIfSet,
     ProjectName,
+    Rev,
     coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
+    open_view,
 )
 from flashgrep.model import path_to_text
 from flashgrep.params import ByteCount, PatternText
@@ -32,7 +34,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.exact import Answer, Position, Question
 from flashgrep.search.path_search import near_paths
-from flashgrep.workspace import Workspace
+from flashgrep.workspace import View, Workspace
 
 MOST_CONTEXT = 100
 SUGGESTIONS = 3
@@ -100,6 +102,7 @@ class QueryParams(Params):
     explain: Annotated[bool, RARE] = Field(
         default=False, description="Say how the question was understood and planned."
     )
+    rev: Rev = None
     project: ProjectName = None
 
 
@@ -154,7 +157,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     pass `next` back as `cursor` for more. `coverage` says what was searched and what was left out.
     """
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
+    workspace = await open_view(call, params)
     fresh = False
     keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
     position: Position | None = None
@@ -219,7 +222,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
 HANDLERS: tuple[Handler, ...] = (query,)
 
 
-async def _choose_modes(workspace: Workspace, params: QueryParams) -> list[SmartMode]:
+async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]:
     """Return how a text may be meant, in the order in which it is tried."""
     if params.engine == "backtracking":
         return ["literal" if params.mode == "literal" else "regex"]
@@ -255,10 +258,10 @@ def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pat
     )
 
 
-async def _search(workspace: Workspace, question: Question, params: QueryParams) -> tuple[Answer, bool]:
+async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:
     """Return the answer, and whether it is of the disk as it was after the call came in."""
     # Before the files are listed, ripgrep may answer on a walk of its own, sooner than a listing would end.
-    if params.fresh:
+    if params.fresh and isinstance(workspace, Workspace):
         answer = await workspace.lookups.search_unlisted(question, max_file_size=params.max_file_size)
         if answer is not None:
             return answer, True

@@ -22,10 +22,12 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokens,
     ProjectName,
+    Rev,
     coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
+    open_view,
 )
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import path_to_json
@@ -66,6 +68,7 @@ class GetSymbolParams(Params):
     max_tokens: MaxTokens = 8_000
     deadline_ms: Deadline = 10_000
     fresh: Fresh = True
+    rev: Rev = None
     project: ProjectName = None
 
 
@@ -104,7 +107,7 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
     Right from the first moment: files not parsed yet are parsed for the answer. Comments and strings do not count.
     """
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
+    workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
     keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
     question = SymbolQuestion(
@@ -170,6 +173,7 @@ class OutlineParams(Params):
     everything: Annotated[bool, RARE] = Field(default=False, description="Fields, variables and enumerators too.")
     max_tokens: MaxTokens = 2_000
     fresh: Fresh = True
+    rev: Rev = None
     project: ProjectName = None
 
 
@@ -193,7 +197,7 @@ class OutlineResult(TypedDict):
 @handler("outline", command="outline path", title="Outline a file, folder or project", toolset="research")
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
     """Show what a file or folder defines as a tree; without a path, a map of the project's most used definitions."""
-    workspace = await call.host.workspace(call, params.project)
+    workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
     max_chars = params.max_tokens * CHARS_PER_TOKEN
     below = params.path.strip("/").removeprefix("./").encode()

@@ -123,7 +123,58 @@ def find(
 
     """
     search = _Search(root, options, deadline)
-    keys = sorted(search.run(known))
+    keys = list(search.run(known))
+    at, end = _sort_and_cut(keys, options, window)
+    files = [found for place in range(at, end) if (found := search.describe(place, keys[place])) is not None]
+    return GlobPage(
+        files=files,
+        end=end,
+        total=len(keys),
+        seen=search.seen,
+        unreadable=search.unreadable,
+        complete=search.complete,
+    )
+
+
+def find_among(
+    paths: PathText, stat_file: Callable[[bytes], tuple[int, int]], options: GlobOptions, window: Window = Window()
+) -> GlobPage:
+    """Return the part ``window`` of given files that match, as ``find``; nothing is looked up on the disk.
+
+    ``stat_file`` returns a file's size in bytes and its time in seconds.
+    """
+    patterns, lead = _Patterns(options), options.under and options.under + b"/"
+    most, start = options.max_depth, len(lead)
+
+    def is_entered(path: bytes) -> bool:
+        *folders, name = path.split(b"/")
+        if not options.include_hidden and any(step[:1] == b"." for step in (*folders, name)):
+            return False
+        if most is not None and len(folders) > most:
+            return False
+        return not any(patterns.prunes(b"/".join(folders[:depth])) for depth in range(1, len(folders) + 1))
+
+    def key_of(path: bytes) -> Key:
+        if options.sort_by in {"path", "name"}:
+            return Key(path if options.sort_by == "path" else path.rpartition(b"/")[2], path)
+        return Key(stat_file(lead + path)[options.sort_by == "modified"], path)
+
+    literals = [one._replace(start=lead + one.start) for one in patterns.literals]
+    matching = paths.matching(literals, lambda path: path.startswith(lead) and patterns.includes(path[start:]))
+    found = (paths[at][start:] for at in np.flatnonzero(matching).tolist())
+    keys = [key_of(path) for path in found if patterns.lets_in(path) and is_entered(path)]
+    at, end = _sort_and_cut(keys, options, window)
+    files = [
+        Found(place, lead + key.path, key.path, *stat_file(lead + key.path), key)
+        for place, key in enumerate(keys[at:end], at)
+    ]
+    seen = len(paths.with_literals(Literals(start=lead)))
+    return GlobPage(files=files, end=end, total=len(keys), seen=seen, unreadable=0, complete=True)
+
+
+def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tuple[int, int]:
+    """Put keys in order, and return where the window begins and ends."""
+    keys.sort()
     if options.descending:
         # Files of equal value stay in the order of their paths.
         keys.sort(key=lambda key: key.path)
@@ -137,16 +188,7 @@ def find(
             return (key.value < after.value) is options.descending  # type: ignore[operator]  # all values of one sort are of one type
 
         at = next((place for place, key in enumerate(keys) if is_behind(key)), len(keys))
-    wanted = keys[at : at + window.limit]
-    files = [found for place, key in enumerate(wanted, at) if (found := search.describe(place, key)) is not None]
-    return GlobPage(
-        files=files,
-        end=at + len(wanted),
-        total=len(keys),
-        seen=search.seen,
-        unreadable=search.unreadable,
-        complete=search.complete,
-    )
+    return at, min(at + window.limit, len(keys))
 
 
 def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:

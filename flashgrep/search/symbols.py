@@ -102,6 +102,14 @@ class _Place:
     size: int
 
 
+def find_best_definition(source: SymbolSource, name: str) -> tuple[bytes, int, int] | None:
+    """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
+    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=1)
+    for found in SymbolSearch(source, question).run().results:
+        return found.path, found.occurrence.start_line, found.occurrence.end_line
+    return None
+
+
 class SymbolSearch:
     """One question being answered; runs in a thread."""
 

@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 from flashgrep.damage import Damaged
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.journal import recover
+from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.edit.root import Root
 from flashgrep.errors import Busy
 from flashgrep.index.project_index import ProjectIndex
@@ -35,12 +36,13 @@ from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols import find_best_definition
 from flashgrep.search.words import search_words, show_best_lines
 from flashgrep.specs.search import SpecVectors
 from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.lookups import Lookups
+from flashgrep.workspace.revisions import Revisions
 from flashgrep.workspace.tree import Tree
 
 END_SECONDS = 5.0
@@ -118,6 +120,7 @@ class Workspace:
         job = IndexJob(self._folder, self.index.file, options.max_file_size, options.workers, versions)
         self.indexing = IndexScheduler(job, self.index, self.tree, self.progress, options.embedding)
         self._meaning = MeaningIndex(self.index.file.parent, options.embedding, options.environ)
+        self.revisions = Revisions(self, self._folder, options.environ)
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
@@ -149,6 +152,7 @@ class Workspace:
             await self._ended.wait()
         await self.indexing.close()
         self.lookups.close()
+        self.revisions.close()
         self._watcher.close()
         self.editor.close()
         self.index.close()
@@ -252,14 +256,13 @@ class Workspace:
         """
         return await self.lookups.search(question, max_file_size)
 
+    async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
+        """Return lines of a file; raises as ``edit.read.read_slice``."""
+        return await self.in_turn(partial(read_slice, self.editor, path, query))
+
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
-        question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=1)
-        answer = await self.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
-        if not answer.results:
-            return None
-        found = answer.results[0]
-        return found.path, found.occurrence.start_line, found.occurrence.end_line
+        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name))
 
     async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words: of the best chunks once all texts have chunks."""
@@ -278,7 +281,7 @@ class Workspace:
     def rest(self, seconds: float) -> bool:
         """Let go of memory that no question has needed for so long; return whether there was any."""
         self.tree.table.rest()  # made again within 10 ms
-        return self._meaning.rest(seconds)
+        return self.revisions.rest() | self._meaning.rest(seconds)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""

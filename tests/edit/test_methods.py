@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from flashgrep.edit import files
 from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import editing
 from flashgrep.handlers import files as file_methods
@@ -43,6 +44,9 @@ class Workspace:
 
     async def in_turn(self, work: Callable[[], ResultT], /) -> ResultT:
         return work()
+
+    async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
+        return read_slice(self.editor, path, query)
 
     async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
         lines = files.read(self.editor, b"code.py").text.text.splitlines()

@@ -17,7 +17,7 @@ LADDER = [
     "model params scheduler own_folders languages",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",
-    "indexer",
+    "git indexer",
     "search edit connect relay specs",
     "workspace",
     "catalogue",

@@ -1,0 +1,202 @@
+"""Revisions of a repository by name, and the files each has. Nothing is checked out and nothing written."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.errors import InvalidParams, NotFound, Unavailable
+from flashgrep.git.program import Git, Object, ObjectReader, missing_object
+from flashgrep.model import path_to_text
+
+INDEX: Final = ":index"
+"""The name of what is staged."""
+MOST_COMMIT: Final = 1 << 20
+NEAREST: Final = 5
+MOST_REFS: Final = 20_000
+KEPT_LISTINGS: Final = 4
+_FILE: Final = b"100"
+"""The mode of a regular file begins so; links (120000) and submodules (160000) have no text of their own."""
+
+_PART: Final = r"(?:(?!\.\.|@\{)[^\x00-\x20\x7f~^:?*\[\\])+"
+_STEPS: Final = r"(?:[~^]\d{0,7}|@\{\d{1,7}\}|\^\{(?:commit)?\})*"
+_ONE: Final = rf"(?!-)(?:{_PART}{_STEPS})"
+_REVISION: Final = re.compile(_ONE)
+_RANGE: Final = re.compile(rf"(?P<old>{_ONE}|)(?P<dots>\.\.\.?)(?P<new>{_ONE}|)")
+"""What gitrevisions(7) calls names, with ``~``, ``^`` and ``@{n}``; not what searches messages or names a path."""
+
+
+class Revision(NamedTuple):
+    """What a name stands for: a commit with its tree and time, in seconds; of the index, no commit (empty)."""
+
+    commit: bytes
+    tree: bytes
+    time: int
+
+
+class File(NamedTuple):
+    """A file of a revision: its content's name, its size in bytes (-1: not known)."""
+
+    blob: bytes
+    size: int
+
+
+Files = dict[bytes, File]
+"""Files by path, in the order of their paths."""
+
+
+class Range(NamedTuple):
+    """Two revisions by name; ``merge_base``: the older one is where the newer one left it."""
+
+    old: str
+    new: str
+    merge_base: bool
+
+
+def parse_revision(text: str) -> str | Range:
+    """Return a revision's name, or two, of which the first is the older.
+
+    Raises:
+        InvalidParams: invalid_revision, it cannot be one; git is not asked.
+
+    """
+    if text == INDEX or _REVISION.fullmatch(text):
+        return text
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise InvalidParams(
+            f"rev: no revision can be called so: {text!r}",
+            reason="invalid_revision",
+            field="rev",
+            allowed="a branch, tag or commit, as main, v1.2 or HEAD~3; :index; or two of them, as main..HEAD",
+        )
+    return Range(found["old"] or "HEAD", found["new"] or "HEAD", merge_base=found["dots"] == "...")
+
+
+@dataclass(slots=True)
+class Repository:
+    """The repository a project's folder is in: the project's files are those below that folder."""
+
+    git: Git
+    objects: ObjectReader
+    prefix: bytes
+    """The project's folder in the repository, with a slash behind it; empty: the top."""
+    is_shallow: bool
+    _listings: "OrderedDict[bytes, Files]" = field(default_factory=OrderedDict)
+
+    @classmethod
+    def open(cls, git: Git) -> "Repository":
+        """Return the repository; raises as ``Git.run``."""
+        shallow, _, prefix = git.run("rev-parse", "--is-shallow-repository", "--show-prefix").partition(b"\n")
+        return cls(git, ObjectReader(git), prefix.removesuffix(b"\n"), shallow == b"true")
+
+    def close(self) -> None:
+        """End git."""
+        self.objects.close()
+
+    def resolve(self, name: str) -> Revision:
+        """Return the commit a name stands for now.
+
+        Raises:
+            NotFound: revision_not_found, with the nearest names of branches and tags.
+            Unavailable: object_missing, in a clone that has not all objects.
+
+        """
+        found = self.objects.find(name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT)
+        if found is None or found.data is None:
+            raise self._unknown(name)
+        head = found.data.partition(b"\n\n")[0]
+        tree = re.search(rb"^tree ([0-9a-f]{40,64})$", head, re.MULTILINE)
+        when = re.search(rb"^committer .*> (\d{1,12}) ", head, re.MULTILINE)
+        if tree is None:
+            raise Unavailable(f"git cannot read the commit of {name}", reason="repository_broken")
+        return Revision(found.name, tree[1], int(when[1]) if when else 0)
+
+    def find_merge_base(self, one: Revision, other: Revision) -> Revision:
+        """Return the best common ancestor of two commits; raises NotFound where they have none."""
+        found = self.git.run("merge-base", "--all", one.commit, other.commit).split()
+        if not found:
+            raise NotFound("rev: the two have no common ancestor", reason="revision_not_found")
+        return self.resolve(found[0].decode("ascii"))
+
+    def list_files(self, revision: Revision) -> Files:
+        """Return the project's files in a revision; raises as ``Git.run``, and Unavailable (object_missing)."""
+        files = self._listings.get(revision.tree)
+        if files is None:
+            tree = revision.tree + (b":" + self.prefix.removesuffix(b"/") if self.prefix else b"")
+            if self.prefix and self.objects.find(tree, 0) is None:
+                return {}  # the project's folder was not there
+            try:
+                printed = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+            except Unavailable as error:
+                if error.reason != "object_missing":
+                    raise
+                printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
+            files = _read_listing(printed, _parse_tree_line)
+            self._listings[revision.tree] = files
+            if len(self._listings) > KEPT_LISTINGS:
+                self._listings.popitem(last=False)
+        else:
+            self._listings.move_to_end(revision.tree)
+        return files
+
+    def list_index(self) -> Files:
+        """Return the project's files as they are staged; of one in conflict, our side."""
+        return _read_listing(self.git.run("ls-files", "--stage", "-z"), _parse_index_line)
+
+    def read(self, path: bytes, blob: bytes, most: int) -> Object:
+        """Return the content of a file.
+
+        Raises:
+            Unavailable: object_missing, the clone does not have it; it is not fetched.
+
+        """
+        try:
+            found = self.objects.find(blob, most)
+        except Unavailable as error:
+            error.data["file_path"] = path_to_text(path)
+            raise
+        if found is None:
+            raise missing_object(blob.decode("ascii"), file_path=path_to_text(path))
+        return found
+
+    def forget(self) -> None:
+        """Let go of memory, and of git, until the next question."""
+        self._listings.clear()
+        self.objects.close()
+
+    def _unknown(self, name: str) -> NotFound:
+        base = re.match(_PART, name)
+        known = self.git.run("for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)")
+        names = known.decode("utf-8", "replace").splitlines()
+        near = process.extract(base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST)
+        message, more = f"no such revision: {name}", {}
+        if self.is_shallow:
+            message += "; the clone is shallow, and older commits are not in it"
+            more = {"suggestion": "git fetch --unshallow, if an older commit is meant; flashgrep fetches nothing"}
+        return NotFound(message, reason="revision_not_found", rev=name, near=[one for one, _, _ in near], **more)
+
+
+def _read_listing(printed: bytes, parse: Callable[[bytes], tuple[bytes, File] | None]) -> Files:
+    found: Files = {}
+    for line in printed.split(b"\0"):
+        checkpoint()
+        if line.startswith(_FILE) and (one := parse(line)) is not None:
+            found[one[0]] = one[1]
+    return found if list(found) == sorted(found) else dict(sorted(found.items()))
+
+
+def _parse_tree_line(line: bytes) -> tuple[bytes, File]:
+    about, _, path = line.partition(b"\t")
+    _mode, _kind, blob, *size = about.split()
+    return path, File(blob, int(size[0]) if size and size[0].isdigit() else -1)
+
+
+def _parse_index_line(line: bytes) -> tuple[bytes, File] | None:
+    about, _, path = line.partition(b"\t")
+    _mode, blob, stage = about.split()
+    return (path, File(blob, -1)) if stage in {b"0", b"2"} else None

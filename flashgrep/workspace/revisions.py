@@ -1,0 +1,201 @@
+"""A project's revisions, asked as the project itself is: their files are read from git's objects, not checked out."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.read import SliceQuery, SliceResult, slice_content
+from flashgrep.errors import NotFound, TooLarge
+from flashgrep.git.program import Git
+from flashgrep.git.repository import INDEX, Files, Range, Repository, Revision, parse_revision
+from flashgrep.index.table import FileTable
+from flashgrep.ingest.finder import GlobOptions, GlobPage, Window, find_among
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.openat import RootFolder
+from flashgrep.model import path_to_text
+from flashgrep.search.exact import Answer, Question
+from flashgrep.search.path_search import near_paths
+from flashgrep.search.relevance import search
+from flashgrep.search.revision import Blobs, make_table, take_revision
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import SnapshotSource
+from flashgrep.search.symbols import find_best_definition
+from flashgrep.search.words import search_words
+
+NEAREST = 3
+
+ResultT = TypeVar("ResultT")
+
+
+class Project(Protocol):
+    """What revisions ask of their project."""
+
+    @property
+    def editor(self) -> Editor:
+        """The project's root, and the limits of reading."""
+
+    def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> Awaitable[ResultT]:
+        """Run a look-up in a thread."""
+
+    def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
+        """Run what needs no snapshot in a thread."""
+
+
+class Revisions:
+    """The revisions of one project, whose repository is opened by the first question about one."""
+
+    def __init__(self, project: Project, folder: RootFolder, environ: Mapping[str, str]) -> None:
+        self._project = project
+        self._folder = folder
+        self._environ = environ
+        self._blobs: Blobs | None = None
+        self._last: RevisionView | None = None
+
+    async def at(self, rev: str) -> "RevisionView":
+        """Return the project as it is in a revision, or in the newer of two the files that differ.
+
+        Raises:
+            InvalidParams: invalid_revision, no revision can be called so.
+            NotFound: revision_not_found, with near names; repository_not_found.
+            Forbidden, Unavailable: the repository is not trusted, or cannot be read; an object is missing.
+
+        """
+        asked = parse_revision(rev)
+        return await self._project.in_turn(lambda: self._open(asked))
+
+    def rest(self) -> bool:
+        """Let go of git and of what was read, until the next question; return whether there was anything."""
+        was_open = self._blobs is not None
+        self.close()
+        return was_open
+
+    def close(self) -> None:
+        """End git."""
+        if self._blobs is not None:
+            self._blobs.repository.close()
+        self._blobs = self._last = None
+
+    def _open(self, asked: str | Range) -> "RevisionView":
+        opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
+        blobs = self._blobs = self._blobs or opened  # another thread may have been quicker
+        repository = blobs.repository
+        if asked == INDEX:
+            revision, files = Revision(b"", b"", 0), repository.list_index()
+        elif isinstance(asked, Range):
+            old, revision = repository.resolve(asked.old), repository.resolve(asked.new)
+            if asked.merge_base:
+                old = repository.find_merge_base(old, revision)
+            before, after = repository.list_files(old), repository.list_files(revision)
+            files = {path: file for path, file in after.items() if before.get(path) != file}
+        else:
+            revision = repository.resolve(asked)
+            files = repository.list_files(revision)
+        last = self._last
+        if last is not None and (last.files is files or last.files == files):
+            return replace(last, revision=revision)
+        self._last = view = RevisionView(self._project, blobs, revision, files, make_table(files))
+        return view
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionView:
+    """A project's files in a revision; answers the questions that a workspace does."""
+
+    project: Project
+    blobs: Blobs
+    revision: Revision
+    files: Files
+    table: FileTable
+
+    async def refresh(self) -> bool:
+        """Return that the answer is of now: the revision's name was looked up for this call."""
+        return True
+
+    def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
+        """Return the files, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
+        paths = self.table.paths
+        if part:
+            folded = part.encode(errors="surrogateescape").lower()
+            paths = [paths[at] for at in self.table.text().containing(folded, fold=True).tolist()]
+            return list(filter(keep, paths))
+        if keep is not None:
+            paths = [paths[at] for at in np.flatnonzero(keep.mask(self.table.text())).tolist()]
+        return paths
+
+    def find(self, options: GlobOptions, window: Window) -> GlobPage:
+        """Return the files that match wildcards; all have the time of the commit. Call it in a thread.
+
+        Raises:
+            NotFound: directory_not_found, the revision has no such folder.
+
+        """
+        if options.under and not self.table.below(options.under):
+            shown = path_to_text(options.under)
+            raise NotFound(f"no such directory in the revision: {shown}", reason="directory_not_found", path=shown)
+
+        def stat_file(path: bytes) -> tuple[int, int]:
+            file = self.files[path]
+            size = file.size if file.size >= 0 else self.blobs.repository.read(path, file.blob, 0).size
+            return size, self.revision.time
+
+        return find_among(self.table.text(), stat_file, options, window)
+
+    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+        """Answer an exact question; ``max_file_size``: other than the setting."""
+
+        def ask(snapshot: Snapshot) -> Answer:
+            return search(snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size), question)
+
+        return await self.in_thread(ask)
+
+    async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
+        """Return the best lines for words."""
+        return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
+
+    async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
+        """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
+        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name))
+
+    def relative(self, path: bytes) -> bytes:
+        """Return a path from the root; raises Forbidden where an absolute one is outside."""
+        return b"/".join(self.editor.root.split(path, path))
+
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Run a look-up in a thread."""
+        return await self.project.in_thread(lambda now: ask(take_revision(now, self.files, self.table, self.blobs)))
+
+    async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run what needs no snapshot, and may take long, in a thread."""
+        return await self.project.in_turn(work)
+
+    @property
+    def editor(self) -> Editor:
+        """The limits of reading."""
+        return self.project.editor
+
+    async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
+        """Return lines of a file; raises as ``edit.read.slice_content`` and ``read``."""
+        return await self.in_turn(lambda: slice_content(self.editor, path, self.read(path), query))
+
+    def read(self, path: bytes) -> bytes:
+        """Return a file's bytes; call it in a thread.
+
+        Raises:
+            NotFound: file_not_found, with files of similar names.
+            TooLarge: it has more than the bytes that a file may have to be edited.
+
+        """
+        path = self.relative(path)
+        file, most = self.files.get(path), self.editor.limits.edit_bytes
+        shown = path_to_text(path)
+        if file is None:
+            near = [path_to_text(one) for one in near_paths(shown, self.table.paths, NEAREST)]
+            message = f"no such file in the revision: {shown}"
+            raise NotFound(message, reason="file_not_found", target_path=shown, near=near)
+        found = self.blobs.repository.read(path, file.blob, most)
+        if found.data is None:
+            raise TooLarge(f"too large to be read: {shown}", observed_bytes=found.size, limit_bytes=most)
+        return found.data
