@@ -4,11 +4,11 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 from weakref import WeakValueDictionary
 
 import anyio
@@ -164,6 +164,14 @@ class Catalogue:
         """Return the names of the projects a connection may name: those it is bound to, else all that are known."""
         return self.list_bound(session) if session.projects else sorted(self._roots)
 
+    def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
+        """Return the roots of the projects that a call names, once each in its order; ``*``: of all it may name.
+
+        What is no project of ours comes back as it was given.
+        """
+        named = self.list_reachable(session) if projects == "*" else projects
+        return list(dict.fromkeys(str(self._find_root(one) or one) for one in named))
+
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
         """Return a project, by name or by the absolute path of its folder; ``adopt`` makes a folder that is none one.
 
@@ -220,7 +228,10 @@ class Catalogue:
             if len(own) > 1:
                 names = [name for name, root in self._roots.items() if str(root) in own or name in own]
                 message = f"the connection has several projects: pass `project`, one of {', '.join(names)}"
-                raise InvalidParams(message, reason="project_required", field="project", allowed=names)
+                advice = "methods that only look for something also take `projects`, a list or `*`"
+                raise InvalidParams(
+                    message, reason="project_required", field="project", allowed=names, suggestion=advice
+                )
             return await self.open(own[0], adopt=False)
         if session.projects and self._find_root(project) not in {self._find_root(one) for one in session.projects}:
             raise Forbidden(

@@ -14,6 +14,8 @@ MOST_GLOBS = 1000
 MOST_LANGUAGES = 200
 """We know fewer."""
 
+MOST_PROJECTS = 100
+"""In one question."""
 MOST_PATH = 32 * 1024
 MOST_GLOB = 4096
 

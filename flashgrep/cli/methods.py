@@ -23,6 +23,8 @@ from flashgrep.registry import Handler, Registry, usage_of
 QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"
 """For those who know grep and rg, which take paths."""
 PROJECT_HELP = "Project to ask, by name or path; default: the one the current folder lies in."
+ALL_PROJECTS = "all_projects"
+PROJECT_FIELDS = frozenset({"project", "projects"})
 PLAIN = (str, int, float, bool)
 
 
@@ -33,7 +35,8 @@ class Invocation:
     method: str
     params: Mapping[str, Any]
     as_json: bool
-    project: str | None
+    projects: Sequence[str] | Literal["*"]
+    """Those to ask: none for that of the current folder, ``*`` for all that are known."""
 
 
 def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocation | Output:
@@ -62,17 +65,26 @@ def make_method_command(handler: Handler) -> Any:
     }
 
     def run(**given: Any) -> Invocation:
-        as_json, project = given.pop("as_json"), given.pop("project", None)
+        as_json, named = given.pop("as_json"), given.pop("project") or []
+        projects: Sequence[str] | Literal["*"] = [named] if isinstance(named, str) else named
+        if given.pop(ALL_PROJECTS, False):
+            if projects:
+                raise typer.BadParameter("--project and --all-projects contradict each other")
+            projects = "*"
         params = {name: item for name, item in given.items() if item is not None and item != []}
         for flag, (field, value) in shortcuts.items():
             if params.pop(_shortcut_name(flag)) and params.setdefault(field, value) != value:
                 raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
-        return Invocation(handler.name, params, as_json, project)
+        return Invocation(handler.name, params, as_json, projects)
 
     parameters = [*_field_parameters(handler)]
     for flag, (field, value) in sorted(shortcuts.items(), key=lambda item: item[1]):
         parameters.append(_flag(_shortcut_name(flag), flag, f"Same as --{field} {value}."))
-    project = Annotated[str | None, typer.Option("--project", "-p", help=PROJECT_HELP)]
+    project: Any = Annotated[str | None, typer.Option("--project", "-p", help=PROJECT_HELP)]
+    if "projects" in handler.params.model_fields:
+        repeated = typer.Option("--project", "-p", help=f"{PROJECT_HELP} May be repeated.", metavar="<str>")
+        project = Annotated[list[str] | None, repeated]
+        parameters.append(_flag(ALL_PROJECTS, "--all-projects", "Ask all projects that are known."))
     parameters.append(inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=project))
     parameters.append(_flag("as_json", "--json", "Print the raw result as JSON."))
     # What typer reads of a function, as if it had been written down.
@@ -85,7 +97,7 @@ def _field_parameters(handler: Handler) -> Iterator[inspect.Parameter]:
     """Yield the arguments and options that stand for the fields of a method's parameters."""
     fields = handler.params.model_fields
     last = max((at for at, name in enumerate(handler.arguments) if fields[name].is_required()), default=-1)
-    for name in [*handler.arguments, *(name for name in fields if name not in (*handler.arguments, "project"))]:
+    for name in [*handler.arguments, *(name for name in fields if name not in {*handler.arguments, *PROJECT_FIELDS})]:
         field = fields[name]
         kind, extra = _find_type(field)
         if name in handler.arguments:

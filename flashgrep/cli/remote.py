@@ -1,6 +1,7 @@
 """The daemon's side of a method's command: parse its arguments, call the method, render the answer."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from flashgrep.connect import from_latin1
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
 from flashgrep.rpc.context import RequestContext
+from flashgrep.workspace import Workspace
 
 PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
 """Parameters that name a file; on the command line they are seen from the current folder."""
@@ -61,10 +63,12 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
 async def _call_method(context: RequestContext, invocation: Invocation, style: Style) -> Output:
     """Call the method for the project that the command is about, and say once what is wrong with its settings."""
     catalogue: Catalogue = context.call.host
+    if invocation.projects == "*" or len(invocation.projects) > 1:
+        return await _call_for_several(context, invocation, style)
     try:
-        workspace = await catalogue.open(find_project(catalogue, style.cwd, invocation.project))
+        workspace = await catalogue.open(find_project(catalogue, style.cwd, *invocation.projects))
     except NotFound:
-        if invocation.method != "stats" or invocation.project:
+        if invocation.method != "stats" or invocation.projects:
             raise
         stats = await context.call_method("stats", invocation.params)  # of the daemon: there is no project here
         return render(stats, style, as_json=invocation.as_json)
@@ -76,15 +80,31 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
         for name, item in invocation.params.items()
     }
     result = await context.call_method(invocation.method, params)
-    output = render(result, replace(style, root=str(root)), as_json=invocation.as_json)
-    if workspace.warned:
-        return output
-    workspace.warned = True
-    warnings = "".join(f"fgrep: {warning}\n" for warning in workspace.options.settings_warnings)
-    return replace(output, stderr=warnings.encode(errors="replace") + output.stderr)
+    return _warn([workspace], render(result, replace(style, root=str(root)), as_json=invocation.as_json))
 
 
-def find_project(catalogue: Catalogue, cwd: str, named: str | None) -> str:
+async def _call_for_several(context: RequestContext, invocation: Invocation, style: Style) -> Output:
+    """Call the method for several projects at once; paths are taken as seen from each of their roots."""
+    catalogue: Catalogue = context.call.host
+    projects: Any = invocation.projects
+    if projects != "*":
+        projects = [find_project(catalogue, style.cwd, named) for named in projects]
+    context.call.session = replace(context.call.session, projects=() if projects == "*" else tuple(projects))
+    result = await context.call_method(invocation.method, {**invocation.params, "projects": projects})
+    asked = [workspace for workspace in catalogue.list_open() if workspace.name in result["coverage"]["projects"]]
+    return _warn(asked, render(result, style, as_json=invocation.as_json))
+
+
+def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:
+    """Add what is wrong with projects' settings, once for each project."""
+    unwarned = [workspace for workspace in workspaces if not workspace.warned]
+    for workspace in unwarned:
+        workspace.warned = True
+    warnings = [f"fgrep: {one}\n" for workspace in unwarned for one in workspace.options.settings_warnings]
+    return replace(output, stderr="".join(warnings).encode(errors="replace") + output.stderr)
+
+
+def find_project(catalogue: Catalogue, cwd: str, named: str | None = None) -> str:
     """Return the project named, by a name or (with a slash, or as a dot or two) by a path in it; else that around cwd.
 
     Raises:

@@ -4,7 +4,7 @@ import base64
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -34,12 +34,18 @@ class Style:
     """One heading for each file instead of its path on each line; for a terminal."""
     root: str = ""
     cwd: str = ""
+    roots: Mapping[str, str] = field(default_factory=dict)
+    """Of each project, where several were asked."""
 
     def path(self, item: Mapping[str, Any]) -> bytes:
-        """Return a result's path as seen from the reader's folder, in its own bytes."""
+        """Return a result's path as seen from the reader's folder, in its own bytes; of several projects whole ones."""
         raw = item.get("file_path_bytes")
         inside = base64.b64decode(raw) if raw else os.fsencode(item["file_path"])
-        if self.root and not item.get("project"):
+        project = item.get("project", "")
+        if project in self.roots:
+            inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
+            inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
+        elif self.root and not project:
             inside = os.path.relpath(os.path.join(os.fsencode(self.root), inside), os.fsencode(self.cwd))  # noqa: PTH118 - bytes
         return self.harmless(inside).replace(b"\n", b"\\x0a") if self.headings else inside
 
@@ -64,6 +70,8 @@ def escape_controls(raw: bytes) -> bytes:
 def render(result: Any, style: Style, *, as_json: bool) -> Output:
     """Return a result as text; the status is 1 when it is a list of nothing."""
     results = result.get("results") if isinstance(result, dict) else None
+    if results is not None and "projects" in result.get("coverage", ()):
+        style = replace(style, roots=result["coverage"]["projects"])
     status = NOTHING_FOUND if results == [] else 0
     if as_json:
         return Output(orjson.dumps(result, option=JSON_OPTIONS), b"", status)
@@ -130,7 +138,7 @@ def _find_notes(result: Mapping[str, Any]) -> Iterator[str]:
         yield searched + (f" (skipped: {skipped})" if skipped else "")
     elif results and result.get("mode") == "words":
         yield "the text itself is nowhere; these lines are nearest to it"
-    if coverage.get("complete") is False and not result.get("next"):
+    if coverage.get("complete") is False and ("projects" in coverage or not result.get("next")):
         yield f"incomplete: {coverage.get('detail') or 'the deadline came first'}"
     if result.get("next"):
         total = result.get("total")

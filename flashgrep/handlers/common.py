@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, NotRequired, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, NotRequired, Protocol, TypeAlias, TypeVar
 
 import orjson
 from pydantic import Field
@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.globs import PathFilter
-from flashgrep.params import CursorText, Globs, Languages, PathText, RevisionText
+from flashgrep.params import MOST_PROJECTS, CursorText, Globs, Languages, PathText, RevisionText
 from flashgrep.registry import RARE, Call, Params, Usage
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import RevisionView, View, Workspace
@@ -35,6 +35,10 @@ StateT = TypeVar("StateT")
 
 ProjectName: TypeAlias = Annotated[
     PathText | None, Field(description="Project, by name or root; the connection's own by default.")
+]
+ProjectNames: TypeAlias = Annotated[
+    Annotated[list[PathText], Field(max_length=MOST_PROJECTS, min_length=1)] | Literal["*"] | None,
+    Field(description="Several projects at once, by name or root, or `*`: all that are known; instead of `project`."),
 ]
 Include: TypeAlias = Annotated[
     Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, as src/**/*.py.")
@@ -75,8 +79,9 @@ class ProjectParams(Params):
 
 
 class FilePlace(TypedDict):
-    """A file; its name also in base64 if it is not UTF-8."""
+    """A file; its name also in base64 if it is not UTF-8; `project` where several were asked."""
 
+    project: NotRequired[str]
     file_path: str
     file_path_bytes: NotRequired[str]
 
@@ -109,17 +114,23 @@ async def view_of(workspace: Workspace, rev: str | None) -> View:
 
 
 async def make_path_filter(
-    workspace: View, include: Sequence[str], exclude: Sequence[str] = (), languages: Sequence[str] = ()
+    workspace: View,
+    include: Sequence[str],
+    exclude: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    without: Sequence[bytes] = (),
 ) -> PathFilter | None:
     """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
+
+    ``without``: folders whose files are not wanted, whatever the globs say.
 
     Raises:
         InvalidParams: a bad glob, or a language nobody knows.
 
     """
-    if not (include or exclude or languages):
+    if not (include or exclude or languages or without):
         return None
-    return await workspace.in_turn(partial(PathFilter, include, exclude, languages=languages))
+    return await workspace.in_turn(partial(PathFilter, include, exclude, languages=languages, without=without))
 
 
 # A cursor carries its whole state: which question it belongs to, and where its answer goes on.
@@ -179,7 +190,8 @@ class Coverage(TypedDict):
     """What an answer covered: never an empty list that hides a time-out.
 
     `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
-    listed: files read only). `revision`: the commit that was asked, empty for the index.
+    listed: files read only). `revision`: the commit that was asked, empty for the index. `projects`: where several were
+    asked, those that have answered, each with its root; numbers are sums then, and `detail` says who is not complete.
     """
 
     complete: bool
@@ -191,6 +203,7 @@ class Coverage(TypedDict):
     took_ms: float
     detail: NotRequired[str]
     revision: NotRequired[str]
+    projects: NotRequired[dict[str, str]]
 
 
 def coverage_of(

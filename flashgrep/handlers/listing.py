@@ -1,6 +1,7 @@
 """Files by name: `list_files` lists those that are searched, `glob` finds any by wildcards."""
 
 import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -21,22 +22,24 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokensIfSet,
     ProjectName,
+    ProjectNames,
     Rev,
     coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
     milliseconds_since,
-    open_view,
     view_of,
 )
+from flashgrep.handlers.projects import Answered, Page, ask_projects
 from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
+from flashgrep.ingest.globs import escape_glob
 from flashgrep.model import path_from_json, path_to_json, path_to_text
 from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
-from flashgrep.search.path_search import search_paths
+from flashgrep.search.path_search import make_worth, search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
-from flashgrep.workspace import RevisionView
+from flashgrep.workspace import RevisionView, Workspace
 
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
@@ -62,6 +65,7 @@ class ListFilesParams(Params):
     fresh: Fresh = True
     rev: Rev = None
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class ListFilesResult(TypedDict):
@@ -78,10 +82,17 @@ class ListFilesResult(TypedDict):
 @handler("list_files", title="List files", command="files filter")
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
     """List a project's files: all that are searched, or those whose path has some words or is near to them."""
+    return await ask_projects(call, params, _list, _join_list)
+
+
+async def _list(
+    call: Call[Catalogue], params: ListFilesParams, project: Workspace, without: Sequence[bytes]
+) -> Page[ListFilesResult]:
+    """Answer for one project."""
     started = time.perf_counter()
-    workspace = await open_view(call, params)
+    workspace = await view_of(project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    keep = await make_path_filter(workspace, params.include, params.exclude, params.language, without)
     find = partial(search_paths, params.filter or "", partial(workspace.paths, keep))
     paths, is_fuzzy = await workspace.in_turn(find)
     # Files come and go between pages: a page begins at a place in the list as it is now.
@@ -90,7 +101,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
     page = budget.fit(paths[start : start + params.limit], lambda path: 2 * len(path) + FILE_OVERHEAD)
     end = start + len(page)
     results: list[Any] = [path_to_json(path) for path in page]
-    return {
+    result: ListFilesResult = {
         "results": results,
         "files": [item["file_path"] for item in results],
         "total": len(paths),
@@ -98,6 +109,17 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
         "fuzzy": is_fuzzy,
         "coverage": coverage_of(workspace, SearchStats(), fresh=fresh, started=started),
     }
+    if is_fuzzy:  # how near they are is not told: the nearest of each project, then the second
+        return Page(result, lambda at: start + at, reading=1)
+    if params.filter is None:
+        return Page(result)
+    worth = make_worth(params.filter)
+    return Page(result, lambda at: worth(page[at]))
+
+
+def _join_list(result: ListFilesResult, _answers: Sequence[Answered[ListFilesResult]]) -> None:
+    """List the bare paths, each behind its project's name."""
+    result["files"] = [f"{item['project']}/{item['file_path']}" for item in result["results"]]
 
 
 class GlobParams(Params):
@@ -151,6 +173,7 @@ class GlobParams(Params):
     )
     rev: Rev = None
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class GlobFile(FilePlace):
@@ -181,9 +204,15 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
 
     Unlike `list_files` it knows nothing of ignore rules unless `respect_ignore` is set.
     """
-    started = time.perf_counter()
     _refuse_contradictions(params)
-    workspace = await call.host.workspace(call, params.project)
+    return await ask_projects(call, params, _find, _join_files)
+
+
+async def _find(
+    call: Call[Catalogue], params: GlobParams, workspace: Workspace, without: Sequence[bytes]
+) -> Page[GlobResult]:
+    """Answer for one project."""
+    started = time.perf_counter()
     # Who sets a limit and no budget gets as many files as that.
     tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
     root, private = workspace.root, workspace.options.private
@@ -200,7 +229,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
         options = GlobOptions(
             include=tuple(params.include or [params.pattern]),
             include_field="include" if params.include else "pattern",
-            exclude=tuple(params.exclude),
+            exclude=(*params.exclude, *_exclude_below(without, under)),
             extensions=tuple(params.extensions),
             under=under,
             max_depth=max_depth,
@@ -236,7 +265,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
             "next": _encode_key(params, last) if has_more and last is not None else None,
             "completed": page.complete and not has_more,
             "options": {
-                **params.model_dump(exclude={"cursor", "project"}),
+                **params.model_dump(exclude={"cursor", "project", "projects"}),
                 "root": path_to_text(root + b"/" + under if under else root),
                 "project": workspace.name,
                 "includes": params.include or [params.pattern],
@@ -258,10 +287,41 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     if isinstance(view, RevisionView):
         result["coverage"]["revision"] = view.revision.commit.decode("ascii")
     result["coverage"]["took_ms"] = milliseconds_since(started)
-    return result
+    return Page(result, partial(_rank, params, result["results"]))
+
+
+def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
+    """Return what a file is ordered by among those of other projects: with the order of paths by its project."""
+    file, descending = files[at], params.sort_order == "desc"
+    match params.sort_by:
+        case "name" if descending:
+            return [*(-ord(character) for character in file["name"]), 1]  # a longer name before its beginning
+        case "name":
+            return file["name"]
+        case "modified" | "size":
+            value = file["size" if params.sort_by == "size" else "modified_unix"]
+            return -value if descending else value
+    return ()
+
+
+def _join_files(result: GlobResult, answers: Sequence[Answered[GlobResult]]) -> None:
+    """Say whether that was all of them, and of which projects."""
+    result["returned"] = len(result["results"])
+    result["next_offset"] = None
+    result["completed"] = result["coverage"]["complete"] and result["next"] is None
+    options = {name: value for name, value in result["options"].items() if name not in {"root", "project"}}
+    result["options"] = {**options, "projects": [one.name for one in answers]}
 
 
 HANDLERS: tuple[Handler, ...] = (list_files, glob)
+
+
+def _exclude_below(folders: Sequence[bytes], under: bytes) -> Iterator[str]:
+    """Yield patterns for folders below the one searched, from which patterns are held against paths."""
+    for folder in folders:
+        if not under or folder.startswith(under + b"/"):
+            inside = escape_glob(folder.removeprefix(under + b"/") if under else folder)
+            yield from (inside, inside + "/*")
 
 
 def _refuse_contradictions(params: GlobParams) -> None:
@@ -274,6 +334,12 @@ def _refuse_contradictions(params: GlobParams) -> None:
             "not recursive, so max_depth can only be 0",
         ),
         (params.cursor is not None and params.offset, "offset", "cursor", "a cursor says itself where to go on"),
+        (
+            params.projects is not None and params.offset,
+            "offset",
+            "projects",
+            "of several projects go on by the cursor",
+        ),
         (
             params.respect_ignore and params.follow_symlinks,
             "follow_symlinks",

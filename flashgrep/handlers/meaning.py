@@ -1,6 +1,7 @@
 """Search by meaning: `search_code` in one project, `semantic_search` over several."""
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, NotRequired
 
 import anyio
@@ -16,10 +17,12 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokensIfSet,
     ProjectName,
+    ProjectNames,
     coverage_of,
     make_path_filter,
     milliseconds_since,
 )
+from flashgrep.handlers.projects import Answered, Page, ask_projects
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
 from flashgrep.params import GlobText, NameText
@@ -52,14 +55,17 @@ class SearchCodeParams(Params):
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class CodeFound(TypedDict):
     """A piece of code; `kind` as function, class, section or block; `score` 0 to 1; lines from 1, both inclusive.
 
-    `path`, `startLine` and `endLine` repeat `file_path`, `start_line` and `end_line`.
+    `path`, `startLine` and `endLine` repeat `file_path`, `start_line` and `end_line`; `project`: where several were
+    asked.
     """
 
+    project: NotRequired[str]
     content: str
     path: str
     startLine: int
@@ -89,8 +95,14 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
 
     Use it when you do not know what the code is called; `query` finds text exactly.
     """
+    return await ask_projects(call, params, _ask, _join)
+
+
+async def _ask(
+    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, without: Sequence[bytes]
+) -> Page[SearchCodeResult]:
+    """Answer for one project."""
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
     await refuse_unindexed(workspace)
     globs = [params.file_filter] if params.file_filter else []
@@ -98,7 +110,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
         text=params.query,
         limit=params.limit,
         semantic_weight=params.semantic_weight,
-        keep=await make_path_filter(workspace, globs, languages=params.language),
+        keep=await make_path_filter(workspace, globs, languages=params.language, without=without),
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
     )
@@ -113,12 +125,20 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
-    return {
+    result: SearchCodeResult = {
         "results": budget.fit(map(format_chunk, answer.results), count_chars),
         "ranked_by": answer.ranked_by,
         "chunks_searched": answer.chunks,
         "coverage": coverage,
     }
+    # Scores say how sure an answer is by itself, so those of several projects compare.
+    return Page(result, lambda at: -result["results"][at]["score"])
+
+
+def _join(result: SearchCodeResult, answers: Sequence[Answered[SearchCodeResult]]) -> None:
+    """Say what all projects were ranked by."""
+    result["ranked_by"] = min((one.result["ranked_by"] for one in answers), key=len)  # words, or words and meaning
+    result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
 
 
 class SemanticSearchParams(Params):

@@ -2,7 +2,9 @@
 
 import re
 import time
+from collections.abc import Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Annotated, Any, Literal, NotRequired, get_args
 
 from pydantic import Field
@@ -21,13 +23,15 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokensIfSet,
     ProjectName,
+    ProjectNames,
     Rev,
     coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
-    open_view,
+    view_of,
 )
+from flashgrep.handlers.projects import Answered, Page, ask_projects
 from flashgrep.model import path_to_text
 from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
@@ -104,6 +108,7 @@ class QueryParams(Params):
     )
     rev: Rev = None
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class Explained(TypedDict):
@@ -117,8 +122,9 @@ class Explained(TypedDict):
 
 
 class QueryHit(TypedDict, total=False):
-    """A hit; with output `files` or `count` only the file, and the count."""
+    """A hit; with output `files` or `count` only the file, and the count; `project` where several were asked."""
 
+    project: str
     file_path: str
     file_path_bytes: str
     start_line: int
@@ -156,10 +162,20 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     Respects .gitignore and skips hidden and binary files, as ripgrep does. An answer is cut at `limit` or its size;
     pass `next` back as `cursor` for more. `coverage` says what was searched and what was left out.
     """
+    return await ask_projects(call, params, _ask, _join, limit=call.host.settings.query.default_limit)
+
+
+HANDLERS: tuple[Handler, ...] = (query,)
+
+
+async def _ask(
+    call: Call[Catalogue], params: QueryParams, project: Workspace, without: Sequence[bytes]
+) -> Page[QueryResult]:
+    """Answer for one project."""
     started = time.perf_counter()
-    workspace = await open_view(call, params)
+    workspace = await view_of(project, params.rev)
     fresh = False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    keep = await make_path_filter(workspace, params.include, params.exclude, params.language, without)
     position: Position | None = None
     if params.cursor is None:
         modes = await _choose_modes(workspace, params)
@@ -216,10 +232,24 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
             "files_read": answer.files_read,
             "scanned": answer.scanned,
         }
-    return result
+    # By score, by relevance, or not at all, where the order is that of paths.
+    rank = answer.ranks.__getitem__ if answer.ranks else lambda at: -answer.results[at].get("score", 0)
+    return Page(result, rank, get_args(SmartMode).index(mode))
 
 
-HANDLERS: tuple[Handler, ...] = (query,)
+def _join(result: QueryResult, answers: Sequence[Answered[QueryResult]]) -> None:
+    """Put together what projects suggest, and how each was searched."""
+    if not result["results"] and "suggestions" in result:
+        each = [[f"{one.root}/{path}" for path in one.result.get("suggestions", ())] for one in answers]
+        result["suggestions"] = [path for paths in zip_longest(*each) for path in paths if path][:SUGGESTIONS]
+    explained = [one.result["explained"] for one in answers if "explained" in one.result]
+    if explained:
+        result["explained"] = {
+            **explained[0],
+            "candidates": sum(each["candidates"] for each in explained),
+            "files_read": sum(each["files_read"] for each in explained),
+            "scanned": any(each["scanned"] for each in explained),
+        }
 
 
 async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]:

@@ -1,6 +1,7 @@
 """Symbols: where a name is defined and used, what a file or project has in it."""
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
@@ -22,20 +23,32 @@ from flashgrep.handlers.common import (
     InLanguages,
     MaxTokens,
     ProjectName,
+    ProjectNames,
     Rev,
     coverage_of,
     decode_cursor,
     encode_cursor,
     make_path_filter,
     open_view,
+    view_of,
 )
+from flashgrep.handlers.projects import Answered, Page, ask_projects
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import path_to_json
 from flashgrep.params import PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import Found, Match, SymbolQuestion, SymbolSearch, outline, repository_map
+from flashgrep.search.symbols import (
+    SUGGESTED,
+    Found,
+    Match,
+    SymbolQuestion,
+    SymbolSearch,
+    outline,
+    repository_map,
+)
+from flashgrep.workspace import Workspace
 
 RESULT_OVERHEAD = 260
 """Characters of JSON around one occurrence's texts."""
@@ -70,6 +83,7 @@ class GetSymbolParams(Params):
     fresh: Fresh = True
     rev: Rev = None
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class SymbolHit(FilePlace):
@@ -106,10 +120,17 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
 
     Right from the first moment: files not parsed yet are parsed for the answer. Comments and strings do not count.
     """
+    return await ask_projects(call, params, _ask, _join)
+
+
+async def _ask(
+    _call: Call[Catalogue], params: GetSymbolParams, project: Workspace, without: Sequence[bytes]
+) -> Page[GetSymbolResult]:
+    """Answer for one project."""
     started = time.perf_counter()
-    workspace = await open_view(call, params)
+    workspace = await view_of(project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    keep = await make_path_filter(workspace, params.include, params.exclude, params.language, without)
     question = SymbolQuestion(
         name=params.symbol_name,
         match=params.match,
@@ -137,7 +158,15 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
     }
     if answer.suggestions:
         result["suggestions"] = answer.suggestions
-    return result
+    return Page(result, lambda at: answer.results[at].order)
+
+
+def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]]) -> None:
+    """Suggest the nearest names of all projects, where none has the symbol."""
+    result.pop("suggestions", None)
+    near = [name for one in answers for name in one.result.get("suggestions", ())]
+    if near and not result["results"]:
+        result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
 
 
 def _format_hit(found: Found) -> SymbolHit:

@@ -45,10 +45,13 @@ class PathFilter:
         *,
         case_sensitive: bool = True,
         languages: Sequence[str] = (),
+        without: Sequence[bytes] = (),
     ) -> None:
+        """``without``: folders relative to the root, with all that is below them."""
         dialect = Dialect(braces=True, fold=not case_sensitive)
         wanted = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
+        unwanted += ["/" + escape_glob(folder) for folder in without]
         self._includes = _Globs("include", wanted, dialect) if wanted else None
         self._excludes = _Globs("exclude", unwanted, dialect) if unwanted else None
         self._languages = TypeFilter(languages) if languages else None
@@ -104,6 +107,12 @@ class _Globs:
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
             sources.append(lead + b"(?:" + source + b")" + (_BELOW if below else b""))
         self.matches = matcher(sources)
+
+
+def escape_glob(path: bytes) -> str:
+    """Return a glob that matches a path, and no other unless it has a backslash, which separates in globs."""
+    text = path.decode("utf-8", "surrogateescape").replace("\\", "?")
+    return re.sub(r"[*\[{}]", r"[\g<0>]", text)
 
 
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:

@@ -14,6 +14,7 @@ from flashgrep.registry import Handler, usage_of
 
 SHORT = {
     "project": "Project, by name or root.",
+    "projects": "Several projects at once, or `*`: all.",
     "max_tokens": "Size of the answer.",
     "cursor": "`next` of the answer before.",
     "file_path": "Path from the project's root.",
@@ -49,7 +50,8 @@ def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
 
     schema = shorten_object(whole) | {"type": "object"}
     if bound:
-        schema["properties"].pop("project", None)
+        for name in ("project", "projects"):
+            schema["properties"].pop(name, None)
     used = {name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()}
     return schema | ({"$defs": used} if used else {})
 

@@ -94,6 +94,8 @@ class Answer(SearchStats):
     scanned: bool = False
     """Whether no gram narrowed the candidates."""
     candidates: int = 0
+    ranks: list[tuple[object, ...]] = field(default_factory=list)
+    """By relevance, what each hit is ordered by among those of other projects."""
 
 
 class Search:
@@ -108,6 +110,8 @@ class Search:
         self.is_counting = False
         """Whether the page is full: hits of further files are counted, not made."""
         self.counted = 0
+        self.rank: tuple[object, ...] = ()
+        """By relevance, that of the last hit yielded."""
 
     def run(self) -> Answer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False.
@@ -245,6 +249,8 @@ class Search:
             if len(answer.results) == question.limit or (room < 0 and answer.results):
                 break
             answer.results.append(hit)
+            if self.rank:
+                answer.ranks.append(self.rank)
             answer.next = position
         else:
             answer.next = None

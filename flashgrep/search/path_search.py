@@ -84,16 +84,23 @@ def search_paths(text: str, paths_with: Callable[[str], list[bytes]]) -> tuple[l
     if len(terms) > 1 or not terms[0].is_plain:
         found = [path for path in found if all(term.matches(path.lower()) for term in terms)]
     if found or len(text) > LONGEST:
-        return rank_paths(found, text, wanted), False
+        return rank_paths(found, text), False
     return near_paths(text, paths_with(""), MOST_NEAR), True
 
 
-def rank_paths(paths: Sequence[bytes], text: str, terms: Sequence[Term]) -> list[bytes]:
+def rank_paths(paths: Sequence[bytes], text: str) -> list[bytes]:
     """Return paths that have all terms, the best places of the terms first, then the shortest."""
-    whole = text.encode(errors="surrogateescape").lower()
     if len(paths) > MOST_RANKED:
+        whole = text.encode(errors="surrogateescape").lower()
         named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
         return [*sorted(named, key=len), *(path for path in paths if path not in named)]
+    return sorted(paths, key=make_worth(text))
+
+
+def make_worth(text: str) -> Callable[[bytes], tuple[int, int, int, bytes]]:
+    """Return what paths that have all terms of a text are sorted by, the best first."""
+    whole = text.encode(errors="surrogateescape").lower()
+    terms = [term for term in parse_terms(text) if not term.negated]
 
     def worth(path: bytes) -> tuple[int, int, int, bytes]:
         lower = path.lower()
@@ -101,7 +108,7 @@ def rank_paths(paths: Sequence[bytes], text: str, terms: Sequence[Term]) -> list
         places = sum(_place_of(term.text, path, lower, base) for term in terms)
         return places - 3 * (len(terms) > 1 and whole in lower), len(base), len(path), path
 
-    return sorted(paths, key=worth)
+    return worth
 
 
 def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:

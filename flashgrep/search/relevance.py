@@ -12,6 +12,7 @@ from contextlib import suppress
 from enum import IntEnum
 from functools import lru_cache
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -50,6 +51,8 @@ _DEFINING = -2 * TIERS
 _LED = -TIERS
 """Added to the tier of such a file, or one of that name, for its other lines."""
 
+RANKS: Final = 4
+"""Parts of a rank that compare across projects: all but path and line."""
 Match = tuple[bytes, Document, LineMatch]
 """A matching line of a file."""
 
@@ -128,8 +131,11 @@ class RankedSearch(Search):
         taken = position.taken if position else 0
         for (tier, first), window, rest in self._windows():
             start = Position(tier, first, 0, None, led=self._definers is not None)
-            ranked = chain(sorted(window, key=self._rank), rest)
-            for at, (path, document, match) in enumerate(islice(ranked, taken, None), taken + 1):
+            ranked = sorted(((self._rank(item), item) for item in window), key=itemgetter(0))
+            least = ranked[-1][0] if ranked else ()  # what is too much to be ranked stands behind
+            hits = chain(ranked, ((least, item) for item in rest))
+            for at, (rank, (path, document, match)) in enumerate(islice(hits, taken, None), taken + 1):
+                self.rank = rank[:RANKS]
                 yield start._replace(taken=at), path, document, match
             taken = 0
 

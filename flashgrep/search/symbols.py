@@ -79,6 +79,8 @@ class Found:
     occurrence: Occurrence
     signature: str
     doc: str
+    order: tuple[int, int, float]
+    """What it is ordered by, before path and place: role, tier, likeness of the name."""
 
 
 @dataclass(slots=True)
@@ -233,10 +235,12 @@ class SymbolSearch:
         if symbols is None or isinstance(symbols, Skipped):
             return None
         occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
-        index = symbols.index_at(place.offset)
+        index, order = symbols.index_at(place.offset), (place.rank, place.tier, place.unlike)
         if index < 0:
-            return Found(path, symbols.language, occurrence, symbols.lines.text(occurrence.line).strip()[:200], "")
-        return Found(path, symbols.language, occurrence, symbols.signature(index), symbols.documentation(index))
+            line = symbols.lines.text(occurrence.line).strip()[:200]
+            return Found(path, symbols.language, occurrence, line, "", order)
+        signature, doc = symbols.signature(index), symbols.documentation(index)
+        return Found(path, symbols.language, occurrence, signature, doc, order)
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:

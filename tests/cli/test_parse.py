@@ -62,11 +62,11 @@ def parsed(*argv: str) -> Invocation:
     ],
 )
 def test_only_what_is_given_is_passed_on(argv: list[str], params: dict[str, Any]) -> None:
-    assert parsed(*argv) == Invocation("odd_one", params, as_json=False, project=None)
+    assert parsed(*argv) == Invocation("odd_one", params, as_json=False, projects=[])
 
 
 def test_json_and_project_are_the_command_lines_own() -> None:
-    assert parsed("x", "--json", "-p", "name") == Invocation("odd_one", {"text": "x"}, as_json=True, project="name")
+    assert parsed("x", "--json", "-p", "name") == Invocation("odd_one", {"text": "x"}, as_json=True, projects=["name"])
 
 
 @pytest.mark.parametrize(

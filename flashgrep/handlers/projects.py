@@ -1,0 +1,310 @@
+"""One question to several projects, answered as one: in one order, within one budget, with one cursor.
+
+Each project answers for itself, a few at a time, and their items are merged by rank. The order is stable because each
+project's own order is, and because the order in which the projects were named decides between equals. A file that lies
+in two of the projects is answered by the inner one.
+
+A project's own cursor leads to the end of one of its pages, but a merged page ends anywhere. So the cursor says of each
+project that has more: its own cursor, and how many items behind it have been shown.
+"""
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import anyio
+import orjson
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.handlers.common import CHARS_PER_TOKEN, Coverage, decode_cursor, encode_cursor, milliseconds_since
+from flashgrep.params import MOST_PROJECTS
+from flashgrep.registry import Call, Params
+from flashgrep.workspace import Workspace
+
+AT_ONCE: Final = 4
+"""Projects asked beside each other: as many look-ups as one connection may have begun."""
+GRACE_SECONDS: Final = 1.0
+"""At the deadline a project answers with what it has; one that has not answered so much later is left out."""
+MOST_ITEMS: Final = 10_000
+"""Of one page."""
+STAGES: Final = ("failed", "listing", "indexing", "symbols", "chunks", "vectors", "ready")
+"""Several projects are at the stage of the one that is least far."""
+FAILED: Final = -1
+"""In a cursor, instead of a number of items: the project has not answered, and is not asked again."""
+
+ParamsT = TypeVar("ParamsT", bound=Params)
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[ResultT]):
+    """One project's answer, and how it stands among those of others."""
+
+    result: ResultT
+    rank: Callable[[int], Any] = lambda _at: ()
+    """Returns what the item of a place is ordered by; by default projects follow one another."""
+    reading: int = 0
+    """How the question was understood; where a lower one has found something, answers of higher ones are dropped."""
+
+    @property
+    def fields(self) -> Any:
+        """The result: which fields it has depends on the method."""
+        return self.result
+
+
+Ask: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, Sequence[bytes]], Awaitable[Page[ResultT]]]
+"""Asks one project. The last argument: folders in it that are asked as projects of their own, to be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[ResultT]):
+    """A project and the first page of its answer."""
+
+    name: str
+    root: str
+    result: ResultT
+
+
+Join: TypeAlias = Callable[[Any, Sequence[Answered[ResultT]]], None]
+"""Puts into a merged result what the method says beside items, total and coverage, of which the rest is the first's."""
+
+
+@dataclass(slots=True)
+class Part(Generic[ResultT]):
+    """What one of the projects contributes to a page."""
+
+    root: str
+    """What it is opened by; of an unknown project what was given."""
+    name: str
+    nested: tuple[bytes, ...] = ()
+    cursor: str | None = None
+    """Its own, where to go on."""
+    skip: int = 0
+    """Items behind it that have been shown."""
+    pages: list[tuple[str | None, Page[ResultT]]] = field(default_factory=list)
+    """Each with the cursor it was asked by."""
+    error: FlashgrepError | None = None
+
+    def items(self) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Yield the items that have not been shown, with their ranks."""
+        skip = self.skip
+        for _, page in self.pages:
+            results = page.fields["results"]
+            for at in range(skip, len(results)):
+                yield page.rank(at), results[at]
+            skip = max(0, skip - len(results))
+
+    def find_next(self, taken: int) -> tuple[str | None, int] | None:
+        """Return where to go on once so many items are taken: a cursor, and items to skip; None at the end."""
+        skip, following = self.skip + taken, None
+        for cursor, page in self.pages:
+            count = len(page.fields["results"])
+            if skip < count:
+                return cursor, skip
+            skip, following = skip - count, page.fields.get("next")
+        return None if following is None else (following, 0)
+
+
+async def ask_projects(
+    call: Call[Catalogue], params: ParamsT, ask: Ask[ParamsT, ResultT], join: Join[ResultT], *, limit: int = MOST_ITEMS
+) -> ResultT:
+    """Return the answer of the project that a call is about, or of several as one.
+
+    ``limit``: items of a page where the call gives none.
+
+    Raises:
+        NotFound: none of the projects is there.
+        Forbidden: the connection is bound to others.
+        FlashgrepError: what the question is refused for; where no project answers, the error of the first.
+
+    """
+    given: Any = params
+    if given.projects is None:
+        workspace = await call.host.workspace(call, given.project)
+        return (await ask(call, params, workspace, ())).result
+    if given.project is not None:
+        message = "project: name it among `projects`, or leave one of them out"
+        raise InvalidParams(message, field="project", incompatible=["project", "projects"])
+    question = _Question(call, params, ask, given.limit or limit)
+    total, parts = _find_parts(call, params)
+    async with anyio.create_task_group() as tasks:
+        for part in parts:
+            if part.error is None:
+                tasks.start_soon(question.ask_part, part)
+    errors = [part.error for part in parts if part.error is not None]
+    refused = next((error for error in errors if isinstance(error, InvalidParams | Forbidden)), None)
+    answered = [part for part in parts if part.pages]
+    if refused is not None or not answered:  # refused is the question, or the connection: for all of them
+        raise refused or errors[0]
+
+    first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
+    reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
+    counted = [part for part in answered if part.pages[0][1].reading == reading]
+    items, taken = _merge(counted, question.limit, question.chars)
+    answers = [Answered(part.name, part.root, part.pages[0][1].result) for part in counted]
+    merged: Any = {**counted[0].pages[0][1].fields, "results": items}
+    if "total" in merged:
+        if given.cursor is None:  # later pages repeat what the first one told
+            totals = [part.pages[0][1].fields["total"] for part in counted]
+            total = None if None in totals else sum(totals)
+        nexts = [
+            (part.name, *place) for part, count in zip(counted, taken, strict=True) if (place := part.find_next(count))
+        ]
+        nexts += [(part.name, None, FAILED) for part in parts if part.error is not None and not part.pages]
+        more = any(skip != FAILED for _, _, skip in nexts)
+        merged |= {"total": total, "next": encode_cursor(params, total, nexts) if more else None}
+    merged["coverage"] = _cover(parts, question.started)
+    join(merged, answers)
+    result: ResultT = merged
+    return result
+
+
+class _Question(Generic[ParamsT, ResultT]):
+    """A call, as each project is asked it."""
+
+    def __init__(self, call: Call[Catalogue], params: ParamsT, ask: Ask[ParamsT, ResultT], limit: int) -> None:
+        self.started = time.perf_counter()
+        self.limit = limit
+        self._call, self._params, self._ask = call, params, ask
+        self._given: Any = params
+        tokens = getattr(params, "max_tokens", None) or call.host.settings.query.max_tokens
+        self.chars = min(tokens * CHARS_PER_TOKEN, getattr(params, "max_bytes", None) or tokens * CHARS_PER_TOKEN)
+        self._turns = anyio.CapacityLimiter(AT_ONCE)
+
+    async def ask_part(self, part: Part[ResultT]) -> None:
+        """Ask one project; what goes wrong is noted in the part and ends no other."""
+        left = self._seconds_left()
+        with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
+            try:
+                async with self._turns:
+                    workspace = await self._call.host.workspace(self._call, part.root)
+                    part.name, part.root = workspace.name, str(workspace.path)
+                    await self._fill(part, workspace)
+            except FlashgrepError as error:
+                part.error = error
+            except OSError as error:
+                part.error = NotFound(f"{part.root}: {error.strerror}", reason="directory_not_found")
+        if scope.cancelled_caught:
+            part.error = DeadlineExceeded("the deadline came before it answered")
+
+    async def _fill(self, part: Part[ResultT], workspace: Workspace) -> None:
+        """Ask for pages until there are items for the whole answer, should all of them be this project's."""
+        cursor, count, chars = part.cursor, 0, 0
+        while True:
+            changed: dict[str, Any] = {"project": part.root, "projects": None}
+            if "cursor" in self._params.field_names():
+                changed["cursor"] = cursor
+                if self._given.limit is not None:
+                    changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
+            if (left := self._seconds_left()) is not None:
+                changed["deadline_ms"] = max(1, int(left * 1000))
+            params = self._params.model_copy(update=changed)
+            page = await self._ask(self._call, params, workspace, part.nested)
+            results, following = page.fields["results"], page.fields.get("next")
+            if following is not None and part.skip >= len(results):  # all of it has been shown
+                part.skip, part.cursor = part.skip - len(results), following
+            else:
+                shown = 0 if part.pages else min(part.skip, len(results))
+                part.pages.append((cursor, page))
+                count += len(results) - shown
+                chars += sum(map(_measure, results[shown:]))
+                if following is None or count >= self.limit or chars >= self.chars:
+                    return
+            cursor = following
+
+    def _seconds_left(self) -> float | None:
+        deadline_ms: int | None = getattr(self._params, "deadline_ms", None)
+        return None if deadline_ms is None else max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
+
+
+def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list[Part[Any]]]:
+    """Return the total that the first page told, and the projects that have something to add to this one."""
+    given: Any = params
+    roots = call.host.find_roots(call.session, given.projects)
+    if not roots:
+        raise NotFound("no project is known", reason="project_not_found", suggestion="name one by its path")
+    if len(roots) > MOST_PROJECTS:
+        message = f"projects: {len(roots)} are known, at most {MOST_PROJECTS} are asked at once: name those you mean"
+        raise InvalidParams(message, field="projects", maximum=MOST_PROJECTS)
+    names = {str(info.root): info.name for info in call.host.list_projects()}
+    parts = [Part[Any](root, names.get(root, root)) for root in roots]
+    for part in parts:
+        above = part.root.rstrip("/") + "/"
+        part.nested = tuple(
+            other[len(above) :].encode("utf-8", "surrogateescape") for other in roots if other.startswith(above)
+        )
+    if getattr(params, "cursor", None) is None:
+        return None, parts
+
+    def read(total: int | None, nexts: list[list[Any]]) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
+        places = {str(name): (None if cursor is None else str(cursor), int(skip)) for name, cursor, skip in nexts}
+        if any(skip < FAILED for _, skip in places.values()):
+            raise ValueError(places)
+        return None if total is None else int(total), places
+
+    total, places = decode_cursor(params, given.cursor, read)
+    known = {part.name: part for part in parts}
+    going_on = []
+    for name, (cursor, skip) in places.items():
+        part = known.get(name) or Part[Any](name, name)  # one that was forgotten since then says so
+        part.cursor, part.skip = cursor, skip
+        if skip == FAILED:
+            part.error = NotFound("it did not answer on an earlier page", reason="project_not_found")
+        going_on.append(part)
+    return total, going_on
+
+
+def _merge(parts: Sequence[Part[Any]], limit: int, chars: int) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the first items of all, each with its project, and how many of each project there are among them."""
+    items: list[dict[str, Any]] = []
+    taken = [0] * len(parts)
+    streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
+    for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
+        shown = {"project": parts[number].name, **item}
+        chars -= _measure(shown)
+        if len(items) == limit or (chars < 0 and items):
+            break
+        items.append(shown)
+        taken[number] += 1
+    return items, taken
+
+
+def _measure(item: Any) -> int:
+    return len(orjson.dumps(item)) + 1
+
+
+def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
+    """Return what was covered in all projects together; `detail` names those that are not complete, and why."""
+    skipped: Counter[str] = Counter()
+    answered: list[Coverage] = []
+    complete, details = True, []
+    for part in parts:
+        coverages = [page.fields["coverage"] for _, page in part.pages]
+        answered += coverages[:1]
+        why = [coverage["detail"] for coverage in coverages if "detail" in coverage]
+        if part.error is not None:
+            why.append(part.error.message)
+        is_complete = part.error is None and all(coverage["complete"] for coverage in coverages)
+        complete &= is_complete
+        if why or not is_complete:
+            details.append(f"{part.name}: {'; '.join(dict.fromkeys(why)) or 'the deadline came first'}")
+    for coverage in answered:
+        skipped.update(coverage["files_skipped"])
+    covered: Coverage = {
+        "complete": complete,
+        "fresh": all(coverage["fresh"] for coverage in answered),
+        "files_searched": sum(coverage["files_searched"] for coverage in answered),
+        "files_skipped": dict(skipped),
+        "stage": min((coverage["stage"] for coverage in answered), key=STAGES.index),
+        "generation": sum(coverage["generation"] for coverage in answered),
+        "took_ms": milliseconds_since(started),
+        "projects": {part.name: part.root for part in parts if part.pages},
+    }
+    if details:
+        covered["detail"] = " | ".join(details)
+    return covered
