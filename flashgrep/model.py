@@ -1,6 +1,8 @@
 """Frozen values that cross floors, and the JSON shapes every answer shares."""
 
 import base64
+import codecs
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +31,15 @@ class Document:
     encoding: Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"] = "utf-8"
     binary_at: int | None = None
     """Offset of the first NUL byte past the first block: what follows is not searched, as ripgrep does."""
+
+    def blob(self) -> bytes | None:
+        """Return git's name of a file with this text (SHA-1); None where the text does not tell the file's bytes."""
+        if self.binary_at is not None or self.encoding.startswith("utf-16"):
+            return None
+        mark = codecs.BOM_UTF8 if self.encoding == "utf-8-sig" else b""
+        name = hashlib.sha1(b"blob %d\0" % (len(mark) + len(self.data)) + mark, usedforsecurity=False)
+        name.update(self.data)
+        return name.digest()
 
 
 @dataclass(frozen=True, slots=True)

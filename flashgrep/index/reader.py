@@ -161,6 +161,17 @@ class Reader:
             self._known[expression] = (generation, found)
         return found
 
+    def seal(self) -> int:
+        """Return what changes whenever texts are added or dropped: the checksum of the list of segments."""
+        with self.transaction() as connection:
+            return int(connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()[0])
+
+    def texts_of_blobs(self, *, parsed: bool) -> dict[bytes, int]:
+        """Return the texts whose name in git is known, by that name; ``parsed``: those that have been parsed alone."""
+        query = "SELECT blob, id FROM text WHERE blob IS NOT NULL AND (? OR id IN (SELECT text_id FROM symbol))"
+        with self.transaction() as connection:
+            return dict(connection.execute(query, [not parsed]))
+
     def done(self, embedding: str) -> set[LateStage]:
         """Return which late stages have reached every text, vectors with these settings of the embedder."""
         with self.transaction() as connection:

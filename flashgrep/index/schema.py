@@ -33,7 +33,8 @@ CREATE TABLE text (
     id INTEGER PRIMARY KEY,
     hash BLOB NOT NULL UNIQUE,
     size INTEGER NOT NULL,
-    lines INTEGER NOT NULL
+    lines INTEGER NOT NULL,
+    blob BLOB
 );
 CREATE TABLE path (
     path BLOB PRIMARY KEY,
@@ -55,7 +56,7 @@ CREATE TABLE segment (
 );
 CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# text: one row for each distinct text.
+# text: one row for each distinct text; blob: git's name (SHA-1) of a file with it, where that can be told from it.
 # path: one row a file; text_id 0 and a reason in skip: declined.
 # segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
 

@@ -32,12 +32,13 @@ _BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
 
 
 class Text(NamedTuple):
-    """A distinct text of a batch: its number, content hash, bytes and lines."""
+    """A distinct text of a batch: its number, content hash, bytes and lines; git's name of a file with it, or None."""
 
     text_id: int
     hash: bytes
     size: int
     lines: int
+    blob: bytes | None
 
 
 class Reserved(NamedTuple):
@@ -90,7 +91,7 @@ class Writer:
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
-            insert = "INSERT OR IGNORE INTO text (id, hash, size, lines) VALUES (?, ?, ?, ?)"
+            insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob) VALUES (?, ?, ?, ?, ?)"
             # Another batch may have stored some of the texts since this one asked which are known.
             fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
             if fresh:

@@ -28,7 +28,7 @@ from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.machine import release_memory
-from flashgrep.model import Skipped
+from flashgrep.model import Document, Skipped
 
 RACY_NS = 100_000_000
 """A file written so shortly before it was read may be written again within one tick of the file system's clock, and
@@ -125,7 +125,7 @@ class Prepared(NamedTuple):
 class _Content(NamedTuple):
     row: FileRow
     hash: bytes
-    data: bytes
+    document: Document
 
 
 def prepare(
@@ -157,9 +157,11 @@ def prepare(
             continue
         files.append((found.row, found.hash))
         if found.hash and found.hash not in texts and not is_known(found.hash):
-            lines = found.data.count(b"\n") + (not found.data.endswith(b"\n"))
-            texts[found.hash] = Text(reserved.first + len(grams), found.hash, len(found.data), lines)
-            grams.append(grams_of(found.data))
+            data = found.document.data
+            lines = data.count(b"\n") + (not data.endswith(b"\n"))
+            number = reserved.first + len(grams)
+            texts[found.hash] = Text(number, found.hash, len(data), lines, found.document.blob())
+            grams.append(grams_of(data))
     if connection is not None:
         connection.close()
     blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
@@ -178,11 +180,11 @@ def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | No
     skip = document.reason if isinstance(document, Skipped) else ""
     row = FileRow(path, 0, skip, stat.size, stat.mtime_ns, 0 if racy else stat.ctime_ns, stat.inode)
     if isinstance(document, Skipped):
-        return _Content(row, b"", b"")
-    return _Content(row, hashlib.blake2b(document.data, digest_size=16).digest(), document.data)
+        return _Content(row, b"", Document(b""))
+    return _Content(row, hashlib.blake2b(document.data, digest_size=16).digest(), document)
 
 
 def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
     """Return a file's text if it still is the one with this content hash."""
     found = _read_content(files, path, max_size)
-    return None if found is None or found.hash != text_hash else found.data
+    return None if found is None or found.hash != text_hash else found.document.data

@@ -1,17 +1,23 @@
 """A project as it is in a revision: a table of paths like any other, whose files are read from git's objects."""
 
+import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.git.repository import Files, Repository
+from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, FileStat, Skipped
-from flashgrep.search.snapshot import SIZE, Snapshot
+from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
 
 KEPT_BYTES = 32 << 20
 """Of the texts read last: a question that is asked again, or its next page, reads most of them another time."""
+RETRIES = 2
+ResultT = TypeVar("ResultT")
 
 
 class Blobs:
@@ -50,24 +56,57 @@ class RevisionSnapshot(Snapshot):
     contents: Files = field(default_factory=dict)
     blobs: Blobs | None = None
 
-    def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
-        """Read a file of the revision; its size is the table's, and its time 0, as the table has it."""
-        checkpoint()
+    def version(self, path: bytes) -> tuple[int, int] | None:
+        """Return a file's size and time as the table has them: nothing changes in a revision."""
         at = self.table.find(path)
-        if at is None or self.blobs is None:
+        return None if at is None else (int(self.table.columns[at, SIZE]), 0)
+
+    def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
+        """Read a file of the revision."""
+        checkpoint()
+        version = self.version(path)
+        if version is None or self.blobs is None:
             return None, None
-        document = self.blobs.read(path, self.contents[path].blob, self.max_size)
-        return FileStat(int(self.table.columns[at, SIZE]), 0, 0, 0), document
+        return FileStat(*version, 0, 0), self.blobs.read(path, self.contents[path].blob, self.max_size)
 
 
-def make_table(files: Files) -> FileTable:
-    """Return the table of a revision's files, none of which is known to be in the index."""
-    return FileTable.of([FileRow(path, 0, "", max(0, file.size), 0, 0, 0) for path, file in files.items()])
+class RevisionTable:
+    """The table of a revision's files, with what the index knows of their texts."""
 
+    def __init__(self, files: Files, blobs: Blobs) -> None:
+        self.files = files
+        self.blobs = blobs
+        self.table = FileTable.of([FileRow(path, 0, "", max(0, file.size), 0, 0, 0) for path, file in files.items()])
+        self._known: tuple[object, FileTable, dict[bytes, Mark]] | None = None
 
-def take_revision(project: Snapshot, files: Files, table: FileTable, blobs: Blobs) -> RevisionSnapshot:
-    """Return a revision's snapshot, with what the project's snapshot knows of its texts."""
-    pending = {path: Mark(ours=True, sequence=0, size=0) for path in files}
-    return RevisionSnapshot(
-        project.root, table, None, pending, project.max_size, parsed=False, contents=files, blobs=blobs
-    )
+    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Ask the revision; ``project``: the project as it is now, whose index may have the same texts.
+
+        Texts that are nobody's any more may be dropped while the question runs. It is asked again then, and at last
+        without the index.
+        """
+        reader = project.reader
+        for _ in range(RETRIES if reader is not None else 0):
+            assert reader is not None  # noqa: S101 - mypy
+            seal = reader.seal()
+            result = ask(self._snapshot(project, reader, seal))
+            if reader.seal() == seal:
+                return result
+        return ask(self._snapshot(project, None, 0))
+
+    def _snapshot(self, project: Snapshot, reader: Reader | None, seal: int) -> RevisionSnapshot:
+        known, key = self._known, (reader and reader.identity, seal, project.parsed)
+        if known is None or known[0] != key:
+            text_ids = {} if reader is None else reader.texts_of_blobs(parsed=project.parsed)
+            found = [text_ids.get(bytes.fromhex(file.blob.decode("ascii")), 0) for file in self.files.values()]
+            columns = self.table.columns.copy()
+            columns[:, TEXT_ID] = found
+            mark = Mark(ours=True, sequence=0, size=0)
+            pending = {path: mark for path, text_id in zip(self.files, found, strict=True) if not text_id}
+            known = self._known = (key, FileTable(self.table.paths, columns), pending)
+        _, table, pending = known
+        is_parsed = reader is not None and project.parsed
+        return RevisionSnapshot(
+            project.root, table, reader, pending, project.max_size,
+            parsed=is_parsed, parsed_to=sys.maxsize if is_parsed else 0, contents=self.files, blobs=self.blobs,
+        )  # fmt: skip

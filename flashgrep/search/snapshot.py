@@ -104,6 +104,14 @@ class Snapshot:
         text_id, size, mtime_ns = self.table.columns[at, [TEXT_ID, SIZE, MTIME_NS]].tolist()
         return text_id, size, mtime_ns
 
+    def version(self, path: bytes) -> tuple[int, int] | None:
+        """Return a file's size and time as it is now; None where it cannot be told."""
+        try:
+            found = self.files.lstat(path)
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
     def read(self, path: bytes) -> Document | Skipped | None:
         """Return a file's text as it is now, or why it has none; None: it is gone."""
         return self.read_with_stat(path)[1]

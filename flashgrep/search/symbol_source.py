@@ -93,11 +93,7 @@ class SnapshotSource:
             try:
                 row = table.accepted(row)
             except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
-                try:
-                    status = snapshot.files.lstat(path)
-                except OSError:
-                    status = None
-                if status is not None and version[1:] == (status.st_size, status.st_mtime_ns):
+                if version[1:] == snapshot.version(path):
                     return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
                 row = None
         stat, document = snapshot.read_with_stat(path)

@@ -19,7 +19,7 @@ from flashgrep.model import path_to_text
 from flashgrep.search.exact import Answer, Question
 from flashgrep.search.path_search import near_paths
 from flashgrep.search.relevance import search
-from flashgrep.search.revision import Blobs, make_table, take_revision
+from flashgrep.search.revision import Blobs, RevisionTable
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import find_best_definition
@@ -94,9 +94,9 @@ class Revisions:
             revision = repository.resolve(asked)
             files = repository.list_files(revision)
         last = self._last
-        if last is not None and (last.files is files or last.files == files):
-            return replace(last, revision=revision)
-        self._last = view = RevisionView(self._project, blobs, revision, files, make_table(files))
+        is_last = last is not None and (last.files is files or last.files == files)
+        known = last.known if last is not None and is_last else RevisionTable(files, blobs)
+        self._last = view = RevisionView(self._project, revision, known)
         return view
 
 
@@ -105,10 +105,23 @@ class RevisionView:
     """A project's files in a revision; answers the questions that a workspace does."""
 
     project: Project
-    blobs: Blobs
     revision: Revision
-    files: Files
-    table: FileTable
+    known: RevisionTable
+
+    @property
+    def files(self) -> Files:
+        """The files, by path."""
+        return self.known.files
+
+    @property
+    def table(self) -> FileTable:
+        """The table of the files, without their texts."""
+        return self.known.table
+
+    @property
+    def blobs(self) -> Blobs:
+        """Where their contents are read."""
+        return self.known.blobs
 
     async def refresh(self) -> bool:
         """Return that the answer is of now: the revision's name was looked up for this call."""
@@ -165,7 +178,7 @@ class RevisionView:
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a look-up in a thread."""
-        return await self.project.in_thread(lambda now: ask(take_revision(now, self.files, self.table, self.blobs)))
+        return await self.project.in_thread(lambda now: self.known.ask(now, ask))
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run what needs no snapshot, and may take long, in a thread."""

@@ -4,14 +4,19 @@ import os
 import random
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.index import schema, segments
+from flashgrep.index.segments import Kind, SegmentRow
 from flashgrep.model import path_from_json
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
+from flashgrep.search.relevance import search
+from flashgrep.search.snapshot import Snapshot
 from flashgrep.workspace import Workspace
 from tests.support.git import commit, git
 from tests.support.truth import Found
@@ -77,7 +82,7 @@ async def test_every_revision_is_as_git_grep_finds_it(root: Path, workspace: Wor
     write_at_random(root, rng)
     git(root, "add", "-A")  # staged
     write_at_random(root, rng)  # and not
-    if rng.random() < 0.5:
+    if seed:
         await workspace.wait_parsed()
     for rev in [*names, "HEAD", "HEAD~2", "HEAD^", "@", "v1/x", "side/branch~1", names[0][:10], ":index"]:
         for word in rng.sample(WORDS, 3):
@@ -97,6 +102,38 @@ async def test_a_name_means_what_it_means_now(root: Path, workspace: Workspace) 
     assert await ask(workspace, "HEAD", "second") == {(b"a.txt", 1)}
     git(root, "gc", "-q", "--prune=now")
     assert await ask(workspace, "HEAD~1", "first") == {(b"a.txt", 1)}
+
+
+async def test_what_the_index_has_is_ruled_out_by_it(root: Path, workspace: Workspace) -> None:
+    texts = [b"plain %d\n", b"\xef\xbb\xbfmarked %d\n", b"caf\xe9 %d\r\n", b"wide %d\n"]
+    files = {f"{kind}{n}.txt": text % n for kind, text in enumerate(texts) for n in range(10)}
+    put(root, {name: data.decode().encode("utf-16") if b"wide" in data else data for name, data in files.items()})
+    commit(root)
+    put(root, {"new.txt": b"word\n", **{f"x{n}.txt": b"another\n" for n in range(10)}})
+    commit(root)
+    await workspace.wait_parsed()
+    view = await workspace.revisions.at("HEAD~1")
+    for text, hits in {"plain 3": 1, "marked 3": 1, "wide 3": 1, "word": 0}.items():
+        answer = await view.search(Question(pattern=Pattern(texts=(text,), mode="literal"), limit=100))
+        # Of the texts in UTF-16 the index does not know git's names.
+        assert (answer.total, answer.files_read) == (hits, 10 + (hits and text != "wide 3"))
+
+
+async def test_texts_dropped_while_a_question_runs_are_read(root: Path, workspace: Workspace) -> None:
+    put(root, {"a.txt": b"word\n"})
+    commit(root)
+    await workspace.wait_parsed()
+    view = await workspace.revisions.at("HEAD")
+    index, asked = workspace.index.file, list[bool]()
+
+    def ask(snapshot: Snapshot) -> int:
+        asked.append(snapshot.reader is not None)
+        with closing(schema.connect(index, writer=True)) as connection, schema.transaction(connection):
+            segments.put(connection, SegmentRow(1000 + len(asked), Kind.WORDS, 10**6 + len(asked), 10**6, 0), [])
+        return len(search(snapshot, Question(pattern=Pattern(texts=("word",), mode="literal"))).results)
+
+    assert await view.in_thread(ask) == 1
+    assert asked == [True, True, False]
 
 
 async def test_two_revisions_leave_the_files_that_differ(root: Path, workspace: Workspace) -> None:

@@ -36,7 +36,9 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 def add_text(writer: Writer, text_id: int, *paths: str, size: int = 100, parsed: bool = True) -> None:
     """Store a text's row, its files, and that it has been parsed."""
     with writer.transaction() as connection:
-        connection.execute("INSERT INTO text VALUES (?, ?, ?, 1)", [text_id, b"%d" % text_id, size])
+        connection.execute(
+            "INSERT INTO text (id, hash, size, lines) VALUES (?, ?, ?, 1)", [text_id, b"%d" % text_id, size]
+        )
         for path in paths:
             connection.execute("INSERT INTO path VALUES (?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), text_id, size])
         if parsed:
