@@ -64,6 +64,10 @@ class Mcp(_Section):
     )
     server_name: str = Field("flashgrep", min_length=1, max_length=40, description="Name the server tells clients.")
     server_version: str = Field("", max_length=40, description="Version it tells; empty: flashgrep's own.")
+    structured: bool = Field(
+        False,
+        description="Answer every client with structured content and its schemas, for programs; models read text.",
+    )
 
 
 class Index(_Section):

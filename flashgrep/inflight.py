@@ -151,8 +151,8 @@ def refuse_all(line: Line, code: int, message: str, data: dict[str, object]) -> 
     for item in line.asked.values():
         answer: dict[str, object] = {"jsonrpc": "2.0", "error": error}
         if item["method"] == "tools/call":
-            text = {"type": "text", "text": json.dumps(error)}
-            result: dict[str, object] = {"content": [text], "structuredContent": error, "isError": True}
+            text = {"type": "text", "text": f"error {code} {data.get('reason', '')}: {message}"}
+            result: dict[str, object] = {"content": [text], "isError": True}
             answer = {"jsonrpc": "2.0", "result": result | ({"resultType": "complete"} if item["modern"] else {})}
         answers.append(answer | {"id": item["id"]})
     if not answers:

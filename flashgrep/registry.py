@@ -28,6 +28,8 @@ MOST_SHOWN = 400
 """Characters of a caller's own text that an error repeats: of a name, of a message."""
 Progress = Callable[[float, float | None, str], None]
 """Called with (done, total or None, message) while a long call runs."""
+Renderer = Callable[[Any, Any], Iterator[str]]
+"""Called with a result and the style that is wanted; yields the lines of its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ class Call(Generic[HostT]):
     """On the clock of time.monotonic(), in seconds; None: no limit."""
     progress: Progress = _no_progress
     request_id: str = ""
+    as_text: bool = False
+    """The answer is sent as its renderer's text, which a budget is about then; else as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,8 @@ class Handler:
     params: type[Params]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
+    render: Renderer | None
+    """Yields the lines of a result for a reader (``handlers.text.Style``); None: its text is its JSON."""
 
     @property
     def summary(self) -> str:
@@ -211,7 +217,7 @@ class Handler:
             raise InvalidParams(message, field=first["field"], problems=problems) from None
 
 
-def handler(
+def handler(  # noqa: PLR0913 - what a method declares, each by its name
     name: str,
     *aliases: str,
     command: str = "",
@@ -219,11 +225,12 @@ def handler(
     safety: Safety = "reads",
     idempotent: bool | None = None,
     toolset: Toolset = "core",
+    render: Renderer | None = None,
 ) -> Callable[[Callable[[Any, Any], Awaitable[Any]]], Handler]:
     """Declare a method: shapes come from the hints of ``params`` and the return, prose from the docstring.
 
     ``command``: its name on the command line, then the fields that are given by position there. By default it is called
-    like the method, with dashes, and takes the fields that the method requires.
+    like the method, with dashes, and takes the fields that the method requires. ``render``: how its answer reads.
     """
 
     def declare(run: Callable[[Any, Any], Awaitable[Any]]) -> Handler:
@@ -243,6 +250,7 @@ def handler(
             params=hints["params"],
             result=hints["return"],
             run=run,
+            render=render,
         )
 
     return declare

@@ -8,12 +8,13 @@ from typing import Any
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.cli.methods import Invocation, parse_line
-from flashgrep.cli.render import Output, Style, render
+from flashgrep.cli.render import Output, render
 from flashgrep.cli.rg import plan as rg_plan
 from flashgrep.cli.rg.arguments import Call
 from flashgrep.connect import from_latin1
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
+from flashgrep.handlers.text import Style
 from flashgrep.rpc.context import RequestContext
 from flashgrep.workspace import Workspace
 
@@ -33,7 +34,7 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     try:
         argv = [from_latin1(argument) for argument in params["argv"]]
         cwd, width = from_latin1(params["cwd"]), int(params.get("width", 80))
-        style = Style(color=bool(params.get("color")), headings=bool(params.get("tty")), cwd=cwd)
+        style = Style(is_person=True, color=bool(params.get("color")), headings=bool(params.get("tty")), cwd=cwd)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
     if argv[:1] == ["rg"]:
@@ -80,7 +81,9 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
         for name, item in invocation.params.items()
     }
     result = await context.call_method(invocation.method, params)
-    return _warn([workspace], render(result, replace(style, root=str(root)), as_json=invocation.as_json))
+    renderer = REGISTRY.get(invocation.method).render
+    shown = render(result, replace(style, root=str(root)), renderer, as_json=invocation.as_json)
+    return _warn([workspace], shown)
 
 
 async def _call_for_several(context: RequestContext, invocation: Invocation, style: Style) -> Output:
@@ -92,7 +95,9 @@ async def _call_for_several(context: RequestContext, invocation: Invocation, sty
     context.call.session = replace(context.call.session, projects=() if projects == "*" else tuple(projects))
     result = await context.call_method(invocation.method, {**invocation.params, "projects": projects})
     asked = [workspace for workspace in catalogue.list_open() if workspace.name in result["coverage"]["projects"]]
-    return _warn(asked, render(result, style, as_json=invocation.as_json))
+    renderer = REGISTRY.get(invocation.method).render
+    style = replace(style, roots=result["coverage"]["projects"])
+    return _warn(asked, render(result, style, renderer, as_json=invocation.as_json))
 
 
 def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:

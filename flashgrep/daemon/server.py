@@ -107,7 +107,8 @@ class Daemon:
     def _connect(self, listeners: Listeners, catalogue: Catalogue, stopping: anyio.Event) -> HttpListener:
         """Make the dispatcher, with all that answers beside the registry's methods."""
         mcp, settings = self.settings.mcp, self.settings
-        service = Service(catalogue, {"name": mcp.server_name, "version": mcp.server_version or __version__})
+        named = {"name": mcp.server_name, "version": mcp.server_version or __version__}
+        service = Service(catalogue, named, structured=mcp.structured)
         http = HttpListener(service, listeners, lambda: read_token(self.paths))
         control = Control(listeners, catalogue, stopping, self.started)
         extensions = {"auth": auth_extension(lambda: read_token(self.paths)), "$/status": control.describe}

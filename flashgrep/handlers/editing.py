@@ -1,7 +1,7 @@
 """Lines of files: get_slice and read_code read them, write_code and batch_write_code change them."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -12,11 +12,12 @@ from pydantic import Field
 from flashgrep.catalogue import Catalogue
 from flashgrep.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.edit.editor import Project, Projects
-from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, TextEdit
 from flashgrep.edit.read import SliceQuery, SliceResult
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams, Rev, open_view
+from flashgrep.handlers.text import Style, span
 from flashgrep.model import path_from_json
 from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
@@ -72,7 +73,28 @@ class ReadCodeParams(RangeParams):
     )
 
 
-@handler("get_slice", title="Read lines", command="slice file_path start_line end_line")
+def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
+    """Yield the lines exactly as they are, for a model below a header: which they are, and what is odd of them."""
+    text = style.text(result["content"])
+    if style.is_person:
+        yield text
+        return
+    facts = [
+        f"of {result['total_lines_available']}" if result.get("total_lines_available") else "",
+        f"#{result['file_hash'][:HASH_SHOWN]}" if result["file_hash"] else "",
+        "" if result["encoding"] == "utf-8" else result["encoding"],
+        "byte order mark" if result["bom"] else "",
+        {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(result["line_ending"], ""),
+        f"{result['invalid_bytes']} bytes are no text" if result.get("invalid_bytes") else "",
+        f"from byte {result['start_byte_column']} of the line" if result.get("start_byte_column", 1) > 1 else "",
+    ]
+    yield " ".join(filter(None, [f"{style.path(result)}:{span(result)}", *facts]))
+    yield text
+    if text and not text.endswith("\n") and not result["truncated"]:
+        yield "[no line end at the end of the file]"
+
+
+@handler("get_slice", title="Read lines", command="slice file_path start_line end_line", render=render_slice)
 async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
@@ -92,7 +114,7 @@ async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResul
     return await view.read_slice(path, query)
 
 
-@handler("read_code", title="Read code", command="read file_path")
+@handler("read_code", title="Read code", command="read file_path", render=render_slice)
 async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 

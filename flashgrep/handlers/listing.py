@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,7 @@ from flashgrep.handlers.common import (
     view_of,
 )
 from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.text import Style
 from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
 from flashgrep.ingest.globs import escape_glob
 from flashgrep.model import path_from_json, path_to_json, path_to_text
@@ -43,8 +45,8 @@ from flashgrep.workspace import RevisionView, Workspace
 
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
-FILE_OVERHEAD = 24
-"""Characters of JSON around a path that stands twice in an answer."""
+FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
+"""Characters around a path: in JSON, where it stands twice in an answer, and in text."""
 
 
 class ListFilesParams(Params):
@@ -79,7 +81,12 @@ class ListFilesResult(TypedDict):
     coverage: Coverage
 
 
-@handler("list_files", title="List files", command="files filter")
+def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
+    """Yield the paths."""
+    yield from map(style.path, result["results"])
+
+
+@handler("list_files", title="List files", command="files filter", render=render_paths)
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
     """List a project's files: all that are searched, or those whose path has some words or is near to them."""
     return await ask_projects(call, params, _list, _join_list)
@@ -98,7 +105,8 @@ async def _list(
     # Files come and go between pages: a page begins at a place in the list as it is now.
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
-    page = budget.fit(paths[start : start + params.limit], lambda path: 2 * len(path) + FILE_OVERHEAD)
+    size = partial(_count_chars, as_text=call.as_text)
+    page = budget.fit(paths[start : start + params.limit], size)
     end = start + len(page)
     results: list[Any] = [path_to_json(path) for path in page]
     result: ListFilesResult = {
@@ -198,7 +206,19 @@ class GlobResult(TypedDict):
     coverage: Coverage
 
 
-@handler("glob", command="glob pattern", title="Find files by pattern")
+def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
+    """Yield the paths, each with what they are ordered by if that is no name."""
+    order = result["options"]["sort_by"]
+    for file in result["results"]:
+        said = ""
+        if not style.is_person and order == "size":
+            said = f" {file['size']}"
+        elif not style.is_person and order == "modified":
+            said = f" {datetime.fromtimestamp(file['modified_unix'], UTC):%Y-%m-%dT%H:%M:%SZ}"
+        yield style.path(file) + said
+
+
+@handler("glob", command="glob pattern", title="Find files by pattern", render=render_glob)
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
 
@@ -252,7 +272,10 @@ async def _find(
 
         files = [(found, _format_file(found)) for found in page.files]
         if tokens is not None:
-            files = Budget(tokens).fit(files, lambda file: len(orjson.dumps(file[1])) + 1)
+            as_text = call.as_text
+            files = Budget(tokens).fit(
+                files, lambda file: len(file[0].path) + TEXT_OVERHEAD if as_text else len(orjson.dumps(file[1])) + 1
+            )
         # Places are those of all files found, so that those gone meanwhile are not counted again on the next page.
         end = page.files[len(files)].at if len(files) < len(page.files) else page.end
         has_more = end < page.total and page.complete
@@ -322,6 +345,10 @@ def _exclude_below(folders: Sequence[bytes], under: bytes) -> Iterator[str]:
         if not under or folder.startswith(under + b"/"):
             inside = escape_glob(folder.removeprefix(under + b"/") if under else folder)
             yield from (inside, inside + "/*")
+
+
+def _count_chars(path: bytes, *, as_text: bool) -> int:
+    return len(path) + TEXT_OVERHEAD if as_text else 2 * len(path) + FILE_OVERHEAD
 
 
 def _refuse_contradictions(params: GlobParams) -> None:

@@ -1,7 +1,8 @@
 """Search by meaning: `search_code` in one project, `semantic_search` over several."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, NotRequired
 
 import anyio
@@ -23,6 +24,7 @@ from flashgrep.handlers.common import (
     milliseconds_since,
 )
 from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.text import Style, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
 from flashgrep.params import GlobText, NameText
@@ -32,8 +34,8 @@ from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import Workspace
 
-CHUNK_OVERHEAD = 220
-"""Characters of JSON around a chunk's text."""
+CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
+"""Characters around a chunk's text: of JSON, and of its heading."""
 
 
 class SearchCodeParams(Params):
@@ -89,7 +91,19 @@ class SearchCodeResult(TypedDict):
     coverage: Coverage
 
 
-@handler("search_code", title="Search code by meaning", toolset="research")
+def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
+    """Yield each piece's place, kind, name and score, for a model with its text below."""
+    for number, piece in enumerate(result["results"]):
+        said = f"{piece['kind']} {piece['name']}".rstrip()
+        if style.is_person:
+            yield f"{style.path(piece)}:{style.line(piece['start_line'])}:{style.text(said)}"
+            continue
+        yield from [""] if number else []
+        yield f"{style.path(piece)}:{span(piece)} {said} ({piece['score']:.2f})"
+        yield piece["content"]
+
+
+@handler("search_code", title="Search code by meaning", toolset="research", render=render_chunks)
 async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> SearchCodeResult:
     """Find the functions, classes and sections that answer a question in words, or that fit names of code.
 
@@ -126,7 +140,7 @@ async def _ask(
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
     result: SearchCodeResult = {
-        "results": budget.fit(map(format_chunk, answer.results), count_chars),
+        "results": budget.fit(map(format_chunk, answer.results), partial(count_chars, as_text=call.as_text)),
         "ranked_by": answer.ranked_by,
         "chunks_searched": answer.chunks,
         "coverage": coverage,
@@ -264,9 +278,9 @@ def format_chunk(piece: FoundChunk) -> CodeFound:
     }
 
 
-def count_chars(found: CodeFound) -> int:
+def count_chars(found: CodeFound, *, as_text: bool = False) -> int:
     """Return how much of a budget a chunk takes."""
-    return len(found["content"]) + CHUNK_OVERHEAD
+    return len(found["content"]) + (TEXT_OVERHEAD + len(found["path"]) if as_text else CHUNK_OVERHEAD)
 
 
 def name_language(piece: FoundChunk) -> str:

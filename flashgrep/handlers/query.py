@@ -1,8 +1,9 @@
 """The `query` method: find text, exactly or by words."""
 
+import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, NotRequired, get_args
@@ -32,6 +33,7 @@ from flashgrep.handlers.common import (
     view_of,
 )
 from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.text import Style, render_hits
 from flashgrep.model import path_to_text
 from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
@@ -155,7 +157,18 @@ class QueryResult(TypedDict):
     explained: NotRequired[Explained]
 
 
-@handler("query", title="Search text")
+def render_query(result: QueryResult, style: Style) -> Iterator[str]:
+    """Yield the hits as ripgrep prints them, or a line for each file."""
+    hits = result["results"]
+    if hits and "text" in hits[0]:
+        yield from render_hits(hits, style)
+    else:
+        yield from (style.path(hit) + (f":{hit['count']}" if "count" in hit else "") for hit in hits)
+    if "explained" in result:
+        yield f"explained: {json.dumps(result['explained'])}"
+
+
+@handler("query", title="Search text", render=render_query)
 async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     """Find lines that match a literal text, a regular expression or words, exactly as ripgrep would now.
 
@@ -204,6 +217,7 @@ async def _ask(
                 before=params.context if params.before is None else params.before,
                 after=params.context if params.after is None else params.after,
                 max_chars=min(chars, params.max_bytes or chars),
+                as_text=call.as_text,
                 deadline=time.monotonic() + params.deadline_ms / 1000,
                 use_index=params.use_index,
                 engine=params.engine,

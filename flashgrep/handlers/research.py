@@ -1,6 +1,7 @@
 """Research questions about code, answered with a graph."""
 
 import time
+from collections.abc import Iterator
 from typing import NotRequired
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from flashgrep.handlers.common import (
     ProjectName,
     coverage_of,
 )
+from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.research import Research
@@ -25,6 +27,10 @@ from flashgrep.search.symbol_source import SnapshotSource
 
 NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130
 """Characters of JSON around a symbol and an edge."""
+SPAN_CHARS, EDGE_TEXT = 12, 60
+"""Characters of text for a symbol's lines, and for the names and the number of an edge."""
+SURE = 0.6
+"""Confidence of a use below which it is told as one perhaps."""
 
 
 class CodeResearchParams(Params):
@@ -100,7 +106,47 @@ class CodeResearchResult(TypedDict):
     coverage: Coverage
 
 
-@handler("code_research", title="Research code", toolset="research")
+def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
+    """Yield the summary, the symbols asked about, then each use with the line that shows it, nearest ones first."""
+    nodes = result["results"]
+    if style.is_person:
+        yield from render_places(
+            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in nodes), style
+        )
+        return
+    yield result["summary"]
+    used = {edge[end] for edge in result["edges"] for end in ("source", "target")}
+    told = [node for node in nodes if not node["hop"] or node["id"] not in used]
+    yield from render_places(((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in told), style)
+    named, seen = {node["id"]: node for node in nodes}, {node["id"] for node in told}
+
+    def name(number: int) -> str:
+        """Return a symbol's name, with its lines when it is named first."""
+        node = named[number]
+        lines = "" if number in seen else f" ({span(node)})"
+        seen.add(number)
+        return node["name"] + lines
+
+    def describe(edge: EdgeShown) -> str:
+        unsure = "" if edge["confidence"] >= SURE else " perhaps"
+        return f"{name(edge['source'])}{unsure} {edge['kind']} {name(edge['target'])}: {edge['text']}"
+
+    yield from render_places(
+        ((edge["file_path"], f"{edge['line']}", describe(edge)) for edge in result["edges"]), style
+    )
+    yield from (
+        f"{one['file_path']}:{one['line']} {one['type']} is a {one['base']}{' by extension' * one['extension']}"
+        for one in result["conformances"]
+    )
+    # A chain of two is an edge, which is shown.
+    yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
+    if result["left_out"]:
+        yield f"[{result['left_out']} more did not fit; raise max_tokens]"
+    if result["unsure"]:
+        yield f"[{result['unsure']} uses of such names left out: too vague to tell whose]"
+
+
+@handler("code_research", title="Research code", toolset="research", render=render_research)
 async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> CodeResearchResult:
     """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains."""
     started = time.perf_counter()
@@ -114,23 +160,29 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
     stats = SearchStats(complete=research.complete, files_read=research.files_read)
     coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
-    return format_research(research, coverage, Budget(params.max_tokens))
+    return format_research(research, coverage, Budget(params.max_tokens), as_text=call.as_text)
 
 
 HANDLERS: tuple[Handler, ...] = (code_research,)
 
 
-def format_research(research: Research, coverage: Coverage, budget: Budget) -> CodeResearchResult:
+def format_research(
+    research: Research, coverage: Coverage, budget: Budget, *, as_text: bool = False
+) -> CodeResearchResult:
     """Return the research as an answer within a budget: nearest symbols and surest edges first."""
     graph = research.graph
     near_first = sorted(graph.nodes.values(), key=lambda node: node.hop)
     nodes = budget.fit(
         map(_format_node, range(len(near_first)), near_first),
-        lambda node: NODE_OVERHEAD + len(node["name"]) + len(node["file_path"]) + len(node.get("signature", "")),
+        lambda node: (
+            len(node["name"])
+            + (SPAN_CHARS if as_text else NODE_OVERHEAD + len(node["file_path"]) + len(node.get("signature", "")))
+        ),
     )
     numbers = {node.definition.key: number for number, node in enumerate(near_first[: len(nodes)])}
     sure_first = sorted(graph.edges, key=lambda edge: (graph.nodes[edge.source].hop, -edge.resolution.confidence))
-    fitting = budget.fit(sure_first, lambda edge: EDGE_OVERHEAD + len(edge.text) + len(edge.path), least=0)
+    around = EDGE_TEXT if as_text else EDGE_OVERHEAD
+    fitting = budget.fit(sure_first, lambda edge: around + len(edge.text) + len(edge.path), least=0)
     # An edge is shown only between symbols that fitted.
     edges: list[EdgeShown] = [
         {

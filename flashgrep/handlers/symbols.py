@@ -1,7 +1,7 @@
 """Symbols: where a name is defined and used, what a file or project has in it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
@@ -33,6 +33,7 @@ from flashgrep.handlers.common import (
     view_of,
 )
 from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import path_to_json
 from flashgrep.params import PathText, SymbolName
@@ -50,8 +51,8 @@ from flashgrep.search.symbols import (
 )
 from flashgrep.workspace import Workspace
 
-RESULT_OVERHEAD = 260
-"""Characters of JSON around one occurrence's texts."""
+RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
+"""Characters of JSON, and of text, around one occurrence's texts."""
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
     "type", "constant", "variable", "field", "property", "event", "macro", "module", "namespace", "object",
@@ -114,7 +115,28 @@ class GetSymbolResult(TypedDict):
     suggestions: NotRequired[list[str]]
 
 
-@handler("get_symbol", title="Find a symbol", command="symbol symbol_name")
+def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
+    """Yield each occurrence's place: of a definition its kind and signature, of a use its role, where, and the line."""
+
+    def describe(hit: SymbolHit) -> str:
+        kind, role, text = hit.get("kind", ""), hit["role"], hit.get("signature") or hit["symbol_name"]
+        if style.is_person:
+            return f"{hit['column']}:{' '.join(filter(None, [role, kind]))}: {text}"
+        within = f" in {hit['container']}" if hit.get("container") else ""
+        if role == "definition":
+            return f"{kind}{within} {text}"
+        return f"{role}{within}: {text}"
+
+    yield from render_places(
+        (
+            (style.path(hit), str(hit["start_line"]) if style.is_person else span(hit), describe(hit))
+            for hit in result["results"]
+        ),
+        style,
+    )
+
+
+@handler("get_symbol", title="Find a symbol", command="symbol symbol_name", render=render_symbols)
 async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
     """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
 
@@ -124,7 +146,7 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
 
 
 async def _ask(
-    _call: Call[Catalogue], params: GetSymbolParams, project: Workspace, without: Sequence[bytes]
+    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, without: Sequence[bytes]
 ) -> Page[GetSymbolResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -143,9 +165,10 @@ async def _ask(
         deadline=time.monotonic() + params.deadline_ms / 1000,
     )
     answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+    overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
     hits = Budget(params.max_tokens).fit(
         map(_format_hit, answer.results),
-        lambda hit: RESULT_OVERHEAD + len(hit.get("signature", "")) + len(hit.get("doc", "")) + len(hit["file_path"]),
+        lambda hit: overhead + len(hit.get("signature", "")) + len(hit.get("doc", "")) + len(hit["file_path"]),
     )
     # A cursor counts occurrences: their order is that of roles, tiers and paths, which later pages share.
     reached = question.after + len(hits)
@@ -223,7 +246,20 @@ class OutlineResult(TypedDict):
     fresh: bool
 
 
-@handler("outline", command="outline path", title="Outline a file, folder or project", toolset="research")
+def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
+    """Yield each file and, set in below it, its symbols with their lines."""
+    for file in result["results"]:
+        yield style.path(file)
+        yield from (f"{'  ' if style.is_person else ''}{style.text(line)}" for line in file["symbols"])
+
+
+@handler(
+    "outline",
+    command="outline path",
+    title="Outline a file, folder or project",
+    toolset="research",
+    render=render_outline,
+)
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
     """Show what a file or folder defines as a tree; without a path, a map of the project's most used definitions."""
     workspace = await open_view(call, params)

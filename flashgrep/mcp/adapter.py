@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from flashgrep.errors import InvalidParams, MethodNotFound, UnsupportedVersion
+from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, UnsupportedVersion
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
 from flashgrep.mcp.prompts import INSTRUCTIONS
 from flashgrep.mcp.service import CAPABILITIES, METHODS, Service
@@ -116,16 +116,16 @@ class Adapter:
         if name in ABOUT_A_PROJECT:
             await self._binder.settle(context, may_ask=may_ask)
         started = time.perf_counter()
-        result = await self.service.answer(name, context.session, params, context.call.progress)
+        failed: list[FlashgrepError] = []
+        result = await self.service.answer(name, context.session, params, context.call.progress, failed.append)
         if name == "tools/call" and log_level in LEVELS:
-            level = "warning" if result["isError"] else "debug"
+            level = "warning" if failed else "debug"
             data: dict[str, Any] = {
                 "tool": params.get("name"),
                 "took_ms": round((time.perf_counter() - started) * 1000, 3),
             }
-            if result["isError"]:
-                error = result["structuredContent"].value
-                data |= {"code": error["code"], "message": error["message"]}
+            for error in failed:
+                data |= {"code": error.code, "message": error.message}
             if LEVELS.index(level) >= LEVELS.index(log_level):
                 context.notify("notifications/message", {"level": level, "logger": "flashgrep", "data": data})
         return result

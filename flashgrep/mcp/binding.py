@@ -29,7 +29,7 @@ TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
 ROOTS_SECONDS = 5.0
 """A client that announces roots and does not name them must not hold up its own first call for longer."""
 BIND_FIELDS = frozenset(
-    {"project", "collections", "folder", "fallback", "toolsets", "read_only", "progress_token", "_meta"}
+    {"project", "collections", "folder", "fallback", "toolsets", "read_only", "structured", "progress_token", "_meta"}
 )
 
 
@@ -41,6 +41,8 @@ class Client:
     capabilities: dict[str, Any] = field(default_factory=dict)
     log_level: str | None = None
     toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
+    structured: bool = False
+    """A program, which wants JSON and its schemas; a model reads text."""
     fallback: str | None = None
     """The folder the host started us in: its project, unless the client names roots."""
     to_choose: int = 0
@@ -82,7 +84,8 @@ class Binder:
         """Answer ``$/bind``, which a client sends before anything else.
 
         ``project``: a name or path. ``collections``: names. ``folder``: the host's project. ``fallback``: the folder
-        the host started us in. ``toolsets`` and ``read_only`` narrow what is shown and allowed.
+        the host started us in. ``toolsets`` and ``read_only`` narrow what is shown and allowed, ``structured`` asks for
+        structured content.
         """
         given = check_binding(params)
         session, client = context.session, client_of(context.session)
@@ -91,6 +94,7 @@ class Binder:
             client.toolsets = parse_toolsets(given["toolsets"])
         if given.get("read_only"):
             session.read_only = True
+        client.structured = bool(given.get("structured"))
         if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
             raise Forbidden("the connection is bound already", reason="already_bound", projects=list(session.projects))
         if given.get("collections"):

@@ -7,24 +7,18 @@ from typing import Any
 from flashgrep.errors import InvalidParams
 
 INSTRUCTIONS = """\
-flashgrep answers questions about this project's code from a live index: exactly as a full scan of the disk would now, \
-in milliseconds. Prefer it to grep, find, ls and cat.
+flashgrep answers questions about this project's code from a live index, exactly as a full scan of the disk would now. \
+Prefer it to grep, find, ls and cat.
 
-Which tool: text or regex: query. Code by what it does, when you do not know its name: search_code. \
-Definition or uses of a name: get_symbol. Files by pattern: glob; by part of the \
-path: list_files. Lines of a file: get_slice. A symbol's code or a whole file within a budget: read_code. Change one \
-place: write_code; several, all or none: batch_write_code. Who calls or implements what: code_research. What \
-a file defines: outline. Index state: stats. bootstrap_skill gives a guide with worked calls.
+Text or regex: query. Code by what it does: search_code. Definition or uses of a name: get_symbol. Files by pattern: \
+glob; by part of the path: list_files. Lines of a file: get_slice. A symbol's code or a whole file: read_code. Who \
+calls or implements what: code_research. What a file defines: outline. Change one place: write_code; several, all or \
+none: batch_write_code.
 
-Work from small to large: query or get_symbol first, then get_slice around the hit. Paths are relative to the \
-project's root; lines and columns count from 1.
-
-Answers are bounded (about 8,000 tokens). `next`: pass it back as `cursor` with the same arguments. `truncated`: pass \
-the members of `continuation.cursor`. `coverage.complete` false: a time limit; narrow the question. Empty results with \
-`complete` true: it is not there. Reason `project_not_found`: index_codebase the folder you work in, or pass `project`.
-
-Before writing, read; pass the read's file_hash as precondition.expected_file_hash. A failed call has isError and an \
-object with code, message and data.reason."""
+Paths are from the project's root, lines count from 1. Hits stand below their file as line:text. What is unusual \
+stands in [brackets]: for the rest, call again with the same arguments and the cursor or continuation named there. \
+[nothing found in N files]: it is not there. A read's header gives the file's #hash: pass it as \
+precondition.expected_file_hash when you write. Reason project_not_found: index_codebase the folder you work in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams, MissingCapability, NotFound, clip
 from flashgrep.handlers.bootstrap import packaged_skill
+from flashgrep.handlers.text import render_error, render_text
 from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.prompts import PROMPTS, get_prompt
 from flashgrep.mcp.schema import input_schema, output_schema
@@ -63,22 +64,29 @@ class Service:
     catalogue: Catalogue
     server: Mapping[str, str]
     """The server's name and version, as it tells them."""
+    structured: bool = False
+    """Whether every client gets structured content; else those that ask for it."""
     page: int = PAGE
     dispatcher: Dispatcher = field(init=False)
     """Set once it is made: the adapter is part of what it answers by."""
-    _descriptors: dict[tuple[str, bool], dict[str, Any]] = field(default_factory=dict)
+    _descriptors: dict[tuple[str, bool, bool], dict[str, Any]] = field(default_factory=dict)
 
     async def answer(
-        self, name: str, session: Session, params: Mapping[str, Any], progress: Progress | None = None
+        self,
+        name: str,
+        session: Session,
+        params: Mapping[str, Any],
+        progress: Progress | None = None,
+        note_failure: Callable[[FlashgrepError], None] | None = None,
     ) -> dict[str, Any]:
-        """Return the result of one of METHODS.
+        """Return the result of one of METHODS; ``note_failure`` is told what failed and is a result all the same.
 
         Raises:
             FlashgrepError: as ``call_tool``, ``read_resource`` and ``get_prompt`` do, or the cursor is none of ours.
 
         """
         if name == "tools/call":
-            return await self.call_tool(session, params.get("name"), params.get("arguments"), progress)
+            return await self.call_tool(session, params.get("name"), params.get("arguments"), progress, note_failure)
         if name == "resources/read":
             return await self.read_resource(session, params.get("uri"))
         if name == "prompts/get":
@@ -103,14 +111,16 @@ class Service:
 
     def list_tools(self, session: Session) -> list[dict[str, Any]]:
         """Return the tools of the client's toolsets, without those that write if it may not."""
-        toolsets, is_bound = client_of(session).toolsets, len(session.projects) == 1
+        client, is_bound = client_of(session), len(session.projects) == 1
+        structured = self.structured or client.structured
         return [
-            self._descriptors.get((handler.name, is_bound)) or self._describe(handler, is_bound=is_bound)
+            self._descriptors.get((handler.name, is_bound, structured))
+            or self._describe(handler, is_bound=is_bound, structured=structured)
             for handler in self.dispatcher.registry
-            if handler.toolset in toolsets and (session.may_write or not handler.writes)
+            if handler.toolset in client.toolsets and (session.may_write or not handler.writes)
         ]
 
-    def _describe(self, handler: Handler, *, is_bound: bool) -> dict[str, Any]:
+    def _describe(self, handler: Handler, *, is_bound: bool, structured: bool) -> dict[str, Any]:
         """Return a method as tools/list has it; ``is_bound``: for a connection that cannot name another project."""
         meta: dict[str, Any] = {}
         if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
@@ -122,7 +132,7 @@ class Service:
             "title": handler.title,
             "description": handler.doc,
             "inputSchema": input_schema(handler, bound=is_bound),
-            "outputSchema": output_schema(handler),
+            **({"outputSchema": output_schema(handler)} if structured else {}),
             "annotations": {
                 "readOnlyHint": handler.safety == "reads",
                 "destructiveHint": handler.safety == "destructive",
@@ -130,16 +140,25 @@ class Service:
                 "openWorldHint": False,
             },
         }
-        self._descriptors[handler.name, is_bound] = descriptor = {**descriptor, **({"_meta": meta} if meta else {})}
+        self._descriptors[handler.name, is_bound, structured] = descriptor = {
+            **descriptor,
+            **({"_meta": meta} if meta else {}),
+        }
         return descriptor
 
     async def call_tool(
-        self, session: Session, name: Any, arguments: Any, progress: Progress | None = None
+        self,
+        session: Session,
+        name: Any,
+        arguments: Any,
+        progress: Progress | None = None,
+        note_failure: Callable[[FlashgrepError], None] | None = None,
     ) -> dict[str, Any]:
         """Call a method by name or alias; a failure is a result too, so that a model can read it.
 
-        What only reads is called whether or not it is of the toolsets that the client is shown. The structured content
-        comes as ``Encoded``, since the text beside it is its JSON.
+        What only reads is called whether or not it is of the toolsets that the client is shown. A model gets the text
+        that the method's renderer makes, and nothing else: many hosts show it structured content in the text's place.
+        Programs get the structured content, as ``Encoded``, since the text beside it is its JSON.
 
         Raises:
             InvalidParams: no tool has the name, or the arguments are no object.
@@ -153,23 +172,32 @@ class Service:
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
-        handler, toolsets = self.dispatcher.registry.get(name), client_of(session).toolsets
-        is_error = False
+        handler, client, is_error = self.dispatcher.registry.get(name), client_of(session), False
+        structured = self.structured or client.structured
+        render, text = None if structured else handler.render, ""
         try:
-            if handler.writes and handler.toolset not in toolsets:  # nobody has let the host's model use it
+            if handler.writes and handler.toolset not in client.toolsets:  # nobody has let the host's model use it
                 raise Forbidden(
                     f"{handler.name} writes, and its toolset was not asked for: {handler.toolset}",
                     reason="toolset_required",
-                    suggestion=f"start the server with --toolsets {','.join([*toolsets, handler.toolset])}",
+                    suggestion=f"start the server with --toolsets {','.join([*client.toolsets, handler.toolset])}",
                 )
-            result = await self.dispatcher.call(session, name, given, progress=progress)
+            as_text = render is not None
+            result = await self.dispatcher.call(session, name, given, progress=progress, as_text=as_text)
+            if render is not None:
+                text = await run_sync(render_text, result, render)
         except (Cancelled, MissingCapability):
             raise
         except FlashgrepError as error:
             result, is_error = dict(error.to_object()), True
+            if note_failure is not None:
+                note_failure(error)
+            text = render_error(error.to_object())
+        if render is not None:
+            return {"content": [{"type": "text", "text": text}], "isError": is_error}
         encoded = Encoded(result, encode(result))
-        text = {"type": "text", "text": encoded.json.decode()}
-        return {"content": [text], "structuredContent": encoded, "isError": is_error}
+        content = [{"type": "text", "text": encoded.json.decode()}]
+        return {"content": content, **({"structuredContent": encoded} if structured else {}), "isError": is_error}
 
     def list_resources(self, session: Session) -> list[dict[str, Any]]:
         """Return what can be attached to a conversation: for each project the skill and its figures."""

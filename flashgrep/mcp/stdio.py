@@ -22,6 +22,7 @@ Speak the Model Context Protocol over stdin and stdout; starts the daemon if non
   --collections A,B,C  several of them
   --toolsets A,B       tools to list: core, research (both by default), collections, knowledge, specs, fs, admin, all
   --read-only          neither list nor run what writes
+  --structured         for programs: answers as JSON, with structured content and output schemas
 
 Without a project: CLAUDE_PROJECT_DIR or WORKSPACE_FOLDER_PATHS, else the client's roots, else the repository around
 the current folder.
@@ -32,6 +33,7 @@ VALUES = {
     "--collections": "collections",
     "--toolsets": "toolsets",
 }
+FLAGS = {"--read-only": "read_only", "--structured": "structured"}
 HOST_FOLDERS = ("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "WORKSPACE_FOLDER")
 """Variables in which hosts name the folder they have open; the second may list several, separated by commas."""
 SWITCHED_OFF = (
@@ -86,8 +88,8 @@ def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: st
     while rest:
         option = rest.pop(0)
         field = VALUES.get(option, "")
-        if option == "--read-only":
-            binding["read_only"] = True
+        if option in FLAGS:
+            binding[FLAGS[option]] = True
         elif not field or not rest:
             why = "a value is missing" if field else "no such option; see fgrep mcp --help"
             raise ValueError(f"mcp: {option}: {why}")

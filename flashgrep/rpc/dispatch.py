@@ -143,14 +143,25 @@ class Dispatcher:
         method.__dict__["__signature__"] = SIGNATURE
         self._methods = dict.fromkeys([*registry.names(), *self._extensions], method)
 
-    async def call(self, session: Session, name: str, params: Params, *, progress: Progress | None = None) -> Any:
+    async def call(
+        self,
+        session: Session,
+        name: str,
+        params: Params,
+        *,
+        progress: Progress | None = None,
+        as_text: bool = False,
+    ) -> Any:
         """Call a registered method from within the process; the result is JSON-ready.
+
+        ``as_text``: the caller renders it, so that a budget is about its text.
 
         Raises:
             FlashgrepError: whatever goes wrong; what has no name of ours comes as the internal error.
 
         """
         call = self._make_call(session, None, progress)
+        call.as_text = as_text
         pending = Pending(Request(name, params, None, wants_answer=True, progress_token=None))
         return await self._run_bounded(pending, lambda: self._run_handler(call, name, params))
 

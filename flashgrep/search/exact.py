@@ -78,6 +78,8 @@ class Question:
     before: int = 0
     after: int = 0
     max_chars: int = 32_000
+    as_text: bool = False
+    """Whether ``max_chars`` are those of text, one line a hit below a heading for each file; else of JSON."""
     deadline: float | None = None
     use_index: bool = True
     engine: Engine = "linear"
@@ -243,7 +245,11 @@ class Search:
             checkpoint()
             hit = make_hit(path, document, match, question.before, question.after)
             context = (*hit.get("before", ()), *hit.get("after", ()))
-            room -= len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD
+            if not question.as_text:
+                room -= len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD
+            else:
+                is_below = bool(answer.results) and answer.results[-1]["file_path"] == hit["file_path"]
+                room -= len(hit["text"]) + LINE_OVERHEAD + (0 if is_below else len(hit["file_path"]) + 1)
             room -= sum(len(line) + LINE_OVERHEAD for line in context)
             # The first hit is shown however long its line is: a page without any would never end.
             if len(answer.results) == question.limit or (room < 0 and answer.results):
@@ -288,7 +294,7 @@ class Search:
             files, lines = files + 1, lines + count
             if len(answer.results) < question.limit and room > 0:
                 answer.results.append(path_to_json(path) | ({"count": count} if question.output == "count" else {}))
-                room -= len(path) + FILE_OVERHEAD
+                room -= len(path) + (LINE_OVERHEAD if question.as_text else FILE_OVERHEAD)
                 last = path
             else:
                 answer.next = Position(0, last, 0, None)

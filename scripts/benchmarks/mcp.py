@@ -36,7 +36,10 @@ class Shim:
 
     def __init__(self, project: Path, environ: dict[str, str]) -> None:
         self.process = subprocess.Popen(
-            [FGREP, "mcp", "--project", str(project)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+            [FGREP, "mcp", "--structured", "--project", str(project)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environ,
         )
 
     def request(self, method: str, **params: object) -> dict[str, object]:

@@ -182,7 +182,9 @@ def _sdk(own: dict[str, str]) -> Iterator[str]:
     try:
         url = serve.stdout.readline().strip()
         token = (Path(own["FLASHGREP_STATE_DIR"]) / "token").read_text(encoding="ascii").strip()
-        for arguments in (["stdio", FLASHGREP, own["PROJECT"]], ["http", f"{url}/mcp?project={own['PROJECT']}", token]):
+        here = f"{url}/mcp?project={own['PROJECT']}"
+        stdio, http = ["stdio", FLASHGREP, own["PROJECT"]], ["http", here, token]
+        for arguments in (stdio, [*stdio, "--structured"], http, ["http", f"{here}&structured=1", token]):
             told = subprocess.run(
                 ["node", client, *arguments], env=own, capture_output=True, text=True, check=False, timeout=120
             )

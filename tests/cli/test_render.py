@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
-from flashgrep.cli.render import Style, render
+from flashgrep.cli.render import render
+from flashgrep.handlers.editing import render_slice
+from flashgrep.handlers.query import render_query
+from flashgrep.handlers.symbols import render_outline, render_symbols
+from flashgrep.handlers.text import Style
 
 HIT: dict[str, Any] = {"file_path": "a/b.py", "start_line": 3, "end_line": 3, "column": 5, "text": "x = 1"}
 
 
-def shown(result: Any, **style: Any) -> tuple[bytes, bytes, int]:
-    found = render(result, Style(**style), as_json=False)
+def shown(result: Any, renderer: Any = render_query, **style: Any) -> tuple[bytes, bytes, int]:
+    found = render(result, Style(is_person=True, **{"headings": False, **style}), renderer)
     return found.stdout, found.stderr, found.status
 
 
@@ -53,32 +57,39 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
 
 
 @pytest.mark.parametrize(
-    ("item", "line"),
+    ("renderer", "item", "line"),
     [
-        ({"file_path": "a.py"}, b"a.py"),
-        ({"file_path": "a.py", "count": 3}, b"a.py:3"),
-        ({"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function: f"),
+        (render_query, {"file_path": "a.py"}, b"a.py"),
+        (render_query, {"file_path": "a.py", "count": 3}, b"a.py:3"),
         (
+            render_symbols,
             {"file_path": "a.py", "start_line": 2, "column": 5, "role": "call", "signature": "f()", "symbol_name": "f"},
             b"a.py:2:5:call: f()",
         ),
-        ({"file_path": "a.py", "symbols": ["1-2 def f():", "4 x"]}, b"a.py\n  1-2 def f():\n  4 x"),
-        ("plain", b"plain"),
-        ({"other": 1}, b'{"other":1}'),
+        (
+            render_outline,
+            {"file_path": "a.py", "symbols": ["1-2 def f():", "4 x"]},
+            b"a.py\n  1-2 def f():\n  4 x",
+        ),
+        (None, {"file_path": "a.py"}, b"a.py"),
+        (None, {"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function: f"),
+        (None, "plain", b"plain"),
+        (None, {"other": 1}, b'{"other":1}'),
     ],
 )
-def test_items_of_a_list_are_lines(item: Any, line: bytes) -> None:
-    assert shown({"results": [item]})[0] == line + b"\n"
+def test_items_of_a_list_are_lines(renderer: Any, item: Any, line: bytes) -> None:
+    assert shown({"results": [item]}, renderer)[0] == line + b"\n"
 
 
 def test_a_read_is_its_text_with_an_end_of_line() -> None:
-    assert shown({"content": "a\nb"})[0] == b"a\nb\n"
-    assert shown({"content": "a\n"})[0] == b"a\n"
-    assert shown({"content": ""})[0] == b""
+    for renderer in (None, render_slice):
+        assert shown({"content": "a\nb"}, renderer)[0] == b"a\nb\n"
+        assert shown({"content": "a\n"}, renderer)[0] == b"a\n"
+        assert shown({"content": ""}, renderer)[0] == b""
 
 
 def test_any_other_answer_is_json() -> None:
-    assert json.loads(shown({"total_files": 3})[0]) == {"total_files": 3}
+    assert json.loads(shown({"total_files": 3}, None)[0]) == {"total_files": 3}
 
 
 def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None:

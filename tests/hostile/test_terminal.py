@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.cli.render import Style, render
+from flashgrep.cli.render import render
+from flashgrep.handlers.editing import render_slice
+from flashgrep.handlers.query import render_query
+from flashgrep.handlers.text import Style
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 
 ORDERS = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f"
@@ -54,7 +57,8 @@ def test_a_pipe_gets_the_bytes_as_they_are(daemon: DaemonAtHand, project: MakePr
 
 def test_a_name_is_one_line_on_a_terminal_and_text_keeps_its_line_ends() -> None:
     hit = {"file_path": "", "file_path_bytes": base64.b64encode(b"a\nb\xff").decode(), "start_line": 1, "column": 1}
-    shown = render({"results": [{**hit, "end_line": 1, "text": "x\rhidden"}]}, Style(headings=True), as_json=False)
+    terminal = Style(is_person=True)
+    shown = render({"results": [{**hit, "end_line": 1, "text": "x\rhidden"}]}, terminal, render_query)
     assert shown.stdout == b"a\\x0ab\xff\n1:1:x\\x0dhidden\n"
-    read = render({"content": "one\r\ntwo\tthree\n"}, Style(headings=True), as_json=False)
+    read = render({"content": "one\r\ntwo\tthree\n"}, terminal, render_slice)
     assert read.stdout == b"one\r\ntwo\tthree\n"

@@ -4,10 +4,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const [way, where, what] = process.argv.slice(2);
+const [way, where, what, ...rest] = process.argv.slice(2);
 const transport =
   way === "stdio"
-    ? new StdioClientTransport({ command: where, args: ["mcp", "--project", what], env: process.env })
+    ? new StdioClientTransport({ command: where, args: ["mcp", "--project", what, ...rest], env: process.env })
     : new StreamableHTTPClientTransport(new URL(where), {
         requestInit: { headers: { Authorization: `Bearer ${what}` } },
       });
@@ -16,11 +16,18 @@ await client.connect(transport);
 const { tools } = await client.listTools();
 assert(tools.some((tool) => tool.name === "query"));
 const found = await client.callTool({ name: "query", arguments: { text: "needle" } });
-assert.equal(found.structuredContent.results[0].file_path, "a.py");
-assert.deepEqual(JSON.parse(found.content[0].text), found.structuredContent);
+const structured = rest.includes("--structured") || where.includes("structured=1");
+if (structured) {
+  assert.equal(found.structuredContent.results[0].file_path, "a.py");
+  assert.deepEqual(JSON.parse(found.content[0].text), found.structuredContent);
+} else {
+  assert.equal(found.structuredContent, undefined);
+  assert.equal(found.content[0].text, "a.py\n1:def needle():");
+}
 const failed = await client.callTool({ name: "query", arguments: { text: "(", mode: "regex" } });
 assert(failed.isError);
-assert.equal(failed.structuredContent.data.reason, "invalid_pattern");
+assert.match(failed.content[0].text, /invalid_pattern/);
+assert.equal(failed.structuredContent?.data.reason, structured ? "invalid_pattern" : undefined);
 await assert.rejects(client.callTool({ name: "nope", arguments: {} }));
 assert((await client.listResources()).resources.length > 0);
 assert.equal((await client.listPrompts()).prompts.length, 3);

@@ -92,7 +92,7 @@ async def connected(tmp_path: Path, page: int = 50, log: Notes | None = None) ->
     """Serve a client of its own; ``log`` is given what is logged."""
     with anyio.fail_after(BOUND):
         async with Catalogue(state_dir=tmp_path, settings=Settings()) as catalogue:
-            service = Service(catalogue, {"name": "n", "version": "1"}, page)
+            service = Service(catalogue, {"name": "n", "version": "1"}, structured=True, page=page)
             extensions = Adapter(service, Binder(catalogue)).extensions()
             service.dispatcher = Dispatcher(REGISTRY, catalogue, log=log or Notes(), extensions=extensions)
             async with memory(service.dispatcher, tmp_path) as connect:

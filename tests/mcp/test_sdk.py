@@ -34,14 +34,16 @@ def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @asynccontextmanager
 async def over_stdio(daemon: DaemonAtHand, root: Path, mode: Any) -> AsyncIterator[Client]:
-    server = StdioServerParameters(command=FGREP, args=["mcp", "--project", str(root)], env=daemon.environ)
+    server = StdioServerParameters(
+        command=FGREP, args=["mcp", "--structured", "--project", str(root)], env=daemon.environ
+    )
     async with Client(stdio_client(server), mode=mode) as client:
         yield client
 
 
 @asynccontextmanager
 async def over_http(daemon: DaemonAtHand, root: Path, mode: Any) -> AsyncIterator[Client]:
-    url = f"http://127.0.0.1:{open_http(daemon)}/mcp?project={root.name}"
+    url = f"http://127.0.0.1:{open_http(daemon)}/mcp?structured=1&project={root.name}"
     headers = {"Authorization": f"Bearer {token_of(daemon)}"}
     async with (
         httpx2.AsyncClient(headers=headers) as http,
@@ -93,7 +95,7 @@ async def test_progress_and_a_missing_capability_come_over_http_too(fixture_url:
         seen.append((progress, total, message))
 
     with anyio.fail_after(BOUND):
-        async with Client(streamable_http_client(fixture_url), mode=mode) as client:
+        async with Client(streamable_http_client(f"{fixture_url}?structured=1"), mode=mode) as client:
             told = await client.call_tool("test_tool_with_progress", {}, progress_callback=note)
             assert told.structured_content == {"text": "done"}
             with pytest.raises(MCPError) as missing:

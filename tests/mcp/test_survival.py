@@ -111,7 +111,9 @@ def test_two_sessions_find_one_daemon_again(cold_daemon: DaemonAtHand, root: Pat
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_sdks_own_client_survives_a_kill(cold_daemon: DaemonAtHand, root: Path, mode: Any) -> None:
-    server = StdioServerParameters(command=FGREP, args=["mcp", "--project", str(root)], env=cold_daemon.environ)
+    server = StdioServerParameters(
+        command=FGREP, args=["mcp", "--structured", "--project", str(root)], env=cold_daemon.environ
+    )
 
     with anyio.fail_after(2 * BOUND):
         async with Client(stdio_client(server), mode=mode) as client:

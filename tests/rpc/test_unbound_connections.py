@@ -87,7 +87,7 @@ def through(door: str, daemon: DaemonAtHand, plain: Path, opened: list[Wire]) ->
     if door == "rpc":
         return by_post(daemon)
     if door == "mcp-http":
-        client = McpClient(HttpTransport(open_http(daemon), token_of(daemon), {}), "modern")
+        client = McpClient(HttpTransport(open_http(daemon), token_of(daemon), {"structured": "1"}), "modern")
         return by_tool(client)
     if door in {"control", "tcp", "token", "stdio"}:
         opened.append(daemon.wire("unix" if door == "control" else "stdio" if door == "stdio" else "tcp"))

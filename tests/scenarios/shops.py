@@ -55,7 +55,9 @@ def search(agent: Host, **arguments: Any) -> Any:
 
 async def ask_by_the_official_client(daemon: DaemonAtHand, mode: Any) -> tuple[set[str], Any, int]:
     """Return the tools listed, the answer to the question, and the code of the error for an unknown tool."""
-    server = StdioServerParameters(command=FGREP, args=["mcp", "--toolsets", "all"], env=daemon.environ, cwd="/")
+    server = StdioServerParameters(
+        command=FGREP, args=["mcp", "--structured", "--toolsets", "all"], env=daemon.environ, cwd="/"
+    )
     with anyio.fail_after(BOUND):
         async with Client(stdio_client(server), mode=mode) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}

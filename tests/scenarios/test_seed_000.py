@@ -427,7 +427,7 @@ def test_integration_test_mcp_protocol(known: DaemonAtHand) -> None:
         {**call, "id": 4, "params": {"name": "search_code_magically", "arguments": {}}},
     ]
     ran = subprocess.run(
-        [FGREP, "mcp", "--collection", "repo1", "--toolsets", "collections"],
+        [FGREP, "mcp", "--structured", "--collection", "repo1", "--toolsets", "collections"],
         input="".join(json.dumps(message) + "\n" for message in messages),
         env=known.environ,
         cwd="/",

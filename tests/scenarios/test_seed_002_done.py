@@ -161,7 +161,9 @@ def test_e2e_tests_spawn_server_send_requests_via_stdio() -> None:
             messages = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}]
             call = {"name": "semantic_search", "arguments": {"query": QUESTION, "repository": "bank", "threshold": 0}}
             messages.append({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
-            ran = daemon.run("mcp", cwd=Path("/"), stdin="".join(json.dumps(message) + "\n" for message in messages))
+            ran = daemon.run(
+                "mcp", "--structured", cwd=Path("/"), stdin="".join(json.dumps(message) + "\n" for message in messages)
+            )
         answers = {answer["id"]: answer for answer in map(json.loads, ran.stdout.splitlines())}
         assert answers[2]["result"]["structuredContent"]["results"][0]["file_path"] == "src/debit.py"
 

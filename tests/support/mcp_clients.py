@@ -131,7 +131,12 @@ class HttpTransport:
 
 
 def shim_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str) -> Wire:
-    """Start ``fgrep mcp`` with its input and output on a socket."""
+    """Start ``fgrep mcp`` for a program, which reads structured content, with its input and output on a socket."""
+    return model_wire(daemon, "--structured", *options, cwd=cwd, **environ)
+
+
+def model_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str) -> Wire:
+    """Start ``fgrep mcp`` as hosts do for a model, which reads text."""
     ours, theirs = socket.socketpair()
     ours.settimeout(BOUND)
     with theirs:
@@ -160,14 +165,15 @@ def token_of(daemon: DaemonAtHand) -> str:
     return Path(daemon.paths.token).read_text(encoding="ascii").strip()
 
 
-def transport(name: str, daemon: DaemonAtHand, root: Path) -> Transport:
-    """Return a transport bound to a project."""
+def transport(name: str, daemon: DaemonAtHand, root: Path, *, structured: bool = True) -> Transport:
+    """Return a transport bound to a project; ``structured``: for a program, not for a model."""
     if name == "http":
-        return HttpTransport(open_http(daemon), token_of(daemon), {"project": str(root)})
+        asked = {"structured": "1"} if structured else {}
+        return HttpTransport(open_http(daemon), token_of(daemon), {"project": str(root), **asked})
     if name == "shim":
-        return LineTransport(shim_wire(daemon, "--project", str(root)))
+        return LineTransport((shim_wire if structured else model_wire)(daemon, "--project", str(root)))
     wire = daemon.wire("tcp" if name == "tcp" else "unix")
     if name == "tcp":
         wire.call("auth", token=token_of(daemon))
-    wire.call("$/bind", project=str(root))
+    wire.call("$/bind", project=str(root), structured=structured)
     return LineTransport(wire)

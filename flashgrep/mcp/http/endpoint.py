@@ -76,7 +76,8 @@ async def _ask(
     if isinstance(outcome, FlashgrepError):
         raise outcome
     # The SDK validates the value and encodes it itself.
-    return {**outcome, "structuredContent": outcome["structuredContent"].value}
+    structured = outcome.get("structuredContent")
+    return outcome if structured is None else {**outcome, "structuredContent": structured.value}
 
 
 @asynccontextmanager

@@ -46,14 +46,14 @@ TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
 
 
-PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only")
+PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured")
 NO: Final = frozenset({"0", "false", "no", "off", ""})
-"""What ``read_only`` may say to mean that it is not; said several times, one that means yes decides."""
+"""What a switch may say to mean that it is off; said several times, one that means on decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Makes sessions: ``?project=P``, ``?collection=C``, ``?collections=A,B``, ``?toolsets=A,B``, ``?read_only=1``."""
+    """Makes sessions by the query of an address, as ``?project=P&toolsets=A,B&read_only=1``; see PARAMETERS."""
 
     catalogue: Catalogue
     may_write: bool
@@ -80,12 +80,19 @@ class Sessions:
             projects=roots,
             collections=roots,
             capabilities=Capabilities(writes="always" if self.may_write else "never"),
-            read_only=any(value.lower() not in NO for value in query.getlist("read_only")),
+            read_only=is_on(query, "read_only"),
             has_token=True,
             wire="http",
         )
-        client_of(session).toolsets = parse_toolsets(",".join(query.getlist("toolsets")).split(","))
+        client = client_of(session)
+        client.toolsets = parse_toolsets(",".join(query.getlist("toolsets")).split(","))
+        client.structured = is_on(query, "structured")
         return session
+
+
+def is_on(query: QueryParams, switch: str) -> bool:
+    """Return whether a switch of an address is on."""
+    return any(value.lower() not in NO for value in query.getlist(switch))
 
 
 class Caller:

@@ -1,0 +1,178 @@
+"""Answers as text, for a model, a terminal or a pipe: what the renderers of all methods share.
+
+A method's own renderer stands beside its handler and yields lines. What is as usual is not said; what is not stands in
+the notes: behind the answer in brackets for a model, on stderr for a person.
+"""
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from flashgrep.errors import ErrorObject
+
+PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+"""What a terminal may obey, but for line ends and tabs: C0, DELETE and C1."""
+GOING_ON = ("continuation_start_line", "continuation_start_byte")
+"""Members of a read's continuation that are not as in the call before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """For whom an answer is rendered: by default for a model."""
+
+    is_person: bool = False
+    """On the command line: columns are shown, notes speak of options, paths are seen from the current folder."""
+    color: bool = False
+    headings: bool = True
+    """One heading for each file instead of its path on each line; a pipe has none."""
+    root: str = ""
+    cwd: str = ""
+    roots: Mapping[str, str] = field(default_factory=dict)
+    """Of each project, where several were asked."""
+
+    def path(self, item: Mapping[str, Any]) -> str:
+        """Return the path of a result on one line: for a person as seen from the current folder, in its own bytes.
+
+        Of several projects a person gets whole paths, a model the project's name before each.
+        """
+        raw, shown, project = item.get("file_path_bytes"), str(item["file_path"]), item.get("project", "")
+        if not self.is_person:
+            # An odd name is written so that it can be passed back: with JSON's escapes, or in base64.
+            shown = json.dumps(shown) if CONTROL.search(shown) or "\n" in shown else shown
+            shown = f"{project}: {shown}" if project else shown
+            return f"{shown} (file_path_bytes {raw})" if raw else shown
+        inside = base64.b64decode(raw) if raw else os.fsencode(shown)
+        if project in self.roots:
+            inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
+            inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
+        elif self.root and not project:
+            inside = os.path.relpath(os.path.join(os.fsencode(self.root), inside), os.fsencode(self.cwd))  # noqa: PTH118 - bytes
+        shown = inside.decode("utf-8", "surrogateescape")
+        return self.paint(PATH_COLOR, self.text(shown).replace("\n", "\\x0a") if self.headings else shown)
+
+    def text(self, text: str) -> str:
+        """Return text of a file; what stands in it must not give a terminal orders."""
+        return escape_controls(text) if self.is_person and self.headings else text
+
+    def line(self, number: int | str) -> str:
+        """Return a line's number."""
+        return self.paint(LINE_COLOR, str(number))
+
+    def paint(self, color: str, text: str) -> str:
+        """Return ``text`` in a colour, where colours are wanted."""
+        return color + text + PLAIN if self.color else text
+
+
+FOR_MODEL = Style()
+
+
+def escape_controls(text: str) -> str:
+    """Return text with every control sequence written out."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
+    """Yield matching lines with their context, below a heading for each file or behind its path, as ripgrep does."""
+    last = None
+    for hit in hits:
+        path, before, after = style.path(hit), hit.get("before", []), hit.get("after", [])
+        if style.headings and path != last:
+            yield from ([""] if last is not None and style.is_person else [])
+            yield path
+        elif (before or after) and last is not None and style.is_person:
+            yield "--"
+        last = path
+        matched = hit["text"].split("\n")
+        if style.is_person:
+            matched[0] = f"{hit['column']}:{matched[0]}"
+        elif hit.get("cut"):
+            matched = [f"…{matched[0]}", *matched[1:]] if hit["text_column"] > 1 else matched
+            matched[-1] += "…"
+        lines = [
+            *((number, "-", text) for number, text in enumerate(before, hit["start_line"] - len(before))),
+            *((number, ":", text) for number, text in enumerate(matched, hit["start_line"])),
+            *((number, "-", text) for number, text in enumerate(after, hit["end_line"] + 1)),
+        ]
+        for number, separator, text in lines:
+            prefix = "" if style.headings else path + separator
+            yield prefix + style.line(number) + separator + style.text(text)
+
+
+def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Iterator[str]:
+    """Yield places, each (path, lines, what stands there); those of one file in a row share its heading."""
+    for path, grouped in groupby(places, key=lambda place: place[0]):
+        group = list(grouped)
+        if style.is_person or len(group) == 1:
+            separator = ":" if style.is_person else " "
+            yield from (f"{path}:{style.line(lines)}{separator}{style.text(said)}" for _, lines, said in group)
+        else:
+            yield path
+            yield from (f"{lines} {said}" for _, lines, said in group)
+
+
+def span(item: Mapping[str, Any]) -> str:
+    """Return the lines of a result, as 3 or 3-9."""
+    first, last = item["start_line"], item["end_line"]
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL) -> str:
+    """Return an answer as a model reads it: its lines, then what is unusual of it in brackets."""
+    lines = "\n".join(render(result, style))
+    notes = "".join(f"[{note}]\n" for note in find_notes(result, style))
+    return lines + ("\n" if lines and notes and not lines.endswith("\n") else "") + notes.removesuffix("\n")
+
+
+def render_error(error: ErrorObject) -> str:
+    """Return an error as a model reads it: what went wrong, and what is known of it that the message does not say."""
+    message, data = error["message"], dict(error["data"])
+    lines = [f"error {error['code']} {data.pop('reason', '')}: {message}"]
+    if "problems" in data:  # the first is the message, and names the field
+        data.pop("field", None)
+        others = data.pop("problems")[1:]
+        lines += [f"{one['field']}: {one['problem']}" for one in others]
+    for name, value in data.items():
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if said and said not in {"null", "[]", "{}"} and said not in message:
+            lines.append(f"{name}: {said}")
+    return "\n".join(lines)
+
+
+def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """Yield what the reader has to know of an answer besides itself: that it is empty, cut or incomplete."""
+    coverage, results = result.get("coverage") or {}, result.get("results")
+    near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
+    if results == []:
+        files = coverage.get("files_searched", 0)
+        skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
+        skipped = f" (skipped: {skipped})" if skipped else ""
+        yield f"nothing found in {files if style.is_person else f'{files:,}'} files{skipped}"
+    elif results and result.get("mode") == "words":
+        yield "the text itself is nowhere; these lines are nearest to it"
+    elif results and result.get("fuzzy"):
+        yield "no path has all of it; these are nearest"
+    elif results and result.get("ranked_by") == "words":
+        yield "still indexing: ranked by words only"
+    if result.get("truncated"):
+        cursor = {name: value for name, value in result["continuation"]["cursor"].items() if name in GOING_ON}
+        flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
+        members = (f"{name}={value}" for name, value in cursor.items())
+        yield f"cut at line {result['end_line']}; go on with {' '.join(flags if style.is_person else members)}"
+    is_cut = bool(result.get("next"))
+    if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
+        yield f"incomplete: {coverage.get('detail') or 'the deadline came first'}"
+    if is_cut:
+        total, shown = result.get("total"), len(results or [])
+        of_all = f"{shown} of {total:,} shown" if isinstance(total, int) and total > shown else "there is more"
+        way = f"go on with --cursor {result['next']}" if style.is_person else f"more: cursor={result['next']}"
+        yield f"{of_all}; {way}"
+    if near and style.is_person:
+        yield from (f"did you mean {one}?" for one in near)
+    elif near:
+        yield f"near: {', '.join(near)}"

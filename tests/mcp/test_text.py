@@ -1,0 +1,147 @@
+"""Answers as a model gets them: text alone, compact, saying what is unusual in words that can be acted on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DaemonAtHand
+from tests.support.mcp_clients import McpClient, transport
+
+FILES = {
+    "src/config.py": 'def parse_config(path):\n    """Read settings."""\n    return open(path)\n',
+    "src/main.py": "from config import parse_config\n\n\ndef main():\n    parse_config('a')\n    parse_config('b')\n",
+    "docs/crlf.txt": "one\r\ntwo\r\nno end",
+}
+
+
+@pytest.fixture(scope="module")
+def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("text") / "project"
+    for name, text in {".git/x": "", **FILES}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    (folder / "blob.bin").write_bytes(b"\0\1")
+    daemon.add(folder)
+    wire = daemon.wire("unix", folder)
+    assert wire.call("index_codebase", path=".")["complete"]
+    wire.close()
+    return folder
+
+
+@pytest.fixture(scope="module", params=["shim", "unix", "tcp", "http"])
+def model(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[McpClient]:
+    client = McpClient(transport(request.param, daemon, root, structured=False), "legacy")
+    client.start()
+    yield client
+    client.transport.close()
+
+
+def read(client: McpClient, tool: str, **arguments: Any) -> str:
+    """Return the text of an answer, which is all there is of it."""
+    result = client.call(tool, **arguments)
+    assert result.keys() == {"content", "isError"}
+    [content] = result["content"]
+    assert content.keys() == {"type", "text"}
+    return str(content["text"])
+
+
+def test_tools_have_no_output_schemas(model: McpClient) -> None:
+    assert all("outputSchema" not in tool for tool in model.request("tools/list")["tools"])
+
+
+def test_hits_stand_below_their_file(model: McpClient) -> None:
+    assert read(model, "query", text="parse_config") == (
+        "src/config.py\n1:def parse_config(path):\n"
+        "src/main.py\n1:from config import parse_config\n5:    parse_config('a')\n6:    parse_config('b')"
+    )
+    assert read(model, "query", text="'a'", context=1) == (
+        "src/main.py\n4-def main():\n5:    parse_config('a')\n6-    parse_config('b')"
+    )
+    assert read(model, "query", text="parse_config", output="files") == "src/config.py\nsrc/main.py"
+    assert read(model, "query", text="parse_config", output="count") == "src/config.py:1\nsrc/main.py:3"
+
+
+def test_a_cut_answer_says_how_to_go_on(model: McpClient) -> None:
+    first, note = read(model, "query", text="parse_config", limit=3).rsplit("\n", 1)
+    assert note.startswith("[3 of 4 shown; more: cursor=")
+    cursor = note.removesuffix("]").partition("cursor=")[2]
+    assert read(model, "query", text="parse_config", limit=3, cursor=cursor) == "src/main.py\n6:    parse_config('b')"
+    assert first.endswith("5:    parse_config('a')")
+
+
+def test_nothing_found_says_what_was_searched_and_what_is_near(model: McpClient) -> None:
+    assert read(model, "query", text="confyg").startswith("[nothing found in 3 files (skipped: 1 binary)]")
+    assert "near: parse_config" in read(model, "get_symbol", symbol_name="parse_confg")
+
+
+def test_a_symbol_is_its_places(model: McpClient) -> None:
+    assert read(model, "get_symbol", symbol_name="parse_config") == (
+        "src/config.py:1-3 function def parse_config(path):\n"
+        "src/main.py\n1 import: from config import parse_config\n"
+        "5 call in main: parse_config('a')\n6 call in main: parse_config('b')"
+    )
+
+
+def test_a_read_is_a_header_and_the_lines_as_they_are(model: McpClient) -> None:
+    header, lines = read(model, "get_slice", file_path="src/main.py", start_line=4, end_line=5).split("\n", 1)
+    assert header.startswith("src/main.py:4-5 #")
+    assert lines == "def main():\n    parse_config('a')\n"
+    header, lines = read(model, "read_code", file_path="docs/crlf.txt").split("\n", 1)
+    assert header.startswith("docs/crlf.txt:1-3 of 3 #")
+    assert header.endswith(" CRLF")
+    assert lines == "one\r\ntwo\r\nno end\n[no line end at the end of the file]"
+    cut = read(model, "read_code", file_path="src/main.py", max_lines=2)
+    assert cut.endswith("\n[cut at line 2; go on with continuation_start_line=3]")
+
+
+def test_the_short_hash_of_a_read_guards_a_write(model: McpClient, root: Path) -> None:
+    (root / "note.txt").write_text("a\n")
+    header = read(model, "get_slice", file_path="note.txt", start_line=1, end_line=1).splitlines()[0]
+    change = {"file_path": "note.txt", "old_text": "a", "new_text": "b"}
+    precondition = {"expected_file_hash": header.split()[-1]}
+    assert not model.call("write_code", **change, precondition=precondition)["isError"]
+    refused = model.call("write_code", **{**change, "old_text": "b"}, precondition=precondition)
+    assert refused["isError"]
+    assert "precondition_failed" in refused["content"][0]["text"]
+    (root / "note.txt").unlink()
+
+
+def test_paths_stand_one_a_line(model: McpClient) -> None:
+    assert read(model, "list_files", include=["src/**"]) == "src/config.py\nsrc/main.py"
+    assert read(model, "glob", pattern="src/*.py") == "src/config.py\nsrc/main.py"
+    by_size = read(model, "glob", pattern="src/*.py", sort_by="size", sort_order="desc")
+    assert by_size.splitlines()[0] == f"src/main.py {len(FILES['src/main.py'])}"
+
+
+def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
+    told = read(model, "code_research", query="who calls parse_config").splitlines()
+    assert told[0].startswith("callers of parse_config: 1 symbols")
+    assert "src/config.py:1-3 function parse_config" in told
+    assert "5 main (4-6) calls parse_config: parse_config('a')" in told
+    assert read(model, "outline", path="src/main.py") == "src/main.py\n4-6 def main():"
+
+
+def test_a_failure_says_what_and_why(model: McpClient) -> None:
+    failed = model.call("query", text="(", mode="regex")
+    assert failed["isError"]
+    assert failed["content"][0]["text"].startswith("error -32602 invalid_pattern: ")
+    assert "structuredContent" not in failed
+    text = read(model, "read_code", file_path="nope.py")
+    assert text.startswith("error -32001 file_not_found: ")
+    assert "nope.py" in text
+
+
+def test_an_odd_name_can_be_passed_back(model: McpClient, root: Path) -> None:
+    odd = root / "odd"
+    odd.mkdir()
+    (odd / "a\nb.py").write_text("")
+    (root / "odd" / b"\xff.py".decode("utf-8", "surrogateescape")).write_text("raw\n")
+    first, second = sorted(read(model, "list_files", include=["odd/**"]).splitlines())
+    assert first == '"odd/a\\nb.py"'
+    raw = second.partition("file_path_bytes ")[2].rstrip(")")
+    assert read(model, "get_slice", file_path_bytes=raw, start_line=1, end_line=1).endswith("\nraw\n")
+    for file in odd.iterdir():
+        file.unlink()
+    odd.rmdir()
