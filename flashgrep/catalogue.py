@@ -21,7 +21,7 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.machine import count_cores, release_memory
-from flashgrep.own_folders import PrivateFolders, store_folder
+from flashgrep.own_folders import PrivateFolders, writes_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
 from flashgrep.pattern import forget_patterns
 from flashgrep.registry import Call, Session
@@ -30,6 +30,7 @@ from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
+from flashgrep.workspace.stores import Stores
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
@@ -94,6 +95,7 @@ class Catalogue:
         self._ripgrep = ripgrep_of(self.environ)
         self._workers = LookupWorkers(count_cores())
         self._scheduler = Scheduler(self._workers)
+        self._stores = Stores()
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
@@ -243,15 +245,15 @@ class Catalogue:
         return await self.open(project)
 
     async def remove(self, name: str) -> Path:
-        """Forget a project, given by name or root, with its index, and return its root; its folder is left as it is."""
+        """Forget a project, given by name or root, with what is indexed of it, and return its root, which stays."""
         async with self._lock_project(name, make=False) as known:
             workspace = self._open.pop(known, None)
             if workspace is not None:
                 await workspace.close()
             root = self._roots[known]
-            for above in (self._cache_dir, self._state_dir):
-                folder = store_folder(above, os.fsencode(root))
-                await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+            await self._stores.forget(self._cache_dir, os.fsencode(root))
+            writes = writes_folder(self._state_dir, os.fsencode(root))
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, writes, ignore_errors=True))
             del self._roots[known]
             self._save()
             return root
@@ -304,7 +306,13 @@ class Catalogue:
             limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
         )
         workspace = Workspace(
-            name, os.fsencode(root), options, ripgrep=self._ripgrep, scheduler=self._scheduler, workers=self._workers
+            name,
+            os.fsencode(root),
+            options,
+            ripgrep=self._ripgrep,
+            scheduler=self._scheduler,
+            workers=self._workers,
+            stores=self._stores,
         )
         assert self._tasks is not None  # noqa: S101 - set on entry
         try:

@@ -1,7 +1,7 @@
 """flashgrep's own folders: where a project's index lies, and what is never a project nor reached through one.
 
-An index lies in the user's cache folder, named by the project's root, never below that root. The token lies in the
-state folder.
+A store, the index of all work trees of one repository, lies in the user's cache folder, named by what they share, never
+below a root. The token lies in the state folder.
 """
 
 import contextlib
@@ -15,11 +15,15 @@ from pathlib import Path
 
 from flashgrep.paths import PROJECT_FOLDER, check_private, make_private
 
+STORES = "stores"
+"""Below the cache folder: one folder a store."""
 PROJECTS = "projects"
-"""Below the cache folder: one folder a project. Below the state folder: its writes that are under way."""
+"""Below the state folder: one folder a project, for its writes under way. Below the cache folder: former indexes."""
 INDEX = "index.db"
-ROOT = "root"
-"""The file beside an index that holds the root's path, as bytes."""
+OWNER = "owner"
+"""The file beside an index that holds the path of the folder it is named by, as bytes."""
+MOST_POINTER = 4096
+"""Bytes of a file that names a folder of git's; a path has no more."""
 
 FORMER_FILE = re.compile(
     r"index\.db(-wal|-shm|-journal|\.damaged)?|vectors-[0-9a-f]{16}\.bin|journal|staged|\.probe-\d+|cookie-\d+-\d+"
@@ -33,18 +37,81 @@ TICK = 0.1
 """Seconds that a file's time of change may lie behind the clock; file systems count it in steps of up to 10 ms."""
 
 
-def project_id(root: bytes) -> str:
-    """Return the name of a project's folders: a hash of its real path."""
-    return hashlib.blake2b(os.path.realpath(root), digest_size=10).hexdigest()
+def find_owner(root: bytes) -> bytes:
+    """Return the folder that a project's store is named by: git's common directory, else the root; links resolved.
+
+    git is not run. A root joins a repository's store only if that repository itself lists it as a work tree of its own:
+    what came with a root cannot have it join another's.
+    """
+    root = os.path.realpath(root)
+    link = os.path.join(root, b".git")
+    try:
+        found = os.lstat(link)
+        if stat.S_ISDIR(found.st_mode):
+            # Git takes a common directory from within, too; such a repository is of no kind that git makes.
+            return root if os.path.lexists(os.path.join(link, b"commondir")) else _check_owner(link)
+        own = os.path.realpath(os.path.join(root, _read_pointer(link, b"gitdir: ")))
+        common = os.path.realpath(os.path.join(own, _read_pointer(os.path.join(own, b"commondir"))))
+        back = os.path.join(own, _read_pointer(os.path.join(own, b"gitdir")))
+        listed = os.path.dirname(own) == os.path.join(common, b"worktrees")
+        is_back = os.path.basename(back) == b".git" and os.path.realpath(os.path.dirname(back)) == root
+        return _check_owner(common) if listed and is_back and _check_owner(own) else root
+    except (OSError, ValueError):
+        return root
+
+
+def belongs_to(root: bytes, owner: bytes) -> bool:
+    """Return whether a root is there, and its store named by this folder."""
+    return os.path.isdir(root) and find_owner(root) == owner
+
+
+def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
+    """Return the path that a file of git's holds.
+
+    Raises:
+        OSError: it is no file, or cannot be read.
+        ValueError: it holds something else.
+
+    """
+    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        text = os.read(number, MOST_POINTER + 1) if stat.S_ISREG(os.fstat(number).st_mode) else b""
+    finally:
+        os.close(number)
+    path = text.removeprefix(prefix).rstrip(b"\r\n")
+    if not text.startswith(prefix) or not path or len(text) > MOST_POINTER or b"\0" in path or b"\n" in path:
+        raise ValueError("not a path")
+    return path
+
+
+def _check_owner(folder: bytes) -> bytes:
+    """Return a folder that is this user's.
+
+    Raises:
+        PermissionError: it is not.
+
+    """
+    if os.lstat(folder).st_uid != os.geteuid():
+        raise PermissionError("somebody else's")
+    return folder
+
+
+def _digest(path: bytes) -> str:
+    return hashlib.blake2b(path, digest_size=10).hexdigest()
 
 
 def store_folder(cache: Path, root: bytes) -> Path:
-    """Return the folder of a project's index; it need not exist."""
-    return cache / PROJECTS / project_id(root)
+    """Return the folder of the store that a project belongs to; it need not exist."""
+    return cache / STORES / _digest(find_owner(root))
+
+
+def writes_folder(state: Path, root: bytes) -> Path:
+    """Return the folder where a project's writes under way are noted; it need not exist."""
+    return state / PROJECTS / _digest(os.path.realpath(root))
 
 
 def check_store(folder: Path) -> None:
-    """Refuse an index's folder if others could have put files into it or into a folder above it in the cache.
+    """Refuse a store's folder if others could have put files into it or into a folder above it in the cache.
 
     Raises:
         OSError: one is not there, or not this user's alone.
@@ -54,8 +121,8 @@ def check_store(folder: Path) -> None:
         check_private(str(each))
 
 
-def make_store(folder: Path, root: bytes) -> None:
-    """Make the folder of a project's index, and write the project's root into it.
+def make_store(folder: Path, owner: bytes) -> None:
+    """Make a store's folder, and write the folder that it is named by into it.
 
     Raises:
         OSError: it cannot be made, or others may write to it.
@@ -63,20 +130,19 @@ def make_store(folder: Path, root: bytes) -> None:
     """
     for each in (folder.parent.parent, folder.parent, folder):
         make_private(str(each))
-    note = folder / ROOT
-    real = os.path.realpath(root)
-    if note.is_symlink() or not note.is_file() or note.read_bytes() != real:
-        fresh = folder / f"{ROOT}.{os.getpid()}"  # several processes may do this at once
-        fresh.write_bytes(real)
+    note = folder / OWNER
+    if note.is_symlink() or not note.is_file() or note.read_bytes() != owner:
+        fresh = folder / f"{OWNER}.{os.getpid()}"  # several processes may do this at once
+        fresh.write_bytes(owner)
         fresh.replace(note)
 
 
 def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Yield the folder of every index with its project's root; None where the folder does not say."""
+    """Yield the folder of every store with the folder it is named by; None where it does not say."""
     with contextlib.suppress(OSError):
-        for folder in sorted((cache / PROJECTS).iterdir()):
+        for folder in sorted((cache / STORES).iterdir()):
             try:
-                yield folder, Path(os.fsdecode((folder / ROOT).read_bytes()))
+                yield folder, Path(os.fsdecode((folder / OWNER).read_bytes()))
             except OSError:
                 yield folder, None
 

@@ -18,7 +18,7 @@ from flashgrep.cli.install_command import find_own_changes, plan_removal
 from flashgrep.connect import from_latin1
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import InvalidParams
-from flashgrep.own_folders import PROJECTS, list_former_files
+from flashgrep.own_folders import PROJECTS, STORES, list_former_files
 from flashgrep.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file, project_socket
 
 MINE = frozenset({"daemon.sock", "daemon.lock", "start.lock", "token", "daemon.log", "daemon.log.1", "crash.log"})
@@ -136,6 +136,7 @@ def remove(path: Path) -> None:
             shutil.rmtree(path / name, ignore_errors=True)
         folders = [path / CACHE_FOLDER, path]
     for folder in folders:
-        shutil.rmtree(folder / PROJECTS, ignore_errors=True)
+        for name in (STORES, PROJECTS):
+            shutil.rmtree(folder / name, ignore_errors=True)
         with suppress(OSError):  # something else is in it
             folder.rmdir()

@@ -234,6 +234,8 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
 class StatsResult(TypedDict):
     """The live state of a project and its index; sizes in bytes, times in seconds since 1970.
 
+    `store_projects` work trees of one repository share the index, whose sizes are those of all; `shared_texts` with
+    `shared_bytes` are stored once for this project and others.
     Without a project: the daemon's version and process, the projects it knows, and what would help (`message`).
     """
 
@@ -249,6 +251,9 @@ class StatsResult(TypedDict):
     index_size_bytes: NotRequired[int]
     gram_bytes: NotRequired[int]
     vector_bytes: NotRequired[int]
+    store_projects: NotRequired[int]
+    shared_texts: NotRequired[int]
+    shared_bytes: NotRequired[int]
     last_update: NotRequired[float | None]
     stage: NotRequired[str]
     stage_since: NotRequired[float]
@@ -286,6 +291,9 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         "index_size_bytes": size.file_bytes + size.vector_bytes if size else 0,
         "gram_bytes": size.gram_bytes if size else 0,
         "vector_bytes": size.vector_bytes if size else 0,
+        "store_projects": size.projects if size else 0,
+        "shared_texts": size.shared_texts if size else 0,
+        "shared_bytes": size.shared_bytes if size else 0,
         "last_update": progress.updated or None,
         "stage": progress.stage,
         "stage_since": progress.since,

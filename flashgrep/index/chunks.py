@@ -150,77 +150,86 @@ def round_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT value FROM meta WHERE key = 'chunk_round'").fetchone()[0])
 
 
+_FIRST_PATHS: Final = (
+    "path.project = ? AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.project = path.project "
+    "AND other.text_id = path.text_id AND other.path < path.path)"
+)
+"""Each text of a project once, by the first of its paths."""
 _UNCHUNKED: Final = (
-    "FROM text JOIN symbol ON symbol.text_id = text.id JOIN path ON path.text_id = text.id "
-    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.text_id = text.id AND other.path < path.path) "
-    "WHERE NOT EXISTS (SELECT 1 FROM chunked WHERE chunked.text_id = text.id)"
+    "FROM path JOIN text ON text.id = path.text_id JOIN symbol ON symbol.text_id = path.text_id "
+    f"LEFT JOIN chunked ON chunked.text_id = path.text_id WHERE {_FIRST_PATHS} AND chunked.text_id IS NULL"
 )
 
 
-def choose_to_chunk(connection: sqlite3.Connection, limit: int, most_bytes: int, after: int) -> list[ToRead]:
-    """Return (text_id, hash, one path, packed symbols) of parsed texts without chunks numbered past ``after``.
+def choose_to_chunk(
+    connection: sqlite3.Connection, project: int, limit: int, most_bytes: int, after: int
+) -> list[ToRead]:
+    """Return (text_id, hash, one path, packed symbols) of a project's parsed texts without chunks, past ``after``.
 
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
     """
     rows = connection.execute(
         "SELECT text.id, text.hash, path.path, symbol.packed, text.size "
-        f"{_UNCHUNKED} AND text.id > ? ORDER BY text.id LIMIT ?",
-        [after, limit],
+        f"{_UNCHUNKED} AND path.text_id > ? ORDER BY path.text_id LIMIT ?",
+        [project, after, limit],
     )
     return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def count_to_chunk(connection: sqlite3.Connection) -> Left:
-    """Return how many parsed texts of files have no chunks yet."""
-    return Left(*map(int, connection.execute(f"SELECT count(*), total(text.size) {_UNCHUNKED}").fetchone()))
+def count_to_chunk(connection: sqlite3.Connection, project: int) -> Left:
+    """Return how many parsed texts of a project's files have no chunks yet."""
+    query = f"SELECT count(*), total(text.size) {_UNCHUNKED}"
+    return Left(*map(int, connection.execute(query, [project]).fetchone()))
 
 
 _UNEMBEDDED: Final = (
-    "FROM chunked JOIN text ON text.id = chunked.text_id JOIN path ON path.text_id = text.id "
-    "AND NOT EXISTS (SELECT 1 FROM path AS other WHERE other.text_id = text.id AND other.path < path.path) "
-    "WHERE chunked.count > 0 "
-    "AND NOT EXISTS (SELECT 1 FROM embedded WHERE vector_set = ? AND embedded.text_id = chunked.text_id)"
+    "FROM path JOIN text ON text.id = path.text_id JOIN chunked ON chunked.text_id = path.text_id "
+    "LEFT JOIN embedded ON embedded.vector_set = ? AND embedded.text_id = path.text_id "
+    f"WHERE {_FIRST_PATHS} AND chunked.count > 0 AND embedded.text_id IS NULL"
 )
 
 
 def choose_to_embed(
-    connection: sqlite3.Connection, vector_set: int, limit: int, most_bytes: int, after: int
+    connection: sqlite3.Connection, project: int, vector_set: int, limit: int, most_bytes: int, after: int
 ) -> list[ToRead]:
-    """Return (text_id, hash, one path, packed chunks) of texts without vectors of a set.
+    """Return (text_id, hash, one path, packed chunks) of a project's texts without vectors of a set.
 
     Bounds as in ``choose_to_chunk``.
     """
     rows = connection.execute(
         "SELECT text.id, text.hash, path.path, chunked.packed, text.size "
-        f"{_UNEMBEDDED} AND text.id > ? ORDER BY text.id LIMIT ?",
-        [vector_set, after, limit],
+        f"{_UNEMBEDDED} AND path.text_id > ? ORDER BY path.text_id LIMIT ?",
+        [vector_set, project, after, limit],
     )
     return [row[:4] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def count_to_embed(connection: sqlite3.Connection, vector_set: int) -> Left:
-    """Return how many texts of files have no vectors of a set yet."""
+def count_to_embed(connection: sqlite3.Connection, project: int, vector_set: int) -> Left:
+    """Return how many texts of a project's files have no vectors of a set yet."""
     query = f"SELECT count(*), total(text.size) {_UNEMBEDDED}"
-    return Left(*map(int, connection.execute(query, [vector_set]).fetchone()))
+    return Left(*map(int, connection.execute(query, [vector_set, project]).fetchone()))
 
 
-def note_settings(connection: sqlite3.Connection, embedding: str) -> None:
-    """Note with which settings the vectors were made, once every text has them."""
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('embedding', ?)", [embedding])
+def note_settings(connection: sqlite3.Connection, project: int, embedding: str, vector_set: int) -> None:
+    """Note with which settings a project's vectors were made, and their set, once every text has them."""
+    query = "UPDATE project SET embedding = ?, vector_set = ? WHERE id = ?"
+    connection.execute(query, [embedding, vector_set, project])
 
 
-def settings_of(connection: sqlite3.Connection) -> str:
-    """Return the settings with which all vectors were made last; empty: never yet."""
-    noted = connection.execute("SELECT value FROM meta WHERE key = 'embedding'").fetchone()
+def settings_of(connection: sqlite3.Connection, project: int) -> str:
+    """Return the settings with which all of a project's vectors were made last; empty: never yet."""
+    noted = connection.execute("SELECT embedding FROM project WHERE id = ?", [project]).fetchone()
     return "" if noted is None else str(noted[0])
 
 
-def count_to_embed_with(connection: sqlite3.Connection, embedding: str) -> int:
+def count_to_embed_with(connection: sqlite3.Connection, project: int, embedding: str) -> int:
     """Return how many texts have no vectors made with these settings; at least 1 where that was never so for all."""
-    sets = vector_sets(connection)
-    if settings_of(connection) != embedding or not sets:
-        return 1
-    return count_to_embed(connection, sets[-1].id).texts
+    noted = connection.execute(
+        "SELECT vector_set.id FROM project JOIN vector_set ON vector_set.id = vector_set "
+        "WHERE project.id = ? AND embedding = ?",
+        [project, embedding],
+    ).fetchone()
+    return 1 if noted is None else count_to_embed(connection, project, noted[0]).texts
 
 
 _FIELDS: Final = {len(StoredChunk._fields) - 1, len(StoredChunk._fields)}
@@ -293,9 +302,10 @@ def _map(rows: list[tuple[int, int, int]]) -> ChunkMap:
     return ChunkMap.of(columns[0], columns[1], columns[2])
 
 
-def total(connection: sqlite3.Connection) -> int:
-    """Return how many chunks there are."""
-    return int(connection.execute("SELECT total(count) FROM chunked").fetchone()[0])
+def total(connection: sqlite3.Connection, project: int | None = None) -> int:
+    """Return how many chunks there are, of all texts or of a project's."""
+    query = "SELECT total(count) FROM chunked WHERE ? OR text_id IN (SELECT text_id FROM path WHERE project = ?)"
+    return int(connection.execute(query, [project is None, project]).fetchone()[0])
 
 
 def vector_sets(connection: sqlite3.Connection) -> list[VectorSet]:
@@ -321,6 +331,14 @@ def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, text_ids:
     _advance_round(connection)
 
 
+def drop_unused_sets(connection: sqlite3.Connection) -> list[VectorSet]:
+    """Forget the sets that no project's vectors are of, and return those that are left."""
+    for one in vector_sets(connection):
+        if not connection.execute("SELECT count(*) FROM project WHERE vector_set = ?", [one.id]).fetchone()[0]:
+            drop_vector_set(connection, one.id)
+    return vector_sets(connection)
+
+
 def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
     """Forget a set."""
     connection.execute("DELETE FROM embedded WHERE vector_set = ?", [vector_set])
@@ -328,14 +346,16 @@ def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
     _advance_round(connection)
 
 
-def drop_dead(connection: sqlite3.Connection) -> None:
-    """Forget the chunks of texts that are no longer known; all of them, to be made anew, once most are dead."""
+def drop_dead(connection: sqlite3.Connection) -> bool:
+    """Forget the chunks of texts that are no longer known; all of them, to be made anew, once most are dead (True)."""
     connection.execute("DELETE FROM chunked WHERE text_id NOT IN (SELECT id FROM text)")
     connection.execute("DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)")
     given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
-    if given > FEW and total(connection) < given * STALE_SHARE:
+    are_stale = given > FEW and total(connection) < given * STALE_SHARE
+    if are_stale:
         drop_all(connection)
     _advance_round(connection)
+    return are_stale
 
 
 def drop_all(connection: sqlite3.Connection) -> None:

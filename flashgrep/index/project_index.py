@@ -1,4 +1,4 @@
-"""A project's index as the daemon holds it: opened for reading, found replaced by others, set aside when damaged."""
+"""A project's part of a store as the daemon holds it: opened for reading, found replaced by others, forgotten."""
 
 import contextlib
 import sqlite3
@@ -12,8 +12,8 @@ from flashgrep.index.reader import Reader
 from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import vector_files
-from flashgrep.index.writer import are_current, drop_outdated
-from flashgrep.own_folders import check_store
+from flashgrep.index.writer import Writer, are_current, drop_outdated
+from flashgrep.own_folders import check_store, identify
 
 
 class Loaded(NamedTuple):
@@ -28,16 +28,17 @@ class Loaded(NamedTuple):
 
 
 class ProjectIndex:
-    """The index database of one project, which need not exist; ``reader`` is None until it is open."""
+    """One project's part of a store, which need not exist; ``reader`` is None until it is open."""
 
-    def __init__(self, file: Path, versions: Mapping[str, str]) -> None:
-        """``versions``: of the code that makes the rows of each late stage."""
+    def __init__(self, file: Path, root: bytes, versions: Mapping[str, str]) -> None:
+        """``file``: the store's database. ``versions``: of the code that makes the rows of each late stage."""
         self.file = file
+        self._root = root
         self.reader: Reader | None = None
         self._versions = versions
 
     def load(self, embedding: str) -> Loaded:
-        """Open the index of an earlier run, without rows that other code made; no indexer may be running.
+        """Open the index of an earlier run, without rows that other code made; no other indexer may be running.
 
         Raises:
             Damaged: it is not what was written.
@@ -57,7 +58,7 @@ class ProjectIndex:
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error
             raise
-        reader = Reader(self.file)
+        reader = Reader(self.file, self._root)
         try:
             table, done = FileTable.of(reader.files()), reader.done(embedding)
             loaded = Loaded(table, reader.generation(), done, self.file.stat().st_mtime)
@@ -75,7 +76,7 @@ class ProjectIndex:
     def open(self) -> None:
         """Open it for reading, unless it is open."""
         if self.reader is None:
-            self.reader = Reader(self.file)
+            self.reader = Reader(self.file, self._root)
 
     def close(self) -> None:
         """Stop reading it."""
@@ -87,10 +88,23 @@ class ProjectIndex:
         """Return whether another file stands where the open one was: what is stored there means something else."""
         return self.reader is not None and self.reader.is_replaced()
 
-    def set_aside(self) -> None:
-        """Close it and move it away, for study; its vectors go."""
-        self.close()
-        with contextlib.suppress(OSError):
-            schema.set_aside(self.file)
-            for file in vector_files(self.file.parent):
-                file.unlink(missing_ok=True)
+
+def set_aside(file: Path) -> None:
+    """Move a store's database away, for study; its vectors go. Nobody may have it open."""
+    with contextlib.suppress(OSError):
+        schema.set_aside(file)
+        for vectors in vector_files(file.parent):
+            vectors.unlink(missing_ok=True)
+
+
+def forget_project(file: Path, root: bytes) -> bool:
+    """Drop a project from a store that no project is open in; False: nothing is left there that is worth keeping."""
+    try:
+        writer = Writer(file)
+    except (OSError, sqlite3.Error, Damaged):
+        return False
+    with contextlib.closing(writer):
+        others = {*writer.list_roots()} - {root}
+        if others:
+            writer.drop_projects([root])
+        return any(map(identify, others))

@@ -44,7 +44,7 @@ LOOK_INSTRUCTIONS = 1_000_000
 
 
 class IndexSize(NamedTuple):
-    """What the index holds."""
+    """What a store holds of one project; segments, sizes and the generation are those of the whole store."""
 
     files: int
     texts: int
@@ -56,14 +56,20 @@ class IndexSize(NamedTuple):
     chunks: int
     vector_bytes: int
     """Size of the vectors, which lie in a file of their own."""
+    projects: int
+    """How many projects share the store."""
+    shared_texts: int
+    shared_bytes: int
+    """Texts of the project that others have, too, and their size."""
 
 
 class Reader:
-    """A pool of read-only connections to one index database; every look-up is safe from any thread."""
+    """A pool of read-only connections to a store, for one of its projects; every look-up is safe from any thread."""
 
-    def __init__(self, file: Path, *, seconds: float = MOST_SECONDS) -> None:
-        """``seconds``: processor time one look-up may take; more is damage, for no look-up is so long."""
+    def __init__(self, file: Path, root: bytes, *, seconds: float = MOST_SECONDS) -> None:
+        """``root``: the project's. ``seconds``: processor time a look-up may take; more is damage: none is so long."""
         self.file = file
+        self.root = root
         self._seconds = seconds
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
@@ -124,13 +130,16 @@ class Reader:
             return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
 
     def files(self) -> list[FileRow]:
-        """Return every file, by path; each row's checksum is verified, and that its text lies in a segment."""
+        """Return the project's files, by path; each row's checksum is verified, and that its text lies in a segment."""
         with self.transaction() as connection:
+            project = schema.find_project(connection, self.root)
             rows = connection.execute(
-                "SELECT path, text_id, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path ORDER BY path"
+                "SELECT path, text_id, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path "
+                "WHERE project = ? ORDER BY path",
+                [project],
             ).fetchall()
             for row in rows:
-                if schema.row_checksum(row[0], row[1], row[3], row[4], row[5]) != row[7]:
+                if schema.row_checksum(project, row[0], row[1], row[3], row[4], row[5]) != row[7]:
                     raise Damaged("a path's row")
             # A text in no segment would never be a candidate.
             numbers = np.array(sorted({row[1] for row in rows if not row[2]}), np.int64)
@@ -143,7 +152,7 @@ class Reader:
             return [FileRow(*row[:7]) for row in rows]
 
     def candidates(self, expression: GramExpr) -> TextIds | None:
-        """Return the numbers of the texts that may match, ascending; None: the expression excludes none."""
+        """Return the numbers of the texts that may match, of any project, ascending; None: no text is excluded."""
         if expression == ANYTHING:
             return None
         if expression == NOTHING:
@@ -173,12 +182,13 @@ class Reader:
             return dict(connection.execute(query, [not parsed]))
 
     def done(self, embedding: str) -> set[LateStage]:
-        """Return which late stages have reached every text, vectors with these settings of the embedder."""
+        """Return which late stages have reached every text of the project, vectors with these settings."""
         with self.transaction() as connection:
+            project = schema.find_project(connection, self.root)
             left: dict[LateStage, int] = {
-                "symbols": symbols.count_to_parse(connection).texts,
-                "chunks": chunks.count_to_chunk(connection).texts,
-                "vectors": chunks.count_to_embed_with(connection, embedding),
+                "symbols": symbols.count_to_parse(connection, project).texts,
+                "chunks": chunks.count_to_chunk(connection, project).texts,
+                "vectors": chunks.count_to_embed_with(connection, project, embedding),
             }
         found = set()
         for stage, texts in left.items():
@@ -191,24 +201,33 @@ class Reader:
         """Return what the index holds now."""
         with self.transaction() as connection:
             one = connection.execute
-            files, texts = one("SELECT count(*), count(DISTINCT text_id) FROM path WHERE skip = ''").fetchone()
-            lines = one("SELECT total(lines) FROM text WHERE id IN (SELECT text_id FROM path)").fetchone()[0]
-            pieces = chunks.total(connection)
+            project = schema.find_project(connection, self.root)
+            files, texts = one(
+                "SELECT count(*), count(DISTINCT text_id) FROM path WHERE project = ? AND skip = ''", [project]
+            ).fetchone()
+            lines, shared_texts, shared_bytes = one(
+                "SELECT total(lines), total(shared), total(shared * size) FROM (SELECT lines, size, "
+                "id IN (SELECT text_id FROM path WHERE project != :own) AS shared "
+                "FROM text WHERE id IN (SELECT text_id FROM path WHERE project = :own))",
+                {"own": project},
+            ).fetchone()
             vectors = sum(one.rows * row_type(one.dims).itemsize for one in chunks.vector_sets(connection))
             rows = segments(connection, Kind.GRAMS)
-            generation = one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
-        return IndexSize(
-            files,
-            texts,
-            int(lines),
-            len(rows),
-            generation,
-            sum(row.bytes for row in rows),
-            pages * page_size,
-            pieces,
-            vectors,
-        )
+            return IndexSize(
+                files,
+                texts,
+                int(lines),
+                len(rows),
+                one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0],
+                sum(row.bytes for row in rows),
+                pages * page_size,
+                chunks.total(connection, project),
+                vectors,
+                one("SELECT count(*) FROM project").fetchone()[0],
+                int(shared_texts),
+                int(shared_bytes),
+            )
 
 
 def identity_of(file: Path) -> Identity:

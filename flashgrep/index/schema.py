@@ -1,6 +1,7 @@
 """Tables of the index database, their history, and how a database that cannot be trusted is set aside."""
 
 import contextlib
+import errno
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from flashgrep.damage import Damaged
 
-FORMAT = 5
+FORMAT = 6
 """Changed where the same tables mean something else; other tables are told by themselves."""
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
@@ -36,17 +37,25 @@ CREATE TABLE text (
     lines INTEGER NOT NULL,
     blob BLOB
 );
+CREATE TABLE project (
+    id INTEGER PRIMARY KEY,
+    root BLOB NOT NULL UNIQUE,
+    embedding TEXT NOT NULL,
+    vector_set INTEGER NOT NULL
+);
 CREATE TABLE path (
-    path BLOB PRIMARY KEY,
+    project INTEGER NOT NULL,
+    path BLOB NOT NULL,
     text_id INTEGER NOT NULL,
     skip TEXT NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL,
-    checksum INTEGER NOT NULL
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (project, path)
 ) WITHOUT ROWID;
-CREATE INDEX path_text_id ON path (text_id);
+CREATE INDEX path_text_id ON path (project, text_id);
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL,
@@ -56,8 +65,9 @@ CREATE TABLE segment (
 );
 CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# text: one row for each distinct text; blob: git's name (SHA-1) of a file with it, where that can be told from it.
-# path: one row a file; text_id 0 and a reason in skip: declined.
+# text: one row for each distinct text of any project; blob: git's name (SHA-1) of a file with it, where it can be told.
+# project: a root; the settings of the embedder that made all its vectors last, and the set of these ("" and 0: none).
+# path: one row a file of a project; text_id 0 and a reason in skip: declined.
 # segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
 
 SYMBOL_TABLES = """
@@ -65,7 +75,7 @@ CREATE TABLE symbol (text_id INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE VIRTUAL TABLE symbol_name USING fts5(
     names, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_'"
 );
-CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'row');
+CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'instance');
 """
 # symbol_name: rowid = text_id; rows of vanished texts cannot be deleted by SQLite 3.40 and are passed over.
 
@@ -83,8 +93,15 @@ CREATE TABLE embedded (
 # chunked: chunks first..first+count-1 of a text; their words are postings (``words``).
 # vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
 
-_COUNTERS = {"next_text_id": 1, "next_segment": 1, "next_chunk": 1, "generation": 0, "chunk_round": 0}
-"""Numbers that are given once and never again: of texts, segments, chunks, batches, and changes of chunks."""
+_COUNTERS = {
+    "next_project": 1,
+    "next_text_id": 1,
+    "next_segment": 1,
+    "next_chunk": 1,
+    "generation": 0,
+    "chunk_round": 0,
+}
+"""Numbers that are given once and never again: of projects, texts, segments, chunks, batches, and changes of chunks."""
 
 LateStage = Literal["symbols", "chunks", "vectors"]
 LATE_STAGES: Final[tuple[LateStage, ...]] = ("symbols", "chunks", "vectors")
@@ -102,9 +119,15 @@ MISREAD = (ValueError, TypeError, IndexError, OverflowError)
 """What comes of working with rows, or messages of SQLite, that are not what was written."""
 
 
-def row_checksum(path: bytes, text_id: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
+def row_checksum(project: int, path: bytes, text_id: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
     """Return the checksum kept with a path's row, so that a flipped bit cannot hide a file."""
-    return zlib.crc32(b"%d %d %d %d " % (text_id, size, mtime_ns, ctime_ns) + path)
+    return zlib.crc32(b"%d %d %d %d %d " % (project, text_id, size, mtime_ns, ctime_ns) + path)
+
+
+def find_project(connection: sqlite3.Connection, root: bytes) -> int:
+    """Return a project's number; 0: nothing is stored of it, as no row has this number."""
+    found = connection.execute("SELECT id FROM project WHERE root = ?", [root]).fetchone()
+    return 0 if found is None else int(found[0])
 
 
 def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
@@ -112,6 +135,7 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
 
     Raises:
         Damaged: it is no database, a foreign one, or of another format.
+        FileNotFoundError: a reader finds nothing in it yet.
 
     """
     for name in (file, *_companions(file)):
@@ -139,7 +163,10 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             connection.execute("PRAGMA query_only=1")
             connection.execute("PRAGMA cache_size=-4096")
-        if writer and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            if not writer:  # an indexer of another project is making it
+                connection.close()
+                raise FileNotFoundError(errno.ENOENT, "an empty database", str(file))
             _create(connection)
         _check(connection)
     except (sqlite3.DatabaseError, Damaged, *MISREAD) as error:

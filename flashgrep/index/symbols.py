@@ -5,7 +5,8 @@ A text without symbols has an empty row, one that could not be parsed a row that
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -64,17 +65,18 @@ def drop_all(connection: sqlite3.Connection) -> None:
 
 
 def choose_to_parse(
-    connection: sqlite3.Connection, limit: int, most_bytes: int = 1 << 40, after: int = 0
+    connection: sqlite3.Connection, project: int, limit: int, most_bytes: int = 1 << 40, after: int = 0
 ) -> list[tuple[int, bytes, bytes]]:
-    """Return (text_id, hash, one path) of live texts without a row, numbered past ``after``, ascending.
+    """Return (text_id, hash, one path) of a project's texts without a row, numbered past ``after``, ascending.
 
     At most ``limit`` of them, and one at least, but no more than ``most_bytes`` of text together.
     """
     rows = connection.execute(
-        "SELECT text.id, text.hash, min(path.path), text.size FROM text JOIN path ON path.text_id = text.id "
-        "WHERE text.id > ? AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.text_id = text.id) "
-        "GROUP BY text.id ORDER BY text.id LIMIT ?",
-        [after, limit],
+        "SELECT text.id, text.hash, min(path.path), text.size FROM path JOIN text ON text.id = path.text_id "
+        "WHERE path.project = ? AND path.text_id > ? "
+        "AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.text_id = path.text_id) "
+        "GROUP BY path.text_id ORDER BY path.text_id LIMIT ?",
+        [project, after, limit],
     )
     return [row[:3] for row in take_bytes(rows, most_bytes)]
 
@@ -88,13 +90,13 @@ def take_bytes(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tup
         yield row
 
 
-def count_to_parse(connection: sqlite3.Connection) -> Left:
-    """Return how many texts of files have no row yet."""
+def count_to_parse(connection: sqlite3.Connection, project: int) -> Left:
+    """Return how many texts of a project's files have no row yet."""
     query = (
-        "SELECT count(*), total(size) FROM text "
-        "WHERE id NOT IN (SELECT text_id FROM symbol) AND id IN (SELECT text_id FROM path)"
+        "SELECT count(*), total(size) FROM text WHERE id IN (SELECT text_id FROM path WHERE project = ?) "
+        "AND NOT EXISTS (SELECT 1 FROM symbol WHERE symbol.text_id = text.id)"
     )
-    return Left(*map(int, connection.execute(query).fetchone()))
+    return Left(*map(int, connection.execute(query, [project]).fetchone()))
 
 
 def packed(connection: sqlite3.Connection, text_id: int) -> bytes | None:
@@ -133,13 +135,14 @@ def defining(connection: sqlite3.Connection, name: str, *, prefix: bool = False)
     return [int(row[0]) for row in rows]
 
 
-def defined_names(connection: sqlite3.Connection, start: str, limit: int) -> list[tuple[str, int]]:
-    """Return names that are defined and begin so, in lower case, with the number of texts that define them."""
+def defined_names(connection: sqlite3.Connection, among: Container[int], start: str, limit: int) -> list[str]:
+    """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
     low = _term(start).translate(_LOWER)  # as the ascii tokenizer folds
     rows = connection.execute(
-        "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ? LIMIT ?", [low, low + "\U0010ffff", limit]
+        "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ?", [low, low + "\U0010ffff"]
     )
-    return [(term if term.isascii() else term.translate(_DECODE), texts) for term, texts in rows]
+    names = (name for name, _ in groupby(term for term, text_id in rows if text_id in among))
+    return [name if name.isascii() else name.translate(_DECODE) for name in islice(names, limit)]
 
 
 def _term(name: str) -> str:

@@ -171,6 +171,13 @@ def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str
     return found
 
 
+def numbers_in(found: WordLists, chunks: int) -> Ints:
+    """Return the chunks below ``chunks`` that have a word, in no order."""
+    numbers = [decode(one.data).astype(np.int64) + one.first for one in found.lists]
+    together = np.concatenate(numbers)
+    return together[together < chunks]
+
+
 def score(found: Sequence[tuple[WordLists, float]], chunks: int) -> Floats:
     """Return the BM25 of each chunk by number, 0 to ``chunks`` - 1, for words with their weights."""
     scores = np.zeros(chunks, np.float32)

@@ -1,7 +1,7 @@
 """Writing the index: one process, one transaction a batch, each leaving an index that is whole."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -71,6 +71,31 @@ class Writer:
         except schema.MISREAD as error:
             raise Damaged(f"misread: {error}") from error
 
+    def add_project(self, root: bytes) -> int:
+        """Return the number of the project at a root, whose files are stored by it."""
+        known = schema.find_project(self.connection, root)
+        if known:
+            return known
+        with self.transaction() as connection:
+            number = take_numbers(connection, "next_project")
+            connection.execute("INSERT INTO project VALUES (?, ?, '', 0)", [number, root])
+        return number
+
+    def list_roots(self) -> list[bytes]:
+        """Return the roots of all projects."""
+        return [row[0] for row in self.connection.execute("SELECT root FROM project")]
+
+    def drop_projects(self, roots: Collection[bytes]) -> bool:
+        """Forget projects with their files, and the texts that are nobody's then, if they are many; as ``merge``."""
+        if not roots:
+            return False
+        with self.transaction() as connection:
+            for number in [schema.find_project(connection, root) for root in roots]:
+                connection.execute("DELETE FROM path WHERE project = ?", [number])
+                connection.execute("DELETE FROM project WHERE id = ?", [number])
+            take_numbers(connection, "generation")
+        return self.merge(tidy=True)
+
     def reserve(self, documents: int) -> Reserved:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
         with self.transaction() as connection:
@@ -79,13 +104,14 @@ class Writer:
 
     def put(
         self,
+        project: int,
         reserved: Reserved,
         texts: Sequence[Text],
         blocks: Sequence[Block],
         files: Sequence[tuple[FileRow, bytes]],
         gone: Sequence[bytes] = (),
     ) -> tuple[int, list[FileRow]]:
-        """Store one batch; return the new generation and the files as stored.
+        """Store one batch of a project; return the new generation and the files as stored.
 
         ``files``: each file's row, whose ``text_id`` is settled here by the content hash beside it (empty: declined).
         """
@@ -105,10 +131,13 @@ class Writer:
                         raise Damaged("a text that was here is gone, or its number was taken")
                     text_id = int(found[0])
                 stored = file._replace(text_id=text_id)
-                checksum = schema.row_checksum(file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
-                connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [*stored, checksum])
+                checksum = schema.row_checksum(project, file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
+                row_of_path = [project, *stored, checksum]
+                connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row_of_path)
                 rows.append(stored)
-            connection.executemany("DELETE FROM path WHERE path = ?", [[path] for path in gone])
+            connection.executemany(
+                "DELETE FROM path WHERE project = ? AND path = ?", [[project, path] for path in gone]
+            )
             generation = take_numbers(connection, "generation") + 1
         return generation, rows
 
@@ -119,21 +148,24 @@ class Writer:
             for text_id, reason in declined:
                 symbols.put_declined(connection, text_id, reason)
 
-    def merge(self) -> None:
+    def merge(self, *, tidy: bool = False) -> bool:
         """Make one segment of those that are worth it, without documents that no file has any more.
 
         Texts that no file has are dropped when they are many; fewer are kept, so that switching back costs nothing.
+        Returns whether all chunks were dropped on that occasion: they are to be made anew for every project.
+        ``tidy``: look for such texts even if segments are few.
         """
+        anew = False
         with self.transaction() as connection:
             dropped = False
-            if len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
-                dead = "FROM text WHERE NOT EXISTS (SELECT 1 FROM path WHERE path.text_id = text.id)"
+            if tidy or len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
+                dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
                 dropped = count > connection.execute("SELECT count(*) FROM text").fetchone()[0] * DEAD_SHARE
                 if dropped:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
-                    chunks.drop_dead(connection)
+                    anew = chunks.drop_dead(connection)
             for kind in segments.Kind:
                 rows = segments.segments(connection, kind)
                 chosen = rows if dropped else segments.worth_merging(rows)
@@ -141,6 +173,7 @@ class Writer:
                     segments.merge(connection, chosen, self._find_alive(kind, chosen[0].first, chosen[-1].last))
         while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
+        return anew
 
     def _find_alive(self, kind: segments.Kind, first: int, last: int) -> npt.NDArray[np.bool_]:
         """Return which documents of a range are still known."""

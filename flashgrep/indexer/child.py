@@ -1,6 +1,6 @@
 """The daemon's end of an indexer: starts one, hands it commands, reads its events, ends it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from subprocess import PIPE
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from flashgrep.index.schema import LateStage, Left
 from flashgrep.index.table import FileRow, Mark
-from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.own_folders import make_store
 
 EVENT_BYTES = 256 << 20
@@ -32,6 +32,10 @@ class IndexerFailed(Exception):
         self.detail = detail
 
 
+class RootLost(Exception):
+    """A project's root is not there, or not the folder that was opened; the indexer goes on for others."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredPart:
     """Part of a batch as stored."""
@@ -44,10 +48,14 @@ class StoredPart:
 
 
 class StageReport(NamedTuple):
-    """How far a late stage is; ``problem``: why the embedder does not answer."""
+    """How far a late stage is; ``problem``: why the embedder does not answer.
+
+    ``remade``: what other projects share was dropped, and is to be made anew for them, too.
+    """
 
     left: Left
     problem: str
+    remade: bool
 
 
 class IndexerChild:
@@ -66,7 +74,7 @@ class IndexerChild:
             OSError: there can be no folder, or no process.
 
         """
-        await anyio.to_thread.run_sync(make_store, job.index.parent, job.root.path)
+        await anyio.to_thread.run_sync(make_store, job.index.parent, job.owner)
         return cls(await anyio.open_process(job.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
 
     @property
@@ -85,11 +93,11 @@ class IndexerChild:
         with anyio.CancelScope(shield=True):
             await self._process.aclose()
 
-    async def update(self, batch: int, marks: Mapping[bytes, Mark]) -> AsyncIterator[StoredPart]:
-        """Have these paths read again; yields as parts are stored."""
+    async def update(self, project: ProjectJob, batch: int, marks: Mapping[bytes, Mark]) -> AsyncIterator[StoredPart]:
+        """Have these paths of a project read again; yields as parts are stored."""
         files = [[path.decode("latin-1"), mark.size] for path, mark in marks.items() if mark.ours]
         forget = [path.decode("latin-1") for path, mark in marks.items() if not mark.ours]
-        await self._send({"op": "update", "batch": batch, "files": files, "forget": forget})
+        await self._send({"op": "update", "batch": batch, "files": files, "forget": forget}, project)
         last = False
         while not last:
             event = await self._receive()
@@ -98,25 +106,37 @@ class IndexerChild:
             last = event["last"]
             yield StoredPart(event["generation"], rows, gone, event["bytes"], last)
 
-    async def finish(self, stage: LateStage, embedding: str) -> AsyncIterator[StageReport]:
-        """Have a stage reach every text (vectors by the embedder of these settings); yields as it goes on."""
-        await self._send({"op": stage, "embedding": embedding})
+    async def finish(self, project: ProjectJob, stage: LateStage, embedding: str) -> AsyncIterator[StageReport]:
+        """Have a stage reach a project's texts (vectors by the embedder of these settings); yields as it goes on."""
+        await self._send({"op": stage, "embedding": embedding}, project)
         last = False
         while not last:
             event = await self._receive()
             last = event["last"]
-            yield StageReport(Left(event["texts"], event["bytes"]), event["problem"])
+            yield StageReport(Left(event["texts"], event["bytes"]), event["problem"], event["remade"])
 
     async def stop(self) -> None:
         """Have a stage end where it is, its batches in work apart."""
         await self._send({"op": "stop"})
 
-    async def merge(self) -> None:
-        """Have segments merged, where they are many."""
+    async def merge(self) -> bool:
+        """Have segments merged, where they are many; True: chunks are to be made anew for every project."""
         await self._send({"op": "merge"})
-        await self._receive()
+        return bool((await self._receive())["remade"])
 
-    async def _send(self, command: dict[str, Any]) -> None:
+    async def forget(self, roots: Iterable[bytes], kept: Iterable[bytes]) -> bool:
+        """Have projects forgotten: these, and all whose root is gone but the ``kept``; returns as ``merge``."""
+        names = {"roots": roots, "kept": kept}
+        lists = {name: [root.decode("latin-1") for root in group] for name, group in names.items()}
+        await self._send({"op": "forget", **lists})
+        return bool((await self._receive())["remade"])
+
+    async def _send(self, command: dict[str, Any], project: ProjectJob | None = None) -> None:
+        if project is not None:
+            try:
+                command["project"] = project.to_json()
+            except OSError as error:
+                raise RootLost(str(error)) from error
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE above
         try:
             await self._process.stdin.send(orjson.dumps(command) + b"\n")
@@ -131,4 +151,6 @@ class IndexerChild:
         event: dict[str, Any] = orjson.loads(line)
         if event["event"] == "failed":
             raise IndexerFailed(event["reason"], event["detail"])
+        if event["event"] == "lost":
+            raise RootLost(event["detail"])
         return event

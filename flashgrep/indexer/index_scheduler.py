@@ -1,23 +1,29 @@
-"""Keeping one project's index up to date in the background: grams, symbols, chunks, vectors, in this order."""
+"""Keeping a store up to date in the background, for its open projects: grams, symbols, chunks, vectors, in this order.
+
+One indexer writes a store, one command after the other. Files that changed go first, those of the project with the
+fewest before others'; then one stage after the other, each of one project after another.
+"""
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
+import numpy as np
+from anyio.abc import TaskGroup
 
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
-from flashgrep.index.schema import LATE_STAGES, LateStage, Left
+from flashgrep.index.schema import LATE_STAGES, LateStage
 from flashgrep.index.table import FileRow, FileTable, Mark
-from flashgrep.indexer.child import IndexerChild, IndexerFailed
-from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.child import IndexerChild, IndexerFailed, RootLost, StoredPart
+from flashgrep.indexer.job import IndexJob, ProjectJob
+from flashgrep.indexer.progress import Progress
 from flashgrep.machine import release_memory
 
 QUIET_SECONDS = 0.1
@@ -27,6 +33,8 @@ BURST_SECONDS = 2.0
 """But at the latest after so long: a build that writes without end is indexed as it goes."""
 
 INDEXER_IDLE_SECONDS = 20.0
+END_SECONDS = 5.0
+"""Background work ends at its next wait, well within this."""
 
 FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
@@ -36,80 +44,6 @@ RETRY_SECONDS = 30.0
 EMBEDDER_RETRY_SECONDS = 60.0
 """An embedder that does not answer is asked again after so long, then after twice as long each time, up to an hour."""
 _HOUR = 3600.0
-
-Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"]
-WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
-"""Stages in which every text has its grams."""
-
-GRAM_COST: Final = 0.15
-COSTS: Final[Mapping[LateStage, float]] = {"symbols": 0.45, "chunks": 0.22, "vectors": 0.18}
-"""Shares of the processor time that everything takes (measured on Linux)."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far indexing is, as live figures; a run begins when there is something to do, and ends with ``ready``."""
-
-    stage: Stage = "listing"
-    detail: str = ""
-    since: float = field(default_factory=time.time)
-    files_done: int = 0
-    files_total: int = 0
-    bytes_done: int = 0
-    bytes_total: int = 0
-    started: float = field(default_factory=time.monotonic)
-    left: dict[str, int] = field(default_factory=dict)
-    """Texts that a stage has not reached yet, by stage; -1: not known."""
-    problem: str = ""
-    """Why there are no vectors, while their provider does not answer."""
-    updated: float = 0.0
-    """When the index last changed, in seconds since 1970."""
-    _shares: dict[LateStage, float] = field(default_factory=dict)
-    _totals: dict[LateStage, int] = field(default_factory=dict)
-
-    def enter(self, stage: Stage, detail: str = "") -> None:
-        """Note a new stage and when it began."""
-        if (stage, detail) != (self.stage, self.detail):
-            self.stage, self.detail, self.since = stage, detail, time.time()
-
-    def start(self) -> None:
-        """Begin a run."""
-        self.files_done = self.files_total = self.bytes_done = self.bytes_total = 0
-        self._shares.clear()
-        self._totals.clear()
-        self.started = time.monotonic()
-
-    def begin(self, files: int, size: int) -> None:
-        """Note that so many more files of so many bytes are to be indexed."""
-        self.enter("indexing")
-        self.files_total += files
-        self.bytes_total += size
-
-    def advance(self, files: int, size: int) -> None:
-        """Note that so many more of them are."""
-        self.files_done += files
-        self.bytes_done += size
-        self.updated = time.time()
-
-    def reach(self, stage: LateStage, left: Left) -> None:
-        """Note how much a late stage has left."""
-        total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))
-        self._shares[stage] = 1 - left.bytes / total if total else 1.0
-        self.left[stage] = left.texts
-
-    def share(self) -> float:
-        """Return how much of the run's work is done, 0 to 1, all stages together."""
-        if self.stage == "ready":
-            return 1.0
-        grams = min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else float(self.stage in LATE_STAGES)
-        return GRAM_COST * grams + sum(cost * self._shares.get(stage, 0.0) for stage, cost in COSTS.items())
-
-    def eta_seconds(self) -> float | None:
-        """Return the seconds the run still needs at the pace so far, where that can be told."""
-        share = self.share()
-        if not 0 < share < 1 or self.stage in {"listing", "failed"}:
-            return None
-        return (time.monotonic() - self.started) / share * (1 - share)
 
 
 class PendingFiles(Protocol):
@@ -130,57 +64,67 @@ class PendingFiles(Protocol):
 
 
 class Host(Protocol):
-    """The project whose index is kept up to date."""
+    """The store whose index is kept up to date."""
 
     async def start_anew(self, why: str) -> None:
-        """Close the index and set it aside; every file is pending then."""
+        """Close the index and set it aside; every file of every open project is pending then."""
 
     def set_aside(self, why: str) -> None:
         """Move the index away."""
 
 
-class IndexScheduler:
-    """Has an indexer store what is pending, whenever there is something, and drives the late stages."""
+class ProjectIndexing:
+    """What a scheduler knows of one of its projects: what is pending there, and how far its stages are."""
 
     def __init__(
-        self, job: IndexJob, index: ProjectIndex, files: PendingFiles, progress: Progress, embedding: str
+        self,
+        job: ProjectJob,
+        index: ProjectIndex,
+        files: PendingFiles,
+        progress: Progress,
+        embedding: str,
+        scheduler: "IndexScheduler",
     ) -> None:
         """``embedding``: the settings of the embedder, as JSON."""
+        self.job = job
+        self.index = index
+        self.files = files
+        self.progress = progress
         self.embedding = embedding
+        self.scheduler = scheduler
         self.settled = False
         """Whether the project's files have been listed; before that nothing tells a burst of changes from its start."""
         self.generation = 0
         self.done: set[LateStage] = set()
         """Late stages that have reached every text."""
         self.parsed_to = 0
-        """The texts of the table up to this number have their symbols; numbers grow while the index is the same."""
-        self._job = job
-        self._index = index
-        self._files = files
-        self._progress = progress
-        self._work = anyio.Event()
-        self._idle = anyio.Event()
-        self._child: IndexerChild | None = None
-        self._starting = anyio.Lock()
-        self._ended_by_us = False
-        self._batch = 0
-        self._failures = 0
-        self._refusals = 0
-
-    @property
-    def pid(self) -> int | None:
-        """The indexer's process number, while there is one."""
-        return self._child.pid if self._child else None
+        """The texts of the table up to this number have their symbols."""
+        self.wanted = False
+        """Whether there may be something to do."""
+        self.refusals = 0
+        """How often in a row the embedder did not answer."""
+        self._lost = False
 
     def poke(self) -> None:
         """Say that there may be something to do."""
-        self._work.set()
+        self.wanted, self._lost = True, False
+        self.scheduler.wake()
+
+    @property
+    def waits(self) -> bool:
+        """Whether files are to be stored."""
+        return bool(self.files.pending) and not self._lost
+
+    def lose(self, why: str) -> None:
+        """Leave a project alone whose root is not there, until somebody asks about it."""
+        self._lost, self.wanted = True, False
+        self.progress.enter("failed", why)
 
     def embed_by(self, embedding: str) -> None:
         """Have vectors made by another embedder."""
         self.embedding = embedding
         self.done.discard("vectors")
-        self._progress.problem = ""
+        self.progress.problem = ""
         self.poke()
 
     def make_vectors_anew(self) -> None:
@@ -192,12 +136,88 @@ class IndexScheduler:
     def note_parsed(self) -> None:
         """Take note of how far symbols are stored."""
         if "symbols" in self.done:
-            self.parsed_to = int(self._files.table.columns[:, 0].max(initial=0))
+            self.parsed_to = int(self.files.table.columns[:, 0].max(initial=0))
+
+    def take(self, sent: Mapping[bytes, Mark], part: StoredPart) -> None:
+        """Take in what was stored."""
+        # A text that the store has from elsewhere has a low number, and perhaps no symbols yet.
+        known = [row.text_id for row in part.rows if 0 < row.text_id <= self.parsed_to]
+        fresh = np.setdiff1d(np.array(known, np.int64), self.files.table.columns[:, 0])
+        if len(fresh):
+            self.parsed_to = int(fresh[0]) - 1
+        self.files.take_stored(sent, part.rows, part.gone, part.generation)
+        self.generation = part.generation
+        self.progress.advance(len(part.rows) + len(part.gone), part.bytes_read)
 
     async def pause(self) -> None:
         """Wait until a stage is finished or has failed."""
+        self.poke()
+        await self.scheduler.wait_idle()
+
+
+class IndexScheduler:
+    """Has an indexer store what is pending, whenever there is something, and drives the late stages."""
+
+    def __init__(self, job: IndexJob, host: Host) -> None:
+        self.changing = anyio.Lock()
+        """Held while a project reads its part of the index, and while projects are forgotten."""
+        self._job = job
+        self._host = host
+        self._projects: list[ProjectIndexing] = []
+        self._work = anyio.Event()
+        self._idle = anyio.Event()
+        self._child: IndexerChild | None = None
+        self._served: ProjectIndexing | None = None
+        self._starting = anyio.Lock()
+        self._ended_by_us = False
+        self._forgotten: set[bytes] = set()
+        self._tidy = False
+        self._batch = 0
+        self._failures = 0
+        self._running: tuple[anyio.CancelScope, anyio.Event] | None = None
+        """While it runs: its scope, and what is set when it has ended."""
+
+    @property
+    def pid(self) -> int | None:
+        """The indexer's process number, while there is one."""
+        return self._child.pid if self._child else None
+
+    def wake(self) -> None:
+        """Say that there may be something to do."""
         self._work.set()
+
+    async def wait_idle(self) -> None:
+        """Wait until a stage is finished or has failed."""
         await self._idle.wait()
+
+    def add(self, project: ProjectIndexing, tasks: TaskGroup) -> None:
+        """Keep a project up to date, in these tasks if it is the first."""
+        self._projects.append(project)
+        if self._running is None:
+            self._running = anyio.CancelScope(), anyio.Event()
+            tasks.start_soon(self.run, *self._running)
+
+    async def remove(self, project: ProjectIndexing) -> None:
+        """Leave a project alone; the indexer is ended if it works for it, or has no other."""
+        if project in self._projects:
+            self._projects.remove(project)
+        if not self._projects:
+            running, self._running = self._running, None
+            if running is not None:
+                running[0].cancel()
+                with anyio.move_on_after(END_SECONDS, shield=True):
+                    await running[1].wait()
+            await self.close()
+        elif self._served is project:
+            self._ended_by_us = True
+            await self.close()
+
+    async def forget(self, root: bytes) -> None:
+        """Have a project that is open no more dropped from the store; if the indexer fails, it stays."""
+        self._forgotten.add(root)
+        while root in self._forgotten and self._projects:
+            self._work.set()
+            await self._idle.wait()
 
     async def close(self) -> None:
         """End the indexer."""
@@ -213,33 +233,83 @@ class IndexScheduler:
             await self.close()
             yield
 
-    async def run(self, host: Host) -> None:
+    async def run(self, scope: anyio.CancelScope, ended: anyio.Event) -> None:
         """Index whatever comes, until cancelled."""
-        while True:
-            await self._wait_for_work()
-            self._ended_by_us = False
-            self._progress.start()
-            try:
-                # Changed files always first, also those that change meanwhile; then what makes answers better.
-                finished = False
-                while not finished:
-                    if self._index.is_replaced():
-                        await host.start_anew("the database was deleted or replaced")
-                    await self._store_pending()
-                    finished = True
-                    for stage in LATE_STAGES:
-                        finished = finished and await self._finish(stage)
-                self._progress.enter("ready", "" if self._index.is_open else self._progress.detail)
-                schema.drop_aside(self._index.file)
-                release_memory()
-                self._failures = 0
-                self._tell_idle()
-            except IndexerFailed as failure:
-                await self._recover(failure, host)
-            except Damaged as damage:
-                await self._recover(IndexerFailed("damaged", str(damage)), host)
-            except (OSError, sqlite3.Error, Busy) as error:  # no process or descriptor to be had, a locked database
-                await self._recover(IndexerFailed("error", str(error)), host)
+        try:
+            with scope:
+                while True:
+                    await self._wait_for_work()
+                    self._ended_by_us = False
+                    working: dict[ProjectIndexing, None] = {}
+                    try:
+                        await self._work_off(working)
+                    except IndexerFailed as failure:
+                        await self._recover(failure, working)
+                    except Damaged as damage:
+                        await self._recover(IndexerFailed("damaged", str(damage)), working)
+                    except (
+                        OSError,
+                        sqlite3.Error,
+                        Busy,
+                    ) as error:  # nothing to be had of the system, a locked database
+                        await self._recover(IndexerFailed("error", str(error)), working)
+        finally:
+            ended.set()
+
+    async def _work_off(self, working: dict[ProjectIndexing, None]) -> None:
+        """Do all there is to do; ``working``: is told the projects that something is done for."""
+        # Changed files always first, also those that change meanwhile; then what makes answers better.
+        finished = False
+        while not finished:
+            if any(project.index.is_replaced() for project in self._projects):
+                await self._host.start_anew("the database was deleted or replaced")
+            for project in self._projects:
+                if (project.wanted or project.waits) and project not in working:
+                    project.progress.start()
+                    working[project] = None
+                project.wanted = False
+            turn = sorted(working, key=lambda project: len(project.files.pending))
+            await self._forget()
+            await self._store_changes(turn)
+            for stage in LATE_STAGES:
+                for project in turn:
+                    if not self._is_urgent():
+                        await self._serve(project, self._finish(project, stage))
+            finished = not self._is_urgent()
+        for project in working:
+            if project.progress.stage != "failed":
+                project.progress.enter("ready", "" if project.index.is_open else project.progress.detail)
+        schema.drop_aside(self._job.index)
+        release_memory()
+        self._failures = 0
+        self._tell_idle()
+
+    async def _store_changes(self, projects: Sequence[ProjectIndexing]) -> None:
+        """Have grams stored until nothing is pending in these projects."""
+        for project in projects:
+            await self._serve(project, self._store_pending(project))
+        if projects:
+            self._take_remade(remade=await (await self._open_child()).merge())
+        for project in projects:
+            await self._open_index(project)
+
+    def _is_urgent(self) -> bool:
+        """Return whether something waits that goes before late stages."""
+        return bool(self._forgotten) or any(project.waits for project in self._projects)
+
+    async def _serve(self, project: ProjectIndexing, work: Coroutine[None, None, None]) -> None:
+        """Work for a project, unless it is closed; one whose root is gone fails alone."""
+        if project not in self._projects:
+            work.close()
+            return
+        self._served = project
+        try:
+            await work
+        except RootLost as lost:
+            project.lose(str(lost))
+            self._tell_idle()
+        finally:
+            self._served = None
 
     async def _wait_for_work(self) -> None:
         """Wait until there is something to do and changes pause; an indexer that waits for long is ended."""
@@ -247,32 +317,43 @@ class IndexScheduler:
             await self._work.wait()
         if patience.cancelled_caught:
             await self.close()
-            refused = EMBEDDER_RETRY_SECONDS * 2 ** (self._refusals - 1) if self._refusals else float("inf")
-            with anyio.move_on_after(min(refused, _HOUR) if self._refusals else refused):
+            refused = [project for project in self._projects if project.refusals]
+            again = min((EMBEDDER_RETRY_SECONDS * 2 ** (one.refusals - 1) for one in refused), default=float("inf"))
+            with anyio.move_on_after(min(again, _HOUR) if refused else again) as waiting:
                 await self._work.wait()
+            for project in refused if waiting.cancelled_caught else ():
+                project.wanted = True
         self._work = anyio.Event()
         until = time.monotonic() + BURST_SECONDS
         seen = -1
-        while self.settled and time.monotonic() < until and len(self._files.pending) != seen:
-            seen = len(self._files.pending)
+        while time.monotonic() < until:
+            wanted = [project for project in self._projects if project.wanted or project.waits]
+            pending = sum(len(project.files.pending) for project in wanted)
+            if pending == seen or not all(project.settled for project in wanted):
+                break
+            seen = pending
             await anyio.sleep(QUIET_SECONDS)
 
     def _tell_idle(self) -> None:
         self._idle.set()
         self._idle = anyio.Event()
 
-    async def _recover(self, failure: IndexerFailed, host: Host) -> None:
+    async def _recover(self, failure: IndexerFailed, working: Iterable[ProjectIndexing]) -> None:
         """Have the work begun anew: at once where we ended the indexer, else after a while."""
         await self.close()
+        for project in working:
+            project.wanted = True
         if self._ended_by_us:
             self._work.set()
             return
         if failure.reason == "damaged":
             with suppress(Busy):  # out of descriptors: the damage will be met again
-                await host.start_anew(failure.detail)
-                host.set_aside(failure.detail)
+                await self._host.start_anew(failure.detail)
+                self._host.set_aside(failure.detail)
         elif self._failures:  # what the next attempt mends is nobody's concern
-            self._progress.enter("failed", f"{failure.reason}: {failure.detail}")
+            self._forgotten.clear()
+            for project in working:
+                project.progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()
         await anyio.sleep(min(RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**self._failures))
         self._failures += 1
@@ -284,53 +365,69 @@ class IndexScheduler:
                 return self._child
             with anyio.CancelScope(shield=True):  # a process that nobody holds could not be ended
                 self._child = child = await IndexerChild.start(self._job)
+            self._tidy = True
             return child
 
-    async def _store_pending(self) -> None:
+    async def _forget(self) -> None:
+        """Have projects dropped from the store: those that were removed, and after a start those whose root is gone."""
+        if not self._projects:
+            return
+        child = await self._open_child()
+        if self._tidy or self._forgotten:
+            async with self.changing:
+                kept = {project.job.root.path for project in self._projects}
+                remade = await child.forget(self._forgotten - kept, kept)
+                self._tidy = False
+                self._forgotten.clear()
+            self._take_remade(remade=remade)
+            self._tell_idle()
+
+    def _take_remade(self, *, remade: bool) -> None:
+        """Have all projects make their chunks and vectors anew: what they share was dropped."""
+        if remade:
+            for project in self._projects:
+                project.done -= {"chunks", "vectors"}
+                project.wanted = True
+            self._work.set()
+
+    async def _store_pending(self, project: ProjectIndexing) -> None:
         """Have grams stored until nothing is pending."""
-        files, progress = self._files, self._progress
-        while files.pending:
-            self.done.clear()
-            if not self._index.is_open:
-                self.parsed_to = 0
+        while project.waits:
+            project.done.clear()
+            if not project.index.is_open:
+                project.parsed_to = 0
             child = await self._open_child()
-            sent = dict(files.pending)
+            sent = dict(project.files.pending)
             self._batch += 1
-            progress.begin(len(sent), sum(mark.size for mark in sent.values()))
-            async for part in child.update(self._batch, sent):
-                await self._open_index()
+            project.progress.begin(len(sent), sum(mark.size for mark in sent.values()))
+            async for part in child.update(project.job, self._batch, sent):
+                await self._open_index(project)
                 if self._child is not child:  # its numbers are of an index that was thrown away meanwhile
                     raise IndexerFailed("died", "the index was replaced")
-                files.take_stored(sent, part.rows, part.gone, part.generation)
-                self.generation = part.generation
-                progress.advance(len(part.rows) + len(part.gone), part.bytes_read)
-        await (await self._open_child()).merge()
-        await self._open_index()
+                project.take(sent, part)
 
-    async def _open_index(self) -> None:
-        if not self._index.is_open:
-            await anyio.to_thread.run_sync(self._index.open)
+    async def _open_index(self, project: ProjectIndexing) -> None:
+        if not project.index.is_open and project in self._projects:
+            await anyio.to_thread.run_sync(project.index.open)
 
-    async def _finish(self, stage: LateStage) -> bool:
-        """Have one late stage reach every text; False: files have changed meanwhile, which goes first."""
-        files, progress = self._files, self._progress
-        if files.pending:
-            return False
+    async def _finish(self, project: ProjectIndexing, stage: LateStage) -> None:
+        """Have one late stage reach every text of a project, or as many as it can before something urgent waits."""
+        progress = project.progress
         progress.enter(stage)
         self._tell_idle()
-        child, embedding, stopped, left, problem = await self._open_child(), self.embedding, False, -1, ""
-        async for report in child.finish(stage, embedding):
+        child, embedding, stopped, left, problem = await self._open_child(), project.embedding, False, -1, ""
+        async for report in child.finish(project.job, stage, embedding):
             left, problem = report.left.texts, report.problem
             progress.reach(stage, report.left)
-            if not stopped and (files.pending or embedding != self.embedding):
+            self._take_remade(remade=report.remade)
+            if not stopped and (self._is_urgent() or embedding != project.embedding):
                 stopped = True
                 await child.stop()
-        if embedding != self.embedding:  # vectors of an embedder that is not wanted any more
-            return False
+        if embedding != project.embedding:  # vectors of an embedder that is not wanted any more
+            return
         if stage == "vectors":
             progress.problem = problem
-            self._refusals = self._refusals + 1 if problem else 0
+            project.refusals = project.refusals + 1 if problem else 0
         if not left:
-            self.done.add(stage)
-            self.note_parsed()
-        return not files.pending
+            project.done.add(stage)
+            project.note_parsed()

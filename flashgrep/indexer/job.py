@@ -1,4 +1,4 @@
-"""What an indexer is started for: whose index, within which bounds, by which versions of the stages' code."""
+"""What an indexer is started for: which store, for which projects, by which versions of the stages' code."""
 
 import hashlib
 import importlib.util
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import orjson
 
@@ -21,34 +21,48 @@ GRAMMARS = ("tree_sitter", "ts_kotlin", "semble_grammars")
 
 @dataclass(frozen=True, slots=True)
 class IndexJob:
-    """What the daemon wants of an indexer."""
+    """What the daemon wants of an indexer: which store it writes, and how."""
 
-    root: RootFolder
     index: Path
-    max_size: int
-    """Bytes; larger files are declined."""
+    owner: bytes
+    """The folder that the store is named by."""
     workers: int
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of the code that makes each late stage's rows; rows of other versions are dropped."""
 
     def command(self) -> list[str | bytes]:
-        """Return the command line of an indexer with this job.
+        """Return the command line of an indexer with this job."""
+        module = [sys.executable, "-m", "flashgrep.indexer"]
+        return [*module, str(self.index), self.owner, str(self.workers), orjson.dumps(dict(self.versions))]
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str]) -> Self:
+        """Return the job of such a command line, given from the index on."""
+        index, owner, workers, versions = arguments
+        return cls(Path(index), os.fsencode(owner), int(workers), orjson.loads(versions))
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectJob:
+    """A project as its indexer is told of it: its root, and how large its files may be, in bytes."""
+
+    root: RootFolder
+    max_size: int
+
+    def to_json(self) -> list[str | int]:
+        """Return what stands for it in a command.
 
         Raises:
             OSError: the root cannot be opened.
 
         """
-        device, inode = self.root.identity()
-        numbers = [str(number) for number in (device, inode, self.max_size, self.workers)]
-        module = [sys.executable, "-m", "flashgrep.indexer"]
-        return [*module, self.root.path, str(self.index), *numbers, orjson.dumps(dict(self.versions))]
+        return [self.root.path.decode("latin-1"), *self.root.identity(), self.max_size]
 
     @classmethod
-    def parse(cls, arguments: Sequence[str]) -> Self:
-        """Return the job of such a command line, given from the root on."""
-        root, index, device, inode, max_size, workers, versions = arguments
-        folder = RootFolder(os.fsencode(root), (int(device), int(inode)))
-        return cls(folder, Path(index), int(max_size), int(workers), orjson.loads(versions))
+    def from_json(cls, facts: list[Any]) -> Self:
+        """Return the project of a command."""
+        root, device, inode, max_size = facts
+        return cls(RootFolder(root.encode("latin-1"), (device, inode)), max_size)
 
 
 @cache

@@ -16,7 +16,7 @@ from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
 from flashgrep.index.schema import Left
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.chunking import chunk_text, embedding_text
-from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.workers import WorkerPool, read_text
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.ingest.parse.model import unpack
@@ -40,10 +40,17 @@ Batches = Callable[[Callable[[int], list[ToRead]]], Iterator[list[ToRead]]]
 
 
 class MeaningStages:
-    """Stores chunks and vectors."""
+    """Stores chunks and vectors of one project's texts."""
 
-    def __init__(self, job: IndexJob, writer: Writer, pool: WorkerPool, batches: Batches) -> None:
+    def __init__(
+        self, job: IndexJob, project: ProjectJob, number: int, writer: Writer, pool: WorkerPool, batches: Batches
+    ) -> None:
+        """Store for one project, which has this ``number`` in the store."""
+        self.remade = False
+        """Whether what other projects share was dropped, to be made anew."""
         self._job = job
+        self._project = project
+        self._number = number
         self._writer = writer
         self._pool = pool
         self._batches = batches
@@ -51,11 +58,11 @@ class MeaningStages:
     def store_chunks(self) -> Iterator[Left]:
         """Store chunks of parsed texts, yielding after each batch how much is left."""
         connection = self._writer.connection
-        left = table.count_to_chunk(connection)
+        left = table.count_to_chunk(connection, self._number)
         yield left
         spread = self._pool.is_running or left.texts > FEW
-        texts = self._batches(lambda after: table.choose_to_chunk(connection, BATCH, BATCH_BYTES, after))
-        calls = ((self._job.root, part, self._job.max_size) for part in texts)
+        texts = self._batches(lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after))
+        calls = ((self._project.root, part, self._project.max_size) for part in texts)
         waiting: list[PackedChunks] = []
 
         def flush() -> None:
@@ -71,8 +78,8 @@ class MeaningStages:
             left = Left(left.texts - len(done.packed.texts), left.bytes - done.bytes)
             yield left
         flush()
-        self._writer.merge()
-        yield table.count_to_chunk(connection)
+        self.remade = self._writer.merge()
+        yield table.count_to_chunk(connection, self._number)
 
     def store_vectors(self, settings: str) -> Iterator[Left]:
         """Store vectors of chunked texts, yielding after each batch how much is left.
@@ -84,11 +91,13 @@ class MeaningStages:
         embedder = _open_embedder(settings)
         vector_set = self._open_vector_set(embedder)
         connection = self._writer.connection
-        left = table.count_to_embed(connection, vector_set.id)
+        left = table.count_to_embed(connection, self._number, vector_set.id)
         yield left
         spread = self._pool.is_running or left.texts > FEW
-        texts = self._batches(lambda after: table.choose_to_embed(connection, vector_set.id, BATCH, BATCH_BYTES, after))
-        calls = ((self._job.root, part, self._job.max_size, settings) for part in texts)
+        texts = self._batches(
+            lambda after: table.choose_to_embed(connection, self._number, vector_set.id, BATCH, BATCH_BYTES, after)
+        )
+        calls = ((self._project.root, part, self._project.max_size, settings) for part in texts)
         waiting: list[EmbeddedTexts] = []
         try:
             for done in self._pool.map(embed_texts, calls, spread=spread):
@@ -100,16 +109,14 @@ class MeaningStages:
             vector_set = self._append(vector_set, waiting)
         except vectors.VectorsDamaged:
             vector_set = self._open_vector_set(embedder)
-        left = table.count_to_embed(connection, vector_set.id)
+        left = table.count_to_embed(connection, self._number, vector_set.id)
         if not left.texts:
             # The other sets served while this one was made; the files go once no row speaks of them.
             with self._writer.transaction() as connection:
-                table.note_settings(connection, settings)
-                for other in table.vector_sets(connection):
-                    if other.id != vector_set.id:
-                        table.drop_vector_set(connection, other.id)
+                table.note_settings(connection, self._number, settings, vector_set.id)
+                used = {one.file for one in table.drop_unused_sets(connection)}
             for file in vectors.vector_files(self._job.index.parent):
-                if file.name != vector_set.file:
+                if file.name not in used:
                     file.unlink(missing_ok=True)
             self._pool.stop()
         yield left
@@ -124,6 +131,7 @@ class MeaningStages:
             for known in table.vector_sets(connection):
                 if known.name == embedder.name:
                     table.drop_vector_set(connection, known.id)
+                    self.remade = True
             return table.add_vector_set(connection, embedder.name, embedder.dims, vectors.new_name())
 
     def _append(self, vector_set: VectorSet, batches: Sequence["EmbeddedTexts"]) -> VectorSet:

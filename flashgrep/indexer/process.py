@@ -1,19 +1,23 @@
-r"""The indexer: the child process that alone writes a project's index.
+r"""The indexer: the child process that alone writes a store, for all of its projects that are open.
 
 It reads commands from stdin and writes events to stdout, one JSON object a line; a path stands as its bytes decoded as
 latin-1. It ends when stdin does, and gives way to everything else on the machine (nice 10).
 
-    {"op": "update", "batch": 7, "files": [[path, size], …],   read these again; those not there are forgotten
+    {"op": "update", "project": [root, device, inode, most],   of this project, whose files have at most so many bytes:
+     "batch": 7, "files": [[path, size], …],                   read these again; those not there are forgotten
      "forget": [path, …]}                                      forget these: they are not ours any more
-    {"op": "symbols" | "chunks" | "vectors",                   store them of all texts that have none yet, vectors by
-     "embedding": "{…}"}                                       the embedder of these settings
+    {"op": "symbols" | "chunks" | "vectors", "project": […],   store them of all its texts that have none yet, vectors
+     "embedding": "{…}"}                                       by the embedder of these settings
     {"op": "stop"}                                             end such a stage where it is
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
+    {"op": "forget", "roots": [root, …], "kept": [root, …]}    forget these projects, and all whose root is gone but
+                                                               the kept, which are open
     → {"event": "stored", "batch": 7, "generation": 3, "rows": [[path, text_id, skip, size, mtime, ctime, inode], …],
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
     → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
-       "problem": "", "last": true}                            problem: why the embedder does not answer
-    → {"event": "merged"}
+       "problem": "", "remade": false, "last": true}           problem: why the embedder does not answer
+    → {"event": "merged", "remade": false}                     remade: chunks or vectors of all projects were dropped
+    → {"event": "lost", "detail": "…"}                         the project's root is not there; nothing was done
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
 
@@ -36,11 +40,12 @@ from flashgrep.index import schema, symbols
 from flashgrep.index.schema import Left
 from flashgrep.index.symbols import StoredSymbols
 from flashgrep.index.writer import Writer, drop_outdated
-from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.workers import WorkerPool, hold_back, prepare, read_text
-from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.ingest.openat import RootFiles
 from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
 from flashgrep.languages import language_of
+from flashgrep.own_folders import belongs_to
 
 BATCH_BYTES = 16 << 20
 """Text in one batch, half a second's work: a worker needs four times as much memory for it; each makes a segment."""
@@ -63,7 +68,7 @@ if TYPE_CHECKING:
 
 
 class Indexer:
-    """Carries out commands on one index."""
+    """Carries out commands on one store."""
 
     def __init__(self, job: IndexJob, out: BinaryIO, is_interrupted: Callable[[], bool] = lambda: False) -> None:
         """``is_interrupted``: whether another command waits."""
@@ -81,21 +86,36 @@ class Indexer:
 
     def run(self, command: dict[str, Any]) -> None:
         """Carry out one command, telling what happens as events."""
-        if command["op"] == "update":
-            files = [(path.encode("latin-1"), size) for path, size in command["files"]]
-            self._update(command["batch"], files, [path.encode("latin-1") for path in command["forget"]])
-        elif command["op"] == "merge":
-            self._pool.stop()
-            self._writer.merge()
-            self._tell("merged")
-        elif command["op"] != "stop":
-            self._finish(command["op"], command["embedding"])
+        match command["op"]:
+            case "merge":
+                self._pool.stop()
+                self._tell("merged", remade=self._writer.merge())
+            case "forget":
+                roots, kept = ({root.encode("latin-1") for root in command[name]} for name in ("roots", "kept"))
+                known, owner = self._writer.list_roots(), self._job.owner
+                gone = [root for root in known if root in roots or not (root in kept or belongs_to(root, owner))]
+                self._tell("merged", remade=self._writer.drop_projects(gone))
+            case "stop":
+                pass
+            case stage:
+                try:
+                    project = ProjectJob.from_json(command["project"])
+                    project.root.descriptor()
+                except OSError as error:
+                    self._tell("lost", detail=str(error))
+                    return
+                if stage != "update":
+                    self._finish(project, stage, command["embedding"])
+                    return
+                files = [(path.encode("latin-1"), size) for path, size in command["files"]]
+                forget = [path.encode("latin-1") for path in command["forget"]]
+                self._update(project, command["batch"], files, forget)
 
     def _tell(self, event: str, **facts: object) -> None:
         self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
         self._out.flush()
 
-    def _update(self, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
+    def _update(self, project: ProjectJob, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
         """Store the files as they are now, and their grams."""
         # Parts bounded in bytes and number; one at least, perhaps empty, since the last one's event ends the command.
         parts: list[list[bytes]] = [[]]
@@ -107,12 +127,12 @@ class Indexer:
             parts[-1].append(path)
             weight += size
 
-        job, writer = self._job, self._writer
-        calls = ((job.root, part, writer.reserve(len(part)), job.index, job.max_size) for part in parts)
+        writer, number = self._writer, self._writer.add_project(project.root.path)
+        calls = ((project.root, part, writer.reserve(len(part)), self._job.index, project.max_size) for part in parts)
         spread = sum(size for _, size in files) > SMALL_BYTES
         for at, done in enumerate(self._pool.map(prepare, calls, spread=spread), 1):
             gone = done.gone + forget if at == 1 else done.gone
-            generation, rows = writer.put(done.reserved, done.texts, done.blocks, done.files, gone)
+            generation, rows = writer.put(number, done.reserved, done.texts, done.blocks, done.files, gone)
             self._tell(
                 "stored",
                 batch=batch,
@@ -123,40 +143,42 @@ class Indexer:
                 last=at == len(parts),
             )
 
-    def _finish(self, stage: str, embedding: str) -> None:
-        """Have a late stage reach every text, or as many as it can before another command comes."""
-        left, problem = Left(-1, 0), ""
+    def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
+        """Have a late stage reach every text of a project, or as many as it can before another command comes."""
+        left, problem, remade = Left(-1, 0), "", False
+        number = self._writer.add_project(project.root.path)
         try:
             if stage == "symbols":
-                progress = self._store_symbols()
+                progress = self._store_symbols(project, number)
             else:
                 # Loading these takes as long as all else here, and an edit's first stages go before.
                 stages: type[MeaningStages] = import_module("flashgrep.indexer.meaning_stages").MeaningStages
-                meaning = stages(self._job, self._writer, self._pool, self._choose_batches)
+                meaning = stages(self._job, project, number, self._writer, self._pool, self._choose_batches)
                 progress = meaning.store_chunks() if stage == "chunks" else meaning.store_vectors(embedding)
             for left in progress:
-                self._tell("left", texts=left.texts, bytes=left.bytes, problem="", last=False)
+                self._tell("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
+            remade = stage != "symbols" and meaning.remade
         except ProviderUnavailable as error:
             left, problem = Left(-1, 0), str(error)
-        self._tell("left", texts=left.texts, bytes=left.bytes, problem=problem, last=True)
+        self._tell("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=remade, last=True)
 
-    def _store_symbols(self) -> Iterator[Left]:
+    def _store_symbols(self, project: ProjectJob, number: int) -> Iterator[Left]:
         """Store symbols of texts that have none yet, yielding after each batch how much is left."""
         connection = self._writer.connection
-        left = symbols.count_to_parse(connection)
+        left = symbols.count_to_parse(connection, number)
         yield left
         if not left.texts:
             return
         self._pool.stop()
-        with Parsers(self._job.root, self._job.max_size, self._job.workers) as parsers:
+        with Parsers(project, self._job.workers) as parsers:
             texts = self._choose_batches(
-                lambda after: symbols.choose_to_parse(connection, PARSE_BATCH, PARSE_BYTES, after)
+                lambda after: symbols.choose_to_parse(connection, number, PARSE_BATCH, PARSE_BYTES, after)
             )
             for done in parsers.run(texts):
                 self._writer.put_symbols(done.rows, done.declined)
                 left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
                 yield left
-        yield symbols.count_to_parse(connection)
+        yield symbols.count_to_parse(connection, number)
 
     def _choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
         """Yield batches of texts, each chosen by the last number of the one before, until another command waits."""
@@ -181,9 +203,8 @@ Texts = Sequence[tuple[int, bytes, bytes]]
 class Parsers:
     """Some parsing processes, each lent to one batch at a time."""
 
-    def __init__(self, root: RootFolder, max_size: int, count: int) -> None:
-        self._root = root
-        self._max_size = max_size
+    def __init__(self, project: ProjectJob, count: int) -> None:
+        self._project = project
         self._count = count
         self._parsers = [IsolatedParser() for _ in range(count)]
         self._threads = ThreadPoolExecutor(count)
@@ -213,9 +234,9 @@ class Parsers:
         rows: list[StoredSymbols] = []
         declined: list[tuple[int, str]] = []
         sources: list[tuple[int, str, bytes]] = []
-        files = RootFiles(self._root)
+        files = RootFiles(self._project.root)
         for text_id, text_hash, path in batch:
-            data = read_text(files, path, text_hash, self._max_size)
+            data = read_text(files, path, text_hash, self._project.max_size)
             if data is None:
                 continue  # a row without symbols would still be there when the text comes back
             language = language_of(path, data)

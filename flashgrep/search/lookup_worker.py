@@ -110,7 +110,7 @@ class LookupWorker:
             self._projects.pop(next(iter(self._projects))).reader.close()
         index = Path(request.database)
         before = identity_of(index)
-        reader = Reader(index)
+        reader = Reader(index, request.root.path)
         loaded = Loaded(reader.identity, reader.generation())  # before the files: these may be newer, never older
         if before != reader.identity:
             raise FileNotFoundError("another database took its place")

@@ -36,6 +36,7 @@ from flashgrep.search.meaning_index import (
     Known,
     MeaningIndex,
     Recall,
+    Texts,
     covered_share,
     find_allowed_texts,
     weigh_words,
@@ -154,7 +155,8 @@ class MeaningSearch:
         with self._snapshot.reader.transaction() as connection:
             # One transaction, so that words, chunks and rows of vectors are of one state of the index.
             known = self._known = self._index.at(connection)
-            found = weigh_words(connection, words, known, question.rules)
+            texts = self._index.texts(known, self._snapshot.table)
+            found = weigh_words(connection, words, known, texts, question.rules)
             self._query = analyze_query(question.text, found.weights)
             answer.problem, answer.damaged = known.problem, known.damaged
             if known.embedder is not None and known.vectors is not None:
@@ -166,18 +168,18 @@ class MeaningSearch:
                 else:
                     answer.ranked_by = "words and meaning"
                     answer.embedding_ms = (time.perf_counter() - started) * 1000
-            recall = Recall(connection, known, question.rules, self._choose_texts(known))
+            recall = Recall(connection, known, question.rules, self._choose_texts(texts))
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:
                 self._give_up_vectors(known, str(damage), damaged=True)
                 candidates = recall.candidates(found, None)
-        answer.chunks = int(known.chunks.size.sum())
+        answer.chunks = texts.chunks
         return candidates
 
-    def _choose_texts(self, known: Known) -> Ints | None:
+    def _choose_texts(self, texts: Texts) -> Ints | None:
         """Return the texts that are looked for in the index; None: all. Note those that are read instead."""
-        texts, keep = self._index.texts(known, self._snapshot.table), self._question.keep
+        keep = self._question.keep
         there = find_allowed_texts(self._snapshot, keep) if keep else texts.there
         # Texts without vectors would lose to those that have some, so a few of them are embedded for this question.
         are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED

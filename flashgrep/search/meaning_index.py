@@ -20,9 +20,10 @@ from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
+from flashgrep.index.schema import find_project
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import Vectors, VectorsDamaged
-from flashgrep.index.words import WordLists, find_words, score
+from flashgrep.index.words import WordLists, find_words, numbers_in, score
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.fusion import Candidate, Rules
 from flashgrep.search.snapshot import Snapshot
@@ -72,9 +73,11 @@ class Texts(NamedTuple):
 
     there: Ints
     some_dead: bool
-    """Whether others are stored too: old versions of a file must not crowd out the rest."""
+    """Whether others are stored too, old versions and other projects': they must not crowd out the rest."""
     unchunked: Ints
     unembedded: Ints
+    chunks: int
+    """How many chunks the texts of files have together."""
 
     @classmethod
     def of(cls, known: Known, there: Ints) -> "Texts":
@@ -83,14 +86,17 @@ class Texts(NamedTuple):
         chunks = known.chunks
         alive = np.isin(chunks.text_id, there)
         unembedded = np.sort(chunks.text_id[alive & (chunks.size > 0) & ~np.isin(chunks.text_id, known.rows.text_id)])
-        return cls(there, not alive.all(), there[~np.isin(there, chunks.text_id)], unembedded)
+        unchunked = there[~np.isin(there, chunks.text_id)]
+        return cls(there, not alive.all(), unchunked, unembedded, int(chunks.size[alive].sum()))
 
 
 class MeaningIndex:
     """Keeps ``Known`` as new as the index; safe from any thread."""
 
-    def __init__(self, folder: Path, embedding: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, root: bytes, embedding: str, environ: Mapping[str, str]) -> None:
+        """``folder``: of the store; ``root``: the project's."""
         self._folder = folder
+        self._root = root
         self._embedding = embedding
         self._configured = {embedding}
         self._environ = environ
@@ -171,6 +177,7 @@ class MeaningIndex:
     def _choose_vectors(self, connection: sqlite3.Connection) -> tuple[Embedder | None, VectorSet | None, str]:
         """Choose among the sets: the one of the settings, or an older one while that is being made."""
         sets = {one.name: one for one in table.vector_sets(connection)}
+        before = table.settings_of(connection, find_project(connection, self._root))
         most = max((one.rows for one in sets.values()), default=0)
         try:
             wanted = self._embedder(self._embedding)
@@ -178,9 +185,9 @@ class MeaningIndex:
             problem, found = str(error), None
         else:
             problem, found = "", sets.get(wanted.name)
-            if found is not None and found.dims == wanted.dims and found.rows >= ENOUGH * most:
+            is_same = found is not None and found.dims == wanted.dims
+            if found is not None and is_same and (before == self._embedding or found.rows >= ENOUGH * most):
                 return wanted, found, ""
-        before = table.settings_of(connection)
         if before != self._embedding and self._may_ask(before):
             try:
                 old = self._embedder(before)
@@ -215,11 +222,16 @@ class WeighedWords(NamedTuple):
     used: dict[str, WordLists]
 
 
-def weigh_words(connection: sqlite3.Connection, words: Sequence[str], known: Known, rules: Rules) -> WeighedWords:
-    """Weigh words by how rare they are, and choose the rarest as far as ``rules.common_words`` goes."""
-    everything = max(1, int(known.chunks.size.sum()))
+def weigh_words(
+    connection: sqlite3.Connection, words: Sequence[str], known: Known, texts: Texts, rules: Rules
+) -> WeighedWords:
+    """Weigh words by how rare they are in the files, and choose the rarest as far as ``rules.common_words`` goes."""
     found = find_words(connection, words)
-    weights = {word: idf(everything, found[word].chunks if word in found else 0) for word in words}
+    having = {word: lists.chunks for word, lists in found.items()}
+    if texts.some_dead:
+        counting = mark_counting(known.chunks, texts.there)
+        having = {word: int(counting[numbers_in(lists, len(counting))].sum()) for word, lists in found.items()}
+    weights = {word: idf(max(1, texts.chunks), having.get(word, 0)) for word in words}
     used: dict[str, WordLists] = {}
     room = rules.common_words
     for word, lists in sorted(found.items(), key=lambda item: item[1].chunks):
@@ -249,7 +261,7 @@ class Recall:
         """Return chunks found by either side, each with both values as far as they are known."""
         known, most = self.known, self.rules.candidates
         # By words: BM25 of all chunks at once, of which the best are kept.
-        counting = self._mark_counting(known.chunks)
+        counting = mark_counting(known.chunks, self.allowed)
         scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counting))
         numbers = np.flatnonzero(scores * counting)
         if len(numbers) > most:
@@ -259,7 +271,7 @@ class Recall:
             return [Candidate(key, value, 0.0) for key, value in lexical.items()]
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
-        among = None if self.allowed is None else self._mark_counting(known.rows)
+        among = None if self.allowed is None else mark_counting(known.rows, self.allowed)
         near = known.vectors.nearest(question, most, among)
         keys = _keys(*known.rows.locate(near.rows))
         similar = {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
@@ -274,16 +286,17 @@ class Recall:
         similar |= {key: float(value) for key, value in zip(others, values, strict=True)}
         return [Candidate(key, lexical.get(key, 0.0), similar[key]) for key in lexical | similar]
 
-    def _mark_counting(self, places: ChunkMap) -> Bools:
-        """Return, of all numbers of a map, which belong to a text that counts."""
-        kept = places.size > 0
-        if self.allowed is not None:
-            kept &= np.isin(places.text_id, self.allowed)
-        edges = np.zeros(int((places.first + places.size).max(initial=0)) + 1, np.int8)
-        edges[places.first[kept]] = 1
-        edges[(places.first + places.size)[kept]] -= 1
-        counting: Bools = np.cumsum(edges, dtype=np.int8)[:-1] > 0
-        return counting
+
+def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
+    """Return, of all numbers of a map, which belong to a text that counts; ``allowed``: those texts, None: all."""
+    kept = places.size > 0
+    if allowed is not None:
+        kept &= np.isin(places.text_id, allowed)
+    edges = np.zeros(int((places.first + places.size).max(initial=0)) + 1, np.int8)
+    edges[places.first[kept]] = 1
+    edges[(places.first + places.size)[kept]] -= 1
+    counting: Bools = np.cumsum(edges, dtype=np.int8)[:-1] > 0
+    return counting
 
 
 def whole_similarity(known: Known, question: Floats, text_ids: AbstractSet[int]) -> dict[int, float]:

@@ -82,8 +82,9 @@ class SnapshotSource:
 
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names that begin so, folded, as far as they are known without parsing."""
-        none: list[tuple[str, int]] = []
-        return [name for name, _ in self._ask(lambda one: table.defined_names(one, start, limit), missing=none)]
+        own = set(self._snapshot.table.texts().tolist())  # a store has other projects' names, too
+        none: list[str] = []
+        return self._ask(lambda connection: table.defined_names(connection, own, start, limit), missing=none)
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""

@@ -118,11 +118,14 @@ def _score_indexed(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, 
     if snapshot.reader is None or not len(texts):
         return []
     scores = np.zeros(int(texts[-1]) + 1, np.float32)
+    there = np.zeros(len(scores), bool)
+    there[texts] = True
     for word in words:
         checkpoint()
         found = snapshot.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
         if found is not None:
             found = found[found < len(scores)]
+            found = found[there[found]]  # a store has other projects' texts, too
             scores[found] += idf(len(texts), len(found))
     # The size of a file stands for its number of words, which is not stored before texts are cut.
     length = np.ones(len(scores), np.float32)

@@ -17,7 +17,7 @@ import anyio
 from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
-from flashgrep.indexer.index_scheduler import Progress
+from flashgrep.indexer.progress import Progress
 from flashgrep.ingest.openat import EXHAUSTED
 from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from flashgrep.damage import Damaged
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.journal import recover
 from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
@@ -21,13 +20,14 @@ from flashgrep.errors import Busy
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
 from flashgrep.index.schema import LATE_STAGES
-from flashgrep.indexer.index_scheduler import WITH_ALL_GRAMS, IndexScheduler, Progress
-from flashgrep.indexer.job import IndexJob, stage_versions
+from flashgrep.indexer.index_scheduler import ProjectIndexing
+from flashgrep.indexer.job import ProjectJob, stage_versions
+from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
-from flashgrep.own_folders import INDEX, PrivateFolders, store_folder
+from flashgrep.own_folders import PrivateFolders, writes_folder
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
 from flashgrep.search.lookup_worker import Load
@@ -43,6 +43,7 @@ from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatc
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.lookups import Lookups
 from flashgrep.workspace.revisions import Revisions
+from flashgrep.workspace.stores import Stores
 from flashgrep.workspace.tree import Tree
 
 END_SECONDS = 5.0
@@ -86,7 +87,7 @@ class WorkspaceOptions:
 class Workspace:
     """One project, from the moment it is opened."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is shared comes by name, from the one assembler
         self,
         name: str,
         root: bytes,
@@ -95,8 +96,9 @@ class Workspace:
         ripgrep: Ripgrep | None = None,
         scheduler: Scheduler | None = None,
         workers: LookupWorkers | None = None,
+        stores: Stores | None = None,
     ) -> None:
-        """``ripgrep`` scans, if there is one; ``scheduler`` and ``workers`` are shared by a daemon's projects."""
+        """``ripgrep`` scans, if there is one; what follows is shared by a daemon's projects."""
         self.name = name
         self.root = root
         self.path = Path(os.fsdecode(root))
@@ -108,7 +110,8 @@ class Workspace:
         """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
         versions = options.stages or stage_versions()
-        self.index = ProjectIndex(store_folder(options.cache_dir, root) / INDEX, versions)
+        self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions)
+        self.index = ProjectIndex(self.store.file, root, versions)
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
@@ -117,16 +120,18 @@ class Workspace:
         self.freshness = Freshness(self.tree, self._watcher)
         place = Load(next(_NUMBERS), self._folder, str(self.index.file))
         self.lookups = Lookups(self, place, self._scheduler, workers)
-        job = IndexJob(self._folder, self.index.file, options.max_file_size, options.workers, versions)
-        self.indexing = IndexScheduler(job, self.index, self.tree, self.progress, options.embedding)
-        self._meaning = MeaningIndex(self.index.file.parent, options.embedding, options.environ)
+        job = ProjectJob(self._folder, options.max_file_size)
+        self.indexing = ProjectIndexing(
+            job, self.index, self.tree, self.progress, options.embedding, self.store.scheduler
+        )
+        self._meaning = MeaningIndex(self.index.file.parent, root, options.embedding, options.environ)
         self.revisions = Revisions(self, self._folder, options.environ)
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = True
         self.spec_vectors = SpecVectors()
-        journal = os.fsencode(store_folder(options.state_dir, root))
+        journal = os.fsencode(writes_folder(options.state_dir, root))
         self.editor = Editor(Root(root, journal, options.private), options.limits)
 
     @property
@@ -137,9 +142,12 @@ class Workspace:
     # Opening and closing
 
     async def open(self, tasks: TaskGroup) -> None:
-        """Load what is indexed, start watching, and keep the index up to date in the background."""
+        """Settle writes a killed daemon left half done, load what is indexed, watch, and keep the index up to date."""
+        if not self.options.indexes:
+            self.progress.enter("failed", "nothing is indexed: no daemon runs")
         try:
-            await anyio.to_thread.run_sync(self._load)
+            await anyio.to_thread.run_sync(recover, self.editor.root)
+            await self.store.join(self, tasks, indexes=self.options.indexes)
         except BaseException:
             self._ended.set()
             raise
@@ -150,7 +158,7 @@ class Workspace:
         self._scope.cancel()
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
-        await self.indexing.close()
+        await self.store.leave(self)
         self.lookups.close()
         self.revisions.close()
         self._watcher.close()
@@ -161,14 +169,15 @@ class Workspace:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
         return _identity(self.path) != self._identity
 
-    def _load(self) -> None:
-        """Settle writes a killed daemon left half done; open the index, or set a broken one aside."""
-        recover(self.editor.root)
+    def load(self) -> None:
+        """Open what is indexed.
+
+        Raises:
+            Damaged: it is not what was written.
+
+        """
         try:
             loaded = self.index.load(self.indexing.embedding)
-        except Damaged as damage:
-            self.set_aside(str(damage))
-            return
         except FileNotFoundError:  # none yet
             return
         except (OSError, sqlite3.Error) as error:
@@ -181,26 +190,18 @@ class Workspace:
         self._unfinished = len(loaded.done) < len(LATE_STAGES)
         self.progress.updated = loaded.updated
 
-    def set_aside(self, why: str) -> None:
-        """Move the index away, for study."""
+    def drop_index(self, why: str) -> None:
+        """Let go of the index: it is set aside."""
         self._meaning.forget()
-        self.index.set_aside()
+        self.index.close()
         self.progress.detail = f"index set aside: {why}"
 
     async def _run(self) -> None:
-        async def follow() -> None:
-            await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
-            await self.lookups.wait_for_unlisted()
-            await self.freshness.follow(self.refresh)
-
         try:
             with self._scope:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(follow)
-                    if self.options.indexes:
-                        tasks.start_soon(self.indexing.run, self)
-                    else:
-                        self.progress.enter("failed", "nothing is indexed: no daemon runs")
+                await anyio.sleep(EVENT_PAUSE)  # a question has opened the project as a rule
+                await self.lookups.wait_for_unlisted()
+                await self.freshness.follow(self.refresh)
         finally:
             self._ended.set()
 
@@ -292,21 +293,8 @@ class Workspace:
         return await self._scheduler.run(lambda: work)
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
-        """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again.
-
-        The files are listed first, and all that hangs on the old index goes in one step without a wait: whoever is
-        cancelled before leaves it as it was, and no question meets a project without files.
-        """
-        async with self.freshness.lock:
-            reader = self.index.reader
-            if reader is None or damaged not in {None, reader}:
-                return
-            swept = await anyio.to_thread.run_sync(partial(self.tree.sweep, anew=True))
-            async with self.indexing.without_indexer():
-                self.set_aside(why)
-                self.tree.take_sweep(swept)
-                self.indexing.done.clear()
-        self.indexing.poke()
+        """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again."""
+        await self.store.start_anew(why, damaged)
 
     async def size(self) -> IndexSize | None:
         """Return what the index holds; None without one. Counted again only when the index has changed."""
@@ -364,7 +352,7 @@ class Workspace:
             "watching": not self.freshness.watch_problem,
             "watch_problem": self.freshness.watch_problem,
             "pending": len(self.tree.pending),
-            "indexer_pid": self.indexing.pid,
+            "indexer_pid": self.store.scheduler.pid,
             "root_gone": self.tree.gone,
         }
 

@@ -115,7 +115,7 @@ async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Da
     some_tree(root, rng)
     async with opened(root) as workspace:
         await indexed(workspace)
-        await workspace.indexing.close()
+        await workspace.store.scheduler.close()
         damage(index_of(root), rng)
         await agree(workspace, root)
         for turn in range(3):
@@ -183,7 +183,7 @@ async def test_a_database_somebody_locks_is_done_without_and_used_again_afterwar
         await agree(workspace, root)
         await indexed(workspace)
         assert workspace.index.reader is not None
-        await workspace.indexing.close()
+        await workspace.store.scheduler.close()
 
 
 async def test_an_indexer_that_meets_a_lock_goes_on_when_it_is_gone(root: Path) -> None:

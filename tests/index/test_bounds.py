@@ -49,14 +49,14 @@ def test_tables_dropped_and_made_again_are_those_that_are_written(file: Path) ->
 def test_a_value_longer_than_any_that_is_written_is_damage(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("INSERT INTO symbol VALUES (1, zeroblob(?))", [schema.LONGEST_VALUE + 1])
-    reader = Reader(file)
+    reader = Reader(file, b"/tree")
     with pytest.raises(Damaged), reader.transaction() as connection:
         symbols.packed(connection, 1)
     reader.close()
 
 
 def test_a_look_up_that_does_not_end_is_damage(file: Path) -> None:
-    reader = Reader(file, seconds=0.05)
+    reader = Reader(file, b"/tree", seconds=0.05)
     with pytest.raises(Damaged, match="took more than"), reader.transaction() as connection:
         connection.execute(ENDLESS).fetchone()
     with reader.transaction() as connection:

@@ -23,6 +23,7 @@ from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
 
+ROOT = b"/tree"
 NAMES = [b"one.py", b"two.py", b"three.py", b"copy of one.py", b"binary.bin", b"empty"]
 
 
@@ -48,7 +49,7 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 
 def store(writer: Writer, tree: Path, names: list[bytes]) -> list[FileRow]:
     done = prepare(RootFolder(bytes(tree)), names, writer.reserve(len(names)), None, 1 << 20)
-    return writer.put(done.reserved, done.texts, done.blocks, done.files, done.gone)[1]
+    return writer.put(writer.add_project(ROOT), done.reserved, done.texts, done.blocks, done.files, done.gone)[1]
 
 
 def found(reader: Reader, text: str) -> set[bytes]:
@@ -62,7 +63,7 @@ def test_files_are_found_by_their_grams_and_copies_share_a_text(writer: Writer, 
     rows = {row.path: row for row in store(writer, tree, NAMES)}
     assert rows[b"one.py"].text_id == rows[b"copy of one.py"].text_id
     assert rows[b"binary.bin"].skip == "binary"
-    reader = Reader(tmp_path / "index.db")
+    reader = Reader(tmp_path / "index.db", ROOT)
     assert found(reader, "alpha_function") == {b"one.py", b"copy of one.py"}
     assert found(reader, "gamma") == {b"two.py", b"three.py"}
     assert found(reader, "nowhere") == set()
@@ -79,7 +80,7 @@ def test_a_gone_file_and_a_changed_one_leave_no_trace_in_answers(writer: Writer,
     (tree / "one.py").write_text("epsilon\n")
     (tree / "two.py").unlink()
     store(writer, tree, [b"one.py", b"two.py"])
-    reader = Reader(tmp_path / "index.db")
+    reader = Reader(tmp_path / "index.db", ROOT)
     assert found(reader, "alpha_function") == {b"copy of one.py"}
     assert found(reader, "epsilon") == {b"one.py"}
     assert b"two.py" not in {row.path for row in reader.files()}
@@ -95,7 +96,7 @@ def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tr
     for name in names[:20]:
         (tree / name).unlink()
         store(writer, tree, [name.encode()])
-    reader = Reader(tmp_path / "index.db")
+    reader = Reader(tmp_path / "index.db", ROOT)
     questions = ["spam", "eggs bacon", "herring", "tomato spam", "f3.txt", "f33.t"]
     before = {text: found(reader, text) for text in questions}
     assert any(before.values())
@@ -159,10 +160,6 @@ def damage_truncate(file: Path) -> None:
         handle.truncate(file.stat().st_size // 2)
 
 
-def damage_empty(file: Path) -> None:
-    file.write_bytes(b"")
-
-
 def damage_foreign(file: Path) -> None:
     file.unlink()
     connection = sqlite3.connect(file)
@@ -188,7 +185,6 @@ def damage_format(file: Path) -> None:
         damage_checksum,
         damage_segment,
         damage_truncate,
-        damage_empty,
         damage_foreign,
         damage_noise,
         damage_format,
@@ -206,7 +202,7 @@ def test_a_damaged_index_is_told_from_a_good_one(tree: Path, tmp_path: Path, dam
 
 
 def _read_all(file: Path) -> None:
-    reader = Reader(file)
+    reader = Reader(file, ROOT)
     try:
         reader.files()
         reader.candidates(Pattern(texts=("alpha_function",), mode="literal").grams())
@@ -265,3 +261,11 @@ def test_the_table_takes_changes_as_a_dictionary_does() -> None:
         assert table.columns[:, 0].tolist() == [truth[path].text_id for path in table.paths]
         assert table.columns[:, 4].tolist() == [truth[path].inode for path in table.paths]
         assert table.skipped == {path: row.skip for path, row in truth.items() if row.skip}
+
+
+def test_an_empty_database_is_one_that_an_indexer_is_making(tmp_path: Path) -> None:
+    (tmp_path / "index.db").touch()
+    with pytest.raises(FileNotFoundError):
+        Reader(tmp_path / "index.db", ROOT)
+    Writer(tmp_path / "index.db").close()
+    Reader(tmp_path / "index.db", ROOT).close()

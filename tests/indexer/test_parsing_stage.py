@@ -10,7 +10,7 @@ import orjson
 from flashgrep.index import schema
 from flashgrep.index.words import find_words
 from flashgrep.index.writer import Reserved
-from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.process import PARSE_BATCH, Indexer, Parsers
 from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder
@@ -23,7 +23,7 @@ def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
     files = prepare(RootFolder(bytes(tmp_path)), names, Reserved(1, 1), None, 1 << 20).files
     texts = [(at, text_hash, row.path) for at, (row, text_hash) in enumerate(files, 1)]
     (tmp_path / "a.py").write_text("def other():\n    pass\n")
-    parsers = Parsers(RootFolder(bytes(tmp_path)), 1 << 20, 1)
+    parsers = Parsers(ProjectJob(RootFolder(bytes(tmp_path)), 1 << 20), 1)
     try:
         (done,) = parsers.run([texts])
     finally:
@@ -45,7 +45,7 @@ def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_p
             taken.append(text[0])
             yield [text]
 
-    parsers = Parsers(RootFolder(bytes(tmp_path)), 1 << 20, 2)
+    parsers = Parsers(ProjectJob(RootFolder(bytes(tmp_path)), 1 << 20), 2)
     try:
         for at, done in enumerate(parsers.run(batches())):
             assert [(row.text_id, row.names) for row in done.rows] == [(at, (f"number_{at}".encode(),))]
@@ -61,19 +61,20 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
     for at in range(2 * PARSE_BATCH):
         (root / f"{at:03}.py").write_text(f"def number_{at}():\n    pass\n")
     files = [[f"{at:03}.py", 30] for at in range(2 * PARSE_BATCH)]
-    job = IndexJob(RootFolder(bytes(root)), tmp_path / "index.db", 1 << 20, 1)
+    job = IndexJob(tmp_path / "index.db", bytes(root), 1)
+    project = ProjectJob(RootFolder(bytes(root)), 1 << 20).to_json()
     indexer = Indexer(job, out, lambda: next(waits))
 
     def run(stage: str) -> list[int]:
         out.seek(0)
         out.truncate()
-        indexer.run({"op": stage, "embedding": "{}"})
+        indexer.run({"op": stage, "project": project, "embedding": "{}"})
         events = [orjson.loads(line) for line in out.getvalue().splitlines()]
         assert [event["last"] for event in events] == [*[False] * (len(events) - 1), True]
         return [event["texts"] for event in events]
 
     try:
-        indexer.run({"op": "update", "batch": 1, "files": files, "forget": []})
+        indexer.run({"op": "update", "project": project, "batch": 1, "files": files, "forget": []})
         assert run("symbols") == [64, 32, 32, 32]
         assert run("symbols") == [32, 0, 0, 0]
         assert run("chunks") == [64, 0, 0, 0]

@@ -254,7 +254,7 @@ async def test_an_indexer_killed_while_it_makes_vectors_is_followed_by_one_that_
         async with opened(root) as workspace:
             workspace.embed_by(model.settings(batch=1))
             await reached(model.came)
-            kill(workspace.indexing.pid)
+            kill(workspace.store.scheduler.pid)
             model.go_on.set()
             await until(lambda: "vectors" in workspace.indexing.done, workspace)
             assert (await best(workspace, "xyzzy"))[0] == MAIL

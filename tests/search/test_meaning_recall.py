@@ -16,7 +16,7 @@ from flashgrep.index.words import Fields
 from flashgrep.index.writer import Writer
 from flashgrep.search.fusion import RULES, Candidate
 from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, weigh_words
-from tests.search.test_meaning_store import add_text
+from tests.search.test_meaning_store import ROOT, add_text
 
 MODEL = static.load(static.DATA)
 FEW = replace(RULES, candidates=10)
@@ -28,6 +28,7 @@ class Shelf:
     def __init__(self, folder: Path, dims: int = MODEL.dims) -> None:
         self._folder = folder
         self.writer = Writer(folder / "index.db")
+        self.writer.add_project(ROOT)
         self.files: dict[str, int] = {}
         self._file = folder / new_name()
         with self.writer.transaction() as connection:
@@ -50,9 +51,13 @@ class Shelf:
         rows = [FileRow(path.encode(), text_id, "", 1, 0, 0, 0) for path, text_id in sorted(self.files.items())]
         return FileTable.of(rows)
 
+    def texts(self, known: Known) -> Texts:
+        """Return what is known of the texts of files."""
+        return Texts.of(known, self.table().texts())
+
     def known(self) -> tuple[MeaningIndex, Known]:
         """Return what is known, by the embedded model."""
-        index = MeaningIndex(self._folder, "{}", {})
+        index = MeaningIndex(self._folder, ROOT, "{}", {})
         return index, index.at(self.writer.connection)
 
 
@@ -73,7 +78,7 @@ def unit(seed: int) -> Floats:
 def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
     """Ask the shelf, for texts that count."""
     _, known = shelf.known()
-    found = weigh_words(shelf.writer.connection, words, known, FEW)
+    found = weigh_words(shelf.writer.connection, words, known, shelf.texts(known), FEW)
     counting = None if allowed is None else np.array(allowed, np.int64)
     return Recall(shelf.writer.connection, known, FEW, counting).candidates(found, question)
 
@@ -201,11 +206,15 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
     asked = ["common", "usual", "rare", "nowhere"]
 
     def used(room: int) -> list[str]:
-        return list(weigh_words(shelf.writer.connection, asked, known, replace(RULES, common_words=room)).used)
+        return list(
+            weigh_words(
+                shelf.writer.connection, asked, known, shelf.texts(known), replace(RULES, common_words=room)
+            ).used
+        )
 
     assert used(100) == ["rare", "usual", "common"]
     assert used(40) == ["rare", "usual"]
     assert used(5) == ["rare"]
     assert used(0) == ["rare"]
-    weights = weigh_words(shelf.writer.connection, asked, known, RULES).weights
+    weights = weigh_words(shelf.writer.connection, asked, known, shelf.texts(known), RULES).weights
     assert weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0

@@ -23,12 +23,15 @@ from flashgrep.index.segments import put as put_segment
 from flashgrep.index.words import LEVELS, USUAL_WORDS, Fields, find_words, impacts_of, parts, score, scores_of
 from flashgrep.index.writer import Writer
 
+ROOT = b"/tree"
+PROJECT = 1
 SETTINGS = '{"provider": "static"}'
 
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
     writer = Writer(tmp_path / "index.db")
+    assert writer.add_project(ROOT) == PROJECT
     yield writer
     writer.close()
 
@@ -40,7 +43,7 @@ def add_text(writer: Writer, text_id: int, *paths: str, size: int = 100, parsed:
             "INSERT INTO text (id, hash, size, lines) VALUES (?, ?, ?, 1)", [text_id, b"%d" % text_id, size]
         )
         for path in paths:
-            connection.execute("INSERT INTO path VALUES (?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), text_id, size])
+            connection.execute("INSERT INTO path VALUES (1, ?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), text_id, size])
         if parsed:
             symbols.put_declined(connection, text_id, "none")
 
@@ -163,13 +166,13 @@ class Turns:
 
     def check(self) -> None:
         connection, account = self.writer.connection, self.account
-        assert [row[0] for row in table.choose_to_chunk(connection, 10_000, 1 << 40, 0)] == account.unchunked()
-        assert table.count_to_chunk(connection) == (len(account.unchunked()), 100 * len(account.unchunked()))
+        assert [row[0] for row in table.choose_to_chunk(connection, PROJECT, 10_000, 1 << 40, 0)] == account.unchunked()
+        assert table.count_to_chunk(connection, PROJECT) == (len(account.unchunked()), 100 * len(account.unchunked()))
         assert [
-            row[0] for row in table.choose_to_embed(connection, self.set.id, 10_000, 1 << 40, 0)
+            row[0] for row in table.choose_to_embed(connection, PROJECT, self.set.id, 10_000, 1 << 40, 0)
         ] == account.unembedded()
         left = (len(account.unembedded()), 100 * len(account.unembedded()))
-        assert table.count_to_embed(connection, self.set.id) == left
+        assert table.count_to_embed(connection, PROJECT, self.set.id) == left
         assert table.total(connection) == sum(account.chunked.values())
         assert (self.set.rows, table.vector_sets(connection)) == (account.rows, [self.set])
         self._check_words()
@@ -240,44 +243,44 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
         add_text(writer, text_id, f"f{text_id}", f"g{text_id}", size=size)
 
     def first(limit: int, most: int, after: int) -> list[int]:
-        return [row[0] for row in table.choose_to_chunk(writer.connection, limit, most, after)]
+        return [row[0] for row in table.choose_to_chunk(writer.connection, PROJECT, limit, most, after)]
 
     assert first(10, 110, 0) == [1, 2]
     assert first(1, 1 << 30, 0) == [1]
     assert first(10, 110, 2) == [3]
     assert first(10, 25, 3) == [4, 5]
     assert first(10, 1 << 30, 6) == []
-    (row,) = table.choose_to_chunk(writer.connection, 1, 1, 0)
+    (row,) = table.choose_to_chunk(writer.connection, PROJECT, 1, 1, 0)
     assert (row[1], row[2]) == (b"1", b"f1")
     put(writer, *(text_of(text_id, 1) for text_id in range(1, 7)))
     of = new_set(writer)
-    assert [row[0] for row in table.choose_to_embed(writer.connection, of.id, 10, 110, 0)] == [1, 2]
-    assert [row[0] for row in table.choose_to_embed(writer.connection, of.id, 10, 25, 3)] == [4, 5]
-    packed = table.choose_to_embed(writer.connection, of.id, 1, 1, 0)[0][3]
+    assert [row[0] for row in table.choose_to_embed(writer.connection, PROJECT, of.id, 10, 110, 0)] == [1, 2]
+    assert [row[0] for row in table.choose_to_embed(writer.connection, PROJECT, of.id, 10, 25, 3)] == [4, 5]
+    packed = table.choose_to_embed(writer.connection, PROJECT, of.id, 1, 1, 0)[0][3]
     assert list(table.unpack(packed)) == list(text_of(1, 1).chunks)
 
 
 def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
     add_text(writer, 1, "empty")
     put(writer, text_of(1, 0))
-    assert table.count_to_chunk(writer.connection) == (0, 0)
-    assert table.count_to_embed(writer.connection, new_set(writer).id) == (0, 0)
+    assert table.count_to_chunk(writer.connection, PROJECT) == (0, 0)
+    assert table.count_to_embed(writer.connection, PROJECT, new_set(writer).id) == (0, 0)
 
 
 def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Writer) -> None:
     add_text(writer, 1, "a")
     put(writer, text_of(1, 2))
-    assert table.count_to_embed_with(writer.connection, SETTINGS) == 1
+    assert table.count_to_embed_with(writer.connection, PROJECT, SETTINGS) == 1
     of = new_set(writer)
     embed(writer, of, (1, 2))
-    assert table.count_to_embed_with(writer.connection, SETTINGS) == 1
+    assert table.count_to_embed_with(writer.connection, PROJECT, SETTINGS) == 1
     with writer.transaction() as connection:
-        table.note_settings(connection, SETTINGS)
-    assert table.count_to_embed_with(writer.connection, SETTINGS) == 0
-    assert table.count_to_embed_with(writer.connection, "{}") == 1
+        table.note_settings(connection, PROJECT, SETTINGS, of.id)
+    assert table.count_to_embed_with(writer.connection, PROJECT, SETTINGS) == 0
+    assert table.count_to_embed_with(writer.connection, PROJECT, "{}") == 1
     add_text(writer, 2, "b")
     put(writer, text_of(2, 1))
-    assert table.count_to_embed_with(writer.connection, SETTINGS) == 1
+    assert table.count_to_embed_with(writer.connection, PROJECT, SETTINGS) == 1
 
 
 def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writer) -> None:
@@ -287,7 +290,7 @@ def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writ
     old, new = new_set(writer, "old"), new_set(writer, "new", 8)
     embed(writer, old, (1, 2), (2, 3))
     new = embed(writer, new, (2, 3))
-    assert [row[0] for row in table.choose_to_embed(writer.connection, new.id, 9, 1 << 30, 0)] == [1]
+    assert [row[0] for row in table.choose_to_embed(writer.connection, PROJECT, new.id, 9, 1 << 30, 0)] == [1]
     with writer.transaction() as connection:
         table.drop_vector_set(connection, old.id)
     assert table.vector_sets(writer.connection) == [new]
@@ -326,7 +329,7 @@ def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
         connection.execute("DELETE FROM text WHERE id > 3")
         table.drop_dead(connection)
     assert table.total(writer.connection) == 0
-    assert [row[0] for row in table.choose_to_chunk(writer.connection, 99, 1 << 30, 0)] == [1, 2, 3]
+    assert [row[0] for row in table.choose_to_chunk(writer.connection, PROJECT, 99, 1 << 30, 0)] == [1, 2, 3]
     assert table.vector_sets(writer.connection) == []
     assert numbers_with(writer, "shared") == []
     put(writer, text_of(3, 2))
@@ -334,7 +337,7 @@ def test_all_is_made_anew_once_most_of_it_is_dead(writer: Writer) -> None:
 
 
 def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp_path: Path) -> None:
-    reader = Reader(tmp_path / "index.db")
+    reader = Reader(tmp_path / "index.db", ROOT)
     try:
         add_text(writer, 1, "a", parsed=False)
         assert reader.done(SETTINGS) == set()
@@ -343,9 +346,9 @@ def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp
         assert reader.done(SETTINGS) == {"symbols"}
         put(writer, text_of(1, 2))
         assert (reader.done(SETTINGS), reader.size().chunks) == ({"symbols", "chunks"}, 2)
-        embed(writer, new_set(writer), (1, 2))
+        of = embed(writer, new_set(writer), (1, 2))
         with writer.transaction() as connection:
-            table.note_settings(connection, SETTINGS)
+            table.note_settings(connection, PROJECT, SETTINGS, of.id)
         assert reader.done(SETTINGS) == {"symbols", "chunks", "vectors"}
     finally:
         reader.close()

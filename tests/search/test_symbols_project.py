@@ -59,7 +59,7 @@ def store_symbols(root: Path) -> None:
     """Fill the symbol tables as the indexer does."""
     connection = schema.connect(index_of(root), writer=True)
     with schema.transaction(connection):
-        for text_id, _, path in table.choose_to_parse(connection, 1000):
+        for text_id, _, path in table.choose_to_parse(connection, 1, 1000):
             data = (root / path.decode()).read_bytes()
             language = language_of(path, data)
             parsed = parse_symbols(language.name, data) if language.symbols else None

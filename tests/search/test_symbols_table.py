@@ -47,8 +47,11 @@ def test_names_are_found_whole_and_by_their_beginning(texts: list[set[str]], oth
             if any(folded(one).startswith(folded(name)) for one in names)
         ]
         assert symbols.defining(connection, name, prefix=True) == begins
-        found = dict(symbols.defined_names(connection, name, 1000))
-        assert set(found) == {folded(one) for names in texts for one in names if folded(one).startswith(folded(name))}
+        for among in (range(1, len(texts) + 1), range(1, len(texts))):  # the last text is another project's
+            own = [texts[text_id - 1] for text_id in among]
+            begin = {folded(one) for names in own for one in names if folded(one).startswith(folded(name))}
+            found = symbols.defined_names(connection, among, name, 1000)
+            assert (set(found), len(found)) == (begin, len(begin))
     connection.close()
 
 
@@ -56,11 +59,11 @@ def test_a_text_is_unparsed_until_it_has_a_row(connection: sqlite3.Connection) -
     for text_id in (1, 2, 3):
         connection.execute("INSERT INTO text (id, hash, size, lines) VALUES (?, ?, 1, 1)", [text_id, bytes([text_id])])
     for name, text_id in ((b"a", 1), (b"b", 2), (b"c", 2)):
-        connection.execute("INSERT INTO path VALUES (?, ?, '', 0, 0, 0, 0, 0)", [name, text_id])
-    assert symbols.choose_to_parse(connection, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
+        connection.execute("INSERT INTO path VALUES (1, ?, ?, '', 0, 0, 0, 0, 0)", [name, text_id])
+    assert symbols.choose_to_parse(connection, 1, 10) == [(1, b"\1", b"a"), (2, b"\2", b"b")]
     symbols.put(connection, [StoredSymbols(1, b"packed", [b"f"])])
     symbols.put_declined(connection, 2, "too_large")
-    assert symbols.count_to_parse(connection) == (0, 0)
+    assert symbols.count_to_parse(connection, 1) == (0, 0)
     assert symbols.packed(connection, 1) == b"packed"
     with pytest.raises(symbols.Declined, match="too_large"):
         symbols.packed(connection, 2)

@@ -79,7 +79,7 @@ async def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_h
     async with opened(root) as workspace:
         for number in (2, 6, MOST_WAITS):
             await indexed(workspace)
-            await workspace.indexing.close()
+            await workspace.store.scheduler.close()
             with closing(sqlite3.connect(index_of(root))) as connection, connection:
                 connection.execute("UPDATE posting_block SET data = zeroblob(20)")
             reached = await cancelled_at(number, workspace.search(NEEDLE))

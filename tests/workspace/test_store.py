@@ -19,7 +19,6 @@ from flashgrep.own_folders import (
     list_former_files,
     list_stores,
     make_store,
-    project_id,
     store_folder,
 )
 from tests.conftest import DaemonAtHand, MakeProject
@@ -31,7 +30,7 @@ def _claim_unchanged(database: Path, file: Path) -> None:
     stat = file.stat()
     with sqlite3.connect(database) as connection:
         text_id = connection.execute("SELECT text_id FROM path").fetchone()[0]
-        checksum = row_checksum(b"a.txt", text_id, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        checksum = row_checksum(1, b"a.txt", text_id, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         connection.execute(
             "UPDATE path SET mtime_ns = ?, ctime_ns = ?, inode = ?, checksum = ?",
             [stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, checksum],
@@ -122,14 +121,14 @@ def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
     roots = [tmp_path / "one", tmp_path / os.fsdecode(b"tw\xff")]
     for root in roots:
         make_store(store_folder(tmp_path, os.fsencode(root)), os.fsencode(root))
-    (tmp_path / "projects" / "lost").mkdir()
+    (tmp_path / "stores" / "lost").mkdir()
     assert {root for _, root in list_stores(tmp_path)} == {*roots, None}
     check_store(store_folder(tmp_path, os.fsencode(roots[0])))
     with pytest.raises(FileNotFoundError):
         check_store(store_folder(tmp_path, b"/nowhere"))
     (tmp_path / "alias").symlink_to(roots[0])
     roots[0].mkdir()
-    assert project_id(os.fsencode(tmp_path / "alias")) == project_id(os.fsencode(roots[0]))
+    assert store_folder(tmp_path, os.fsencode(tmp_path / "alias")) == store_folder(tmp_path, os.fsencode(roots[0]))
     assert list(list_stores(tmp_path / "none")) == []
 
 
@@ -207,9 +206,10 @@ def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand
     root = project({"a.txt": "needle"})
     assert cold_daemon.run("index", str(root)).returncode == 0
     cold_daemon.stop()
+    folder = cold_daemon.index(root).parent
     shutil.rmtree(root)
     told = cold_daemon.run("doctor").stdout
-    assert f"{cold_daemon.index(root).parent} is of {root}, which is gone" in told
+    assert f"{folder} is of {root / '.git'}, which is gone" in told
 
 
 @pytest.mark.parametrize(

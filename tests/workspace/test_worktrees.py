@@ -1,0 +1,197 @@
+"""Work trees of one repository share a store: what is stored once, and what must stay apart."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.config import Settings
+from flashgrep.own_folders import find_owner, store_folder
+from flashgrep.search.meaning import MeaningQuestion
+from flashgrep.search.symbol_source import SnapshotSource
+from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
+from flashgrep.workspace import Workspace
+from tests.support.workspace import BOUND, files_with, put, user_folder
+
+FILES = {f"src/part{at}.py": b"def part_%d():\n    return shared_%d()\n" % (at, at) for at in range(20)}
+
+
+def git(root: Path, *arguments: str) -> None:
+    settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", root, *settings, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def trees(root: Path) -> tuple[Path, Path]:
+    """Return a repository's main work tree, and a second one of another branch."""
+    put(root, FILES)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    other = user_folder(root) / "other"
+    git(root, "worktree", "add", "-q", "-b", "topic", str(other))
+    return root, other
+
+
+@asynccontextmanager
+async def catalogue_of(root: Path) -> AsyncIterator[Catalogue]:
+    async with Catalogue(state_dir=user_folder(root) / "state", settings=Settings()) as found:
+        yield found
+
+
+async def opened(projects: Catalogue, root: Path) -> Workspace:
+    workspace = await projects.open(str(root))
+    with anyio.fail_after(BOUND):
+        await workspace.wait_embedded()
+    return workspace
+
+
+def database(root: Path) -> Path:
+    return store_folder(user_folder(root) / "state" / "cache", os.fsencode(root)) / "index.db"
+
+
+def roots_in(file: Path) -> set[bytes]:
+    with closing(sqlite3.connect(file)) as connection:
+        return {row[0] for row in connection.execute("SELECT root FROM project JOIN path ON project = id")}
+
+
+async def test_a_second_work_tree_stores_its_paths_and_what_differs(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    async with catalogue_of(main) as projects:
+        first = await opened(projects, main)
+        before = await first.size()
+        put(other, {"src/new.py": b"def only_here():\n    return shared_1()\n"})
+        second = await opened(projects, other)
+        assert first.store is second.store
+        assert await files_with(second, "only_here") == {b"src/new.py"}
+        assert await files_with(first, "only_here") == set()
+        assert await files_with(second, "shared_1") == {b"src/new.py"} | {
+            name.encode() for name, text in FILES.items() if b"shared_1" in text
+        }
+        size, after = await second.size(), await first.size()
+        assert before is not None
+        assert after is not None
+        assert size is not None
+        assert (after.files, after.texts, after.chunks) == (before.files, before.texts, before.chunks)
+        assert (size.files, size.shared_texts, size.projects) == (21, 20, 2)
+        assert size.gram_bytes < 1.5 * before.gram_bytes
+
+
+async def test_nothing_of_one_work_tree_is_shown_to_a_question_about_another(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    put(other, {"secret.py": b'def secret_handshake():\n    """Greets the conspirators."""\n    return "xyzzy"\n'})
+    async with catalogue_of(main) as projects:
+        second = await opened(projects, other)
+        first = await opened(projects, main)
+
+        def look(workspace: Workspace, name: str) -> tuple[int, list[str]]:
+            source = SnapshotSource(workspace.snapshot())
+            found = SymbolSearch(source, SymbolQuestion(name=name, match="fuzzy")).run()
+            return len(found.results), [*found.suggestions, *source.names("s", 1000)]
+
+        for text in ("secret_handshake", "xyzzy", "conspirators"):
+            assert await files_with(first, text) == set()
+            assert await files_with(second, text) == {b"secret.py"}
+        assert look(first, "secret_handshak") == (0, [])
+        assert look(second, "secret_handshak")[1] == ["secret_handshake"]
+        asked = MeaningQuestion(text="secret handshake that greets the conspirators", limit=50)
+        assert b"secret.py" not in {found.path for found in (await first.search_by_meaning(asked)).results}
+        assert (await second.search_by_meaning(asked)).results[0].path == b"secret.py"
+        words = await first.search_words("secret conspirators", 50, None)
+        assert "secret.py" not in {hit["file_path"] for hit in words.results}
+
+
+async def test_damage_and_a_rebuild_concern_all_work_trees_at_once(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    put(other, {"new.txt": b"needle\n"})
+    async with catalogue_of(main) as projects:
+        first, second = await opened(projects, main), await opened(projects, other)
+        with closing(sqlite3.connect(database(main))) as connection, connection:
+            connection.execute("UPDATE posting_block SET data = zeroblob(20)")
+        assert await files_with(second, "needle") == {b"new.txt"}
+        assert await files_with(first, "part_7") == {b"src/part7.py"}
+        await opened(projects, main)
+        await opened(projects, other)
+        assert first.index.is_open
+        assert second.index.is_open
+        await second.rebuild()
+        assert await files_with(first, "part_7") == {b"src/part7.py"}
+        assert await files_with(second, "needle") == {b"new.txt"}
+        await opened(projects, other)
+        await opened(projects, main)
+        assert roots_in(database(main)) == {os.fsencode(main), os.fsencode(other)}
+
+
+async def test_a_removed_work_tree_leaves_nothing_behind_and_the_others_alone(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    async with catalogue_of(main) as projects:
+        first = await opened(projects, main)
+        await opened(projects, other)
+        git(main, "worktree", "remove", "--force", str(other))
+        put(main, {"later.txt": b"needle\n"})
+        assert await files_with(first, "needle") == {b"later.txt"}
+        await opened(projects, main)
+    async with catalogue_of(main) as projects:
+        first = await opened(projects, main)
+        put(main, {"last.txt": b"needle\n"})
+        await opened(projects, main)
+        assert await files_with(first, "needle") == {b"last.txt", b"later.txt"}
+        assert roots_in(database(main)) == {os.fsencode(main)}
+
+
+async def test_a_work_tree_taken_off_the_list_goes_and_comes_back_whole(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    async with catalogue_of(main) as projects:
+        first = await opened(projects, main)
+        await opened(projects, other)
+        await projects.remove(str(other))
+        assert roots_in(database(main)) == {os.fsencode(main)}
+        second = await opened(projects, other)
+        for workspace in (first, second):
+            assert await files_with(workspace, "part_7") == {b"src/part7.py"}
+        await projects.remove(str(main))
+        await projects.remove(str(other))
+        assert not database(main).parent.exists()
+
+
+def test_a_root_joins_only_a_store_of_a_repository_that_lists_it(trees: tuple[Path, Path], tmp_path: Path) -> None:
+    main, other = trees
+    common = os.fsencode((main / ".git").resolve())
+    assert find_owner(os.fsencode(main)) == find_owner(os.fsencode(other)) == common
+    pointer = (other / ".git").read_bytes()
+
+    def owner(name: str, make: dict[str, bytes]) -> bytes:
+        put(tmp_path / name, make)
+        return find_owner(os.fsencode(tmp_path / name))
+
+    def itself(name: str) -> bytes:
+        return os.fsencode((tmp_path / name).resolve())
+
+    # What a hostile repository can bring along: a pointer to another's work tree, or to a folder of its own making.
+    assert owner("claims", {".git": pointer}) == itself("claims")
+    assert owner("main", {".git": b"gitdir: " + common}) == itself("main")
+    made = {"meta/gitdir": bytes(tmp_path / "made" / ".git"), "meta/commondir": common, ".git": b"gitdir: meta"}
+    assert owner("made", made) == itself("made")
+    assert owner("common", {".git/HEAD": b"ref: x", ".git/commondir": common}) == itself("common")
+    for name, text in {
+        "long": b"gitdir: " + b"x" * 9000,
+        "nul": b"gitdir: a\0b",
+        "none": b"",
+        "lines": pointer * 2,
+    }.items():
+        assert owner(name, {".git": text}) == itself(name)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / ".git").symlink_to(main / ".git")
+    assert find_owner(os.fsencode(tmp_path / "link")) == itself("link")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / ".git")
+    assert find_owner(os.fsencode(tmp_path / "pipe")) == itself("pipe")
+    # A work tree that was moved away is another's until git is told.
+    shutil.copytree(other, tmp_path / "copy")
+    assert find_owner(os.fsencode(tmp_path / "copy")) == itself("copy")
