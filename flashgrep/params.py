@@ -8,6 +8,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
+from flashgrep.vocabulary import VERBATIM
+
 MOST_PATTERN = 64 * 1024
 """Characters over all texts of a pattern."""
 MOST_GLOBS = 1000
@@ -50,7 +52,7 @@ SymbolName: TypeAlias = Annotated[NameText, Field(min_length=1, pattern=r"\S")]
 """A name with something in it: blanks alone would be compared with every name there is."""
 CursorText: TypeAlias = Annotated[str, Field(max_length=16 * 1024)]
 """A cursor holds a path, escaped and in base64."""
-FileText: TypeAlias = Annotated[str, Field(max_length=64 * 1024 * 1024)]
+FileText: TypeAlias = Annotated[str, VERBATIM, Field(max_length=64 * 1024 * 1024)]
 """Text of a file: as long as the largest `write.max_bytes`; the setting and the length of a line bound it further."""
 LineNumber: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]

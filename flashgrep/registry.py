@@ -3,7 +3,6 @@
 This module imports neither a wire nor an index, and declaring a method changes nothing global.
 """
 
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
+from flashgrep.vocabulary import FieldProblem, Vocabulary
 
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
 """What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
@@ -22,7 +22,7 @@ Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs",
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
 """Problems of one call's parameters that an error lists; a caller corrects the first ones and calls again."""
-UNKNOWN_FIELD: Final = "unknown_field"
+FIELD_PROBLEM: Final = "field_problem"
 MOST_NAME = 100
 MOST_SHOWN = 400
 """Characters of a caller's own text that an error repeats: of a name, of a message."""
@@ -42,9 +42,11 @@ class Usage:
     """Flags of the command line, as grep has them, that each stand for a value of the field."""
     rare: bool = False
     """Not listed to models, whose contexts hold the schemas of all tools; taken all the same."""
+    needed: bool = False
+    """Required, though a rarer field may stand in its place (a path's bytes): listed as required."""
 
 
-RARE = Usage(rare=True)
+RARE, NEEDED = Usage(rare=True), Usage(needed=True)
 
 
 def usage_of(declared: FieldInfo) -> Usage:
@@ -53,35 +55,37 @@ def usage_of(declared: FieldInfo) -> Usage:
 
 
 class Params(BaseModel):
-    """Base of every method's parameters: an unknown field is an error, and names the field."""
+    """Base of every method's parameters: fields are taken by other names too, and an unknown one is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    _accepted: ClassVar[frozenset[str]] = frozenset()
+    _vocabulary: ClassVar[Vocabulary]
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_unknown(cls, given: Any) -> Any:
-        """Refuse unknown fields by one error, however many there are: pydantic would describe each."""
-        count = len(given) - sum(name in given for name in cls._accepted) if isinstance(given, dict) else 0
-        if not count:
+    def _read(cls, given: Any) -> Any:
+        """Take the fields by all their names; of unknown ones one error tells, while pydantic would describe each."""
+        if not isinstance(given, dict):
             return given
-        first, known = next(name for name in given if name not in cls._accepted), cls.field_names()
-        name = clip(str(first), MOST_NAME)
-        meant = difflib.get_close_matches(name, known, n=1)
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        advice = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(known) or 'none'}"
-        context = {"name": name, "more": more, "advice": advice}
-        raise PydanticCustomError(UNKNOWN_FIELD, "no such field{more}; {advice}", context)
+        try:
+            return cls._vocabulary.read(given)
+        except FieldProblem as error:
+            context = {"name": clip(error.name, MOST_NAME), "problem": error.problem}
+            raise PydanticCustomError(FIELD_PROBLEM, "{problem}", context) from None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_given: Any) -> None:
         """Note the names once: every call asks for them."""
-        cls._accepted = frozenset({*cls.model_fields, *cls.field_names()})
+        cls._vocabulary = Vocabulary.of(cls)
 
     @classmethod
     def field_names(cls) -> list[str]:
         """Return the names a caller may use, in the order of declaration."""
-        return [field.alias or name for name, field in cls.model_fields.items()]
+        return list(cls._vocabulary.fields)
+
+    @classmethod
+    def find_field(cls, other: str) -> str | None:
+        """Return the field that another name stands for; None: it is a field's own, or stands for none."""
+        return cls._vocabulary.names.get(other.replace("-", "_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +213,7 @@ class Handler:
             problems = []
             for item in error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]:
                 where = [clip(str(part), MOST_NAME) for part in item["loc"]]
-                if item["type"] == UNKNOWN_FIELD:
+                if item["type"] == FIELD_PROBLEM:
                     where.append(item["ctx"]["name"])
                 problems.append({"field": ".".join(where), "problem": clip(item["msg"], MOST_SHOWN)})
             first = problems[0]

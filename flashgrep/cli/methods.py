@@ -48,11 +48,26 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
-            result = command.main(argv[1:], f"fgrep {argv[0]}", standalone_mode=False, terminal_width=width)
+            result = command.main(
+                rename_options(declared, argv[1:]), f"fgrep {argv[0]}", standalone_mode=False, terminal_width=width
+            )
     except typer.TyperException as error:
         hint = QUERY_HINT if argv[0] == "query" and "extra argument" in error.format_message() else ""
         return Output(b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR)
     return result if isinstance(result, Invocation) else Output(out.getvalue().encode(), b"", int(result or 0))
+
+
+def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with options of other names by our own: ``--glob x`` is ``--include x``."""
+    renamed = list(arguments)
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        option, given, value = argument.partition("=")
+        other = handler.params.find_field(option.removeprefix("--")) if option.startswith("--") else None
+        if other is not None and other not in handler.arguments:
+            renamed[at] = f"--{other.replace('_', '-')}{given}{value}"
+    return renamed
 
 
 @cache

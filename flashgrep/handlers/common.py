@@ -9,14 +9,18 @@ from functools import partial
 from typing import Annotated, Any, Final, Literal, NotRequired, Protocol, TypeAlias, TypeVar
 
 import orjson
+from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import InvalidParams
+from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.ingest.finder import place_of
 from flashgrep.ingest.globs import PathFilter
+from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import MOST_PROJECTS, CursorText, Globs, Languages, PathText, RevisionText
 from flashgrep.registry import RARE, Call, Params, Usage
+from flashgrep.search.path_search import search_near
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import RevisionView, View, Workspace
 
@@ -44,6 +48,9 @@ Include: TypeAlias = Annotated[
     Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, as src/**/*.py.")
 ]
 Exclude: TypeAlias = Annotated[Globs, Field(description="No files that match one of these globs.")]
+Below: TypeAlias = Annotated[
+    PathText | None, Field(description="Only this file, or what lies below this folder; globs may start there.")
+]
 InLanguages: TypeAlias = Annotated[
     Languages, Usage(short="-t"), Field(description="Only files of these languages, as py or rust.")
 ]
@@ -119,6 +126,8 @@ async def make_path_filter(
     exclude: Sequence[str] = (),
     languages: Sequence[str] = (),
     without: Sequence[bytes] = (),
+    *,
+    below: str | None = None,
 ) -> PathFilter | None:
     """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
 
@@ -126,11 +135,46 @@ async def make_path_filter(
 
     Raises:
         InvalidParams: a bad glob, or a language nobody knows.
+        NotFound: nothing is at ``below``.
+        Forbidden: it lies outside the project.
 
     """
-    if not (include or exclude or languages or without):
+    under = await resolve_path(workspace, below) if below else b""
+    if not (under or include or exclude or languages or without):
         return None
-    return await workspace.in_turn(partial(PathFilter, include, exclude, languages=languages, without=without))
+    make = partial(PathFilter, include, exclude, languages=languages, without=without, under=under)
+    return await workspace.in_turn(make)
+
+
+async def resolve_path(view: View, path: str) -> bytes:
+    """Return a file or folder that a caller names, relative to the root; absolute paths inside it are taken too.
+
+    Raises:
+        NotFound: nothing is there; the error has ``near`` ones.
+        Forbidden: it lies outside the project.
+
+    """
+    if isinstance(view, RevisionView):
+        found = view.relative(path_from_json(path))
+        if view.paths(PathFilter((), (), under=found)):
+            return found
+        missing = NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
+    else:
+        try:
+            return await run_sync(place_of, view.root, path, view.options.private)
+        except NotFound as error:
+            missing = error
+    raise await tell_near(view, missing, path)
+
+
+async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
+    """Return the error with the paths that are nearest to the one that is missing."""
+    await view.refresh()
+    near = await view.in_turn(lambda: search_near(path, view.paths()))
+    if near:
+        error.data["near"] = [path_to_text(one) for one in near]
+        error.message += f"; near: {', '.join(error.data['near'])}"
+    return error
 
 
 # A cursor carries its whole state: which question it belongs to, and where its answer goes on.

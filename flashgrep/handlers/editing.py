@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,21 +17,35 @@ from flashgrep.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, TextE
 from flashgrep.edit.read import SliceQuery, SliceResult
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams, Rev, open_view
+from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams, Rev, open_view, tell_near
 from flashgrep.handlers.text import Style, span
-from flashgrep.model import path_from_json
+from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import NEEDED, RARE, Call, Handler, Params, Usage, handler
+from flashgrep.workspace import View
 
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
 """The engine's own bound is a setting of it and lower, and its error names it."""
 
 
+class TargetParams(Params):
+    """The file that is read or written."""
+
+    path: Annotated[PathText, NEEDED] = Field("", description=PATH)
+    path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
+
+    def target(self, shared: str = "") -> bytes:
+        """Return the path meant, which may be one that several share, or raise InvalidParams if there is none."""
+        path = path_from_json(self.path or shared, self.path_bytes)
+        if not path:
+            raise InvalidParams("path: needed: which file?", field="path")
+        return path
+
+
 class RangeParams(ProjectParams):
     """What both reading methods take."""
 
-    file_path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     continuation_start_line: LineNumber | None = Field(
         None, description="Line to go on at, from the last answer's cursor; replaces start_line."
     )
@@ -44,18 +59,21 @@ class RangeParams(ProjectParams):
     rev: Rev = None
 
 
-class GetSliceParams(RangeParams):
+class GetSliceParams(TargetParams, RangeParams):
     """Parameters of get_slice."""
 
-    file_path: PathText = Field("", description=PATH)
     start_line: LineNumber = Field(description="First line, from 1.")
-    end_line: LineNumber = Field(description="Last line, included; past the end means the end.")
+    end_line: Annotated[LineNumber | None, NEEDED] = Field(
+        None, description="Last line, included; past the end means the end."
+    )
+    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines, instead of a last one.")
 
 
 class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
 
-    file_path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
+    path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
+    path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
     start_line: LineNumber = Field(1, description="First line, from 1.")
     end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
@@ -94,27 +112,29 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
         yield "[no line end at the end of the file]"
 
 
-@handler("get_slice", title="Read lines", command="slice file_path start_line end_line", render=render_slice)
+@handler("get_slice", title="Read lines", command="slice path start_line end_line", render=render_slice)
 async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
     When truncated, pass the members of continuation.cursor for the rest. file_hash can be given back to write_code as a
     precondition.
     """
+    if params.end_line is None and params.max_lines is None:
+        raise InvalidParams("end_line: needed: up to which line?", field="end_line")
     view = await open_view(call, params)
     query = SliceQuery(
         start_line=params.continuation_start_line or params.start_line,
         end_line=params.end_line,
+        max_lines=params.max_lines,
         start_byte=params.continuation_start_byte,
         chunk_index=params.chunk_index,
         with_hash=params.include_hash,
         deadline=call.deadline,
     )
-    path = path_from_json(params.file_path, params.file_path_bytes)
-    return await view.read_slice(path, query)
+    return await read(view, params.target(), query)
 
 
-@handler("read_code", title="Read code", command="read file_path", render=render_slice)
+@handler("read_code", title="Read code", command="read path", render=render_slice)
 async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 
@@ -122,21 +142,17 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     the members of continuation.cursor for the rest: all pieces together are the file. file_hash can be given back to
     write_code as a precondition.
     """
-    is_named = params.file_path is not None or params.file_path_bytes is not None
+    is_named = params.path is not None or params.path_bytes is not None
     is_going_on = params.continuation_start_line is not None
     if is_named == (params.symbol_name is not None) and not (is_named and is_going_on):
-        raise InvalidParams("give exactly one of file_path and symbol_name", field="file_path")
+        raise InvalidParams("give exactly one of path and symbol_name", field="path")
     if params.tail is not None and (params.end_line is not None or params.start_line != 1):
         raise InvalidParams("give either tail or a range of lines", field="tail")
     view = await open_view(call, params)
-    path = path_from_json(params.file_path, params.file_path_bytes)
+    path = path_from_json(params.path, params.path_bytes)
     start, end = params.start_line, params.end_line
-    if params.file_path is None and params.symbol_name is not None:
-        found = await view.find_definition(params.symbol_name)
-        if found is None:
-            message = f"symbol not found: {params.symbol_name}"
-            raise NotFound(message, reason="symbol_not_found", symbol_name=params.symbol_name)
-        path, first, last = found
+    if params.path is None and params.symbol_name is not None:
+        path, first, last = await view.find_definition(params.symbol_name)
         start, end = max(1, first - params.symbol_context_lines), last + params.symbol_context_lines
     # A budget in bytes alone is not narrowed by the usual one in tokens.
     max_tokens = params.max_tokens
@@ -156,7 +172,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
         with_total=is_standard,
         deadline=call.deadline,
     )
-    result = await view.read_slice(path, query)
+    result = await read(view, path, query)
     if is_standard:
         result["mode"] = "slice" if params.symbol_name is None else "symbol"
         if params.symbol_name is not None:
@@ -188,17 +204,15 @@ class PreconditionParams(Params):
         )
 
 
-class EditParams(Params):
+class EditParams(TargetParams):
     """One change of one file: lines by number, or a text by itself."""
 
-    file_path: PathText = Field("", description=PATH)
-    file_path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     start_line: LineNumber | None = Field(None, description="First line to replace, from 1.")
     end_line: Count | None = Field(
         None, description="Last line to replace, included; start_line - 1 inserts before start_line."
     )
     replacement: FileText | None = Field(
-        None, description="New lines; empty deletes. They get the file's line ends and encoding."
+        None, description="New lines; empty deletes. They get the file's line ends and encoding. Alone: a new file."
     )
     old_text: FileText | None = Field(
         None, min_length=1, description="Instead of lines: text that occurs exactly once."
@@ -209,10 +223,17 @@ class EditParams(Params):
         default_factory=PreconditionParams, description="What the caller believes of the file."
     )
 
-    def request(self, *, dry_run: bool = False) -> WriteRequest:
+    def request(self, shared: str = "", *, dry_run: bool = False) -> WriteRequest:
         """Return this as the engine takes it, or raise InvalidParams when it is not one change."""
-        path = path_from_json(self.file_path, self.file_path_bytes)
-        return WriteRequest(path, self._edit(), self.precondition.build(), dry_run)
+        expected = self.precondition.build()
+        if self.makes_file:  # never over a file that is there
+            expected = replace(expected, absent=True)
+        return WriteRequest(self.target(shared), self._edit(), expected, dry_run)
+
+    @property
+    def makes_file(self) -> bool:
+        """Whether this is the whole text of a new file: there are no lines it could replace."""
+        return self.replacement is not None and self.old_text is None and self.start_line is self.end_line is None
 
     def _edit(self) -> Edit:
         if self.old_text is not None:
@@ -228,7 +249,7 @@ class EditParams(Params):
             raise InvalidParams(
                 "give replacement with start_line and end_line, or old_text and new_text", field="replacement"
             )
-        if self.start_line is None and self.end_line is None and self.precondition.expected_absent:
+        if self.makes_file:
             return LineEdit(1, 0, self.replacement)
         if self.start_line is None or self.end_line is None:
             missing = "start_line" if self.start_line is None else "end_line"
@@ -258,7 +279,7 @@ class WriteCodeParams(EditParams, ProjectParams):
         return Chunk(self.continuation_id or secrets.token_hex(8), index, bool(self.is_final_chunk))
 
 
-@handler("write_code", command="write-code file_path", title="Write code", safety="destructive")
+@handler("write_code", command="write-code path", title="Write code", safety="destructive")
 async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
     """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
 
@@ -282,11 +303,15 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
 class OperationParams(EditParams):
     """One operation of a batch."""
 
-    id: NameText = Field(min_length=1, description="The caller's name for this operation, unique in the batch.")
+    id: Annotated[NameText | None, RARE] = Field(
+        None, min_length=1, description="The caller's name for this operation, unique in the batch; else its number."
+    )
 
 
 class BatchWriteCodeParams(ProjectParams):
     """Parameters of batch_write_code."""
+
+    path: Annotated[PathText, RARE] = Field("", description="File of the operations that name none.")
 
     operations: list[OperationParams] = Field(
         min_length=1,
@@ -308,7 +333,8 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
-    operations = [Operation(each.id, each.request()) for each in params.operations]
+    edits = enumerate(params.operations, 1)
+    operations = [Operation(each.id or str(at), each.request(params.path)) for at, each in edits]
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
     result, paths = await to_the_end(run)
     project.mark_changed(paths)
@@ -316,6 +342,14 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
 
 
 HANDLERS: tuple[Handler, ...] = (get_slice, read_code, write_code, batch_write_code)
+
+
+async def read(view: View, path: bytes, query: SliceQuery) -> SliceResult:
+    """Read lines; where there is no such file, the error names near ones."""
+    try:
+        return await view.read_slice(path, query)
+    except NotFound as error:
+        raise await tell_near(view, error, path_to_text(path)) from None
 
 
 async def to_the_end(run: Callable[[], ResultT]) -> ResultT:

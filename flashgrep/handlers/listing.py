@@ -1,10 +1,11 @@
 """Files by name: `list_files` lists those that are searched, `glob` finds any by wildcards."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from pydantic import Field
@@ -13,6 +14,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams
 from flashgrep.handlers.common import (
+    Below,
     Budget,
     Coverage,
     Cursor,
@@ -43,6 +45,8 @@ from flashgrep.search.path_search import make_worth, search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
 from flashgrep.workspace import RevisionView, Workspace
 
+WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
+"""A wildcard of globs."""
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
 FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
@@ -52,12 +56,13 @@ FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
 class ListFilesParams(Params):
     """Which files to list."""
 
-    filter: PathText | None = Field(
+    query: PathText | None = Field(
         None,
         min_length=1,
         description="Parts of the path in any order, the best files first: fzf's terms, as `net tcp !test .go$`. "
         "Where no path has them all, the nearest: initials, letters left out or mistyped.",
     )
+    path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
@@ -86,7 +91,7 @@ def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
     yield from map(style.path, result["results"])
 
 
-@handler("list_files", title="List files", command="files filter", render=render_paths)
+@handler("list_files", title="List files", command="files query", render=render_paths)
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
     """List a project's files: all that are searched, or those whose path has some words or is near to them."""
     return await ask_projects(call, params, _list, _join_list)
@@ -99,8 +104,11 @@ async def _list(
     started = time.perf_counter()
     workspace = await view_of(project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language, without)
-    find = partial(search_paths, params.filter or "", partial(workspace.paths, keep))
+    # Who writes wildcards means paths that match them: no term of fzf's has any.
+    is_glob = params.query is not None and WILD.search(params.query) is not None
+    include = [*params.include, params.query] if is_glob and params.query else params.include
+    keep = await make_path_filter(workspace, include, params.exclude, params.language, without, below=params.path)
+    find = partial(search_paths, "" if is_glob else params.query or "", partial(workspace.paths, keep))
     paths, is_fuzzy = await workspace.in_turn(find)
     # Files come and go between pages: a page begins at a place in the list as it is now.
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
@@ -119,9 +127,9 @@ async def _list(
     }
     if is_fuzzy:  # how near they are is not told: the nearest of each project, then the second
         return Page(result, lambda at: start + at, reading=1)
-    if params.filter is None:
+    if params.query is None or is_glob:
         return Page(result)
-    worth = make_worth(params.filter)
+    worth = make_worth(params.query)
     return Page(result, lambda at: worth(page[at]))
 
 
@@ -133,7 +141,7 @@ def _join_list(result: ListFilesResult, _answers: Sequence[Answered[ListFilesRes
 class GlobParams(Params):
     """Which files to find and how to order them."""
 
-    pattern: GlobText = Field(
+    query: GlobText = Field(
         "**/*",
         min_length=1,
         description="Wildcards on the whole path from `path` on: `*` and `?` cross `/`, `**/` is any folders or none, "
@@ -218,7 +226,7 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
         yield style.path(file) + said
 
 
-@handler("glob", command="glob pattern", title="Find files by pattern", render=render_glob)
+@handler("glob", command="glob query", title="Find files by pattern", render=render_glob)
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
 
@@ -247,8 +255,8 @@ async def _find(
             under = folder_of(root, params.path, private)
         max_depth = params.max_depth if params.recursive else 0
         options = GlobOptions(
-            include=tuple(params.include or [params.pattern]),
-            include_field="include" if params.include else "pattern",
+            include=tuple(params.include or [params.query]),
+            include_field="include" if params.include else "query",
             exclude=(*params.exclude, *_exclude_below(without, under)),
             extensions=tuple(params.extensions),
             under=under,
@@ -291,7 +299,7 @@ async def _find(
                 **params.model_dump(exclude={"cursor", "project", "projects"}),
                 "root": path_to_text(root + b"/" + under if under else root),
                 "project": workspace.name,
-                "includes": params.include or [params.pattern],
+                "includes": params.include or [params.query],
                 "excludes": params.exclude,
                 "max_depth": max_depth,
             },

@@ -12,9 +12,12 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import NotFound, Unavailable
 from flashgrep.handlers.common import (
+    Below,
     Budget,
     Coverage,
+    Exclude,
     Fresh,
+    Include,
     InLanguages,
     MaxTokensIfSet,
     ProjectName,
@@ -27,7 +30,7 @@ from flashgrep.handlers.projects import Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
-from flashgrep.params import GlobText, NameText
+from flashgrep.params import NameText
 from flashgrep.registry import Call, Handler, Params, Usage, handler
 from flashgrep.search.chunks import FoundChunk
 from flashgrep.search.meaning import MeaningQuestion
@@ -49,9 +52,9 @@ class SearchCodeParams(Params):
         le=1,
         description="Share of meaning against words, 0 to 1; by default 0.7 for questions in words, 0.3 for names.",
     )
-    file_filter: GlobText | None = Field(
-        None, min_length=1, description="Only files that match this glob, as src/auth/**."
-    )
+    path: Below = None
+    include: Include = []
+    exclude: Exclude = []
     language: InLanguages = []
     threshold: float = Field(0.0, ge=0, le=1, description="Least score of a result.")
     max_tokens: MaxTokensIfSet = None
@@ -119,12 +122,13 @@ async def _ask(
     started = time.perf_counter()
     fresh = await workspace.refresh() if params.fresh else False
     await refuse_unindexed(workspace)
-    globs = [params.file_filter] if params.file_filter else []
     question = MeaningQuestion(
         text=params.query,
         limit=params.limit,
         semantic_weight=params.semantic_weight,
-        keep=await make_path_filter(workspace, globs, languages=params.language, without=without),
+        keep=await make_path_filter(
+            workspace, params.include, params.exclude, params.language, without, below=params.path
+        ),
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
     )

@@ -15,6 +15,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.errors import BadPattern
 from flashgrep.handlers.common import (
     CHARS_PER_TOKEN,
+    Below,
     Coverage,
     Cursor,
     Deadline,
@@ -53,7 +54,7 @@ SmartMode = Literal["literal", "regex", "words"]
 class QueryParams(Params):
     """What to look for, where, and how much of it to send back."""
 
-    text: PatternText = Field(min_length=1, description="Words, a literal string or a regular expression, by `mode`.")
+    query: PatternText = Field(min_length=1, description="Words, a literal string or a regular expression, by `mode`.")
     any_of: list[PatternText] = Field(
         default=[], max_length=100, description="More texts; a line with any of them matches."
     )
@@ -75,6 +76,7 @@ class QueryParams(Params):
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
     )
+    path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
@@ -188,7 +190,9 @@ async def _ask(
     started = time.perf_counter()
     workspace = await view_of(project, params.rev)
     fresh = False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language, without)
+    keep = await make_path_filter(
+        workspace, params.include, params.exclude, params.language, without, below=params.path
+    )
     position: Position | None = None
     if params.cursor is None:
         modes = await _choose_modes(workspace, params)
@@ -205,7 +209,7 @@ async def _ask(
         if mode == "words":
             # What was saved while the readings before were tried counts as well.
             fresh = params.fresh and await workspace.refresh()
-            answer = await workspace.search_words(params.text, limit, keep)
+            answer = await workspace.search_words(params.query, limit, keep)
         else:
             pattern = _make_pattern(params, mode)
             question = Question(
@@ -236,7 +240,7 @@ async def _ask(
     if not answer.results and params.mode == "smart" and position is None:
         if params.fresh:  # ripgrep may have answered before the files were listed
             await workspace.refresh()
-        near = await workspace.in_turn(lambda: near_paths(params.text, workspace.paths(), SUGGESTIONS))
+        near = await workspace.in_turn(lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS))
         result["suggestions"] = [path_to_text(path) for path in near]
     if params.explain and pattern is not None and params.engine == "linear":
         result["explained"] = {
@@ -274,9 +278,9 @@ async def _choose_modes(workspace: View, params: QueryParams) -> list[SmartMode]
         return [params.mode]
     modes: list[SmartMode] = ["literal"]
     # Whether it is one is found by compiling it, which takes up to a second.
-    if LOOKS_LIKE_REGEX.search(params.text) is not None and await workspace.in_turn(partial(is_regex, params.text)):
+    if LOOKS_LIKE_REGEX.search(params.query) is not None and await workspace.in_turn(partial(is_regex, params.query)):
         modes.append("regex")
-    if len(params.text.split()) > 1:
+    if len(params.query.split()) > 1:
         modes.append("words")
     return modes
 
@@ -292,7 +296,7 @@ def is_regex(text: str) -> bool:
 
 def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
     return Pattern(
-        texts=(params.text, *params.any_of),
+        texts=(params.query, *params.any_of),
         mode=mode,
         case=params.case,
         word=params.word,

@@ -12,6 +12,7 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import NotFound
 from flashgrep.handlers.common import (
     CHARS_PER_TOKEN,
+    Below,
     Budget,
     Coverage,
     Cursor,
@@ -30,10 +31,13 @@ from flashgrep.handlers.common import (
     encode_cursor,
     make_path_filter,
     open_view,
+    resolve_path,
+    tell_near,
     view_of,
 )
 from flashgrep.handlers.projects import Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import path_to_json
 from flashgrep.params import PathText, SymbolName
@@ -74,6 +78,7 @@ class GetSymbolParams(Params):
     )
     kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
     role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
+    path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
@@ -152,7 +157,9 @@ async def _ask(
     started = time.perf_counter()
     workspace = await view_of(project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language, without)
+    keep = await make_path_filter(
+        workspace, params.include, params.exclude, params.language, without, below=params.path
+    )
     question = SymbolQuestion(
         name=params.symbol_name,
         match=params.match,
@@ -265,12 +272,15 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
     max_chars = params.max_tokens * CHARS_PER_TOKEN
-    below = params.path.strip("/").removeprefix("./").encode()
+    below = await resolve_path(workspace, params.path) if params.path else b""
     paths: list[bytes] | None = None
-    if below not in {b"", b"."}:
-        paths = [path for path in workspace.paths() if path == below or path.startswith(below + b"/")]
+    if below:
+        paths = workspace.paths(PathFilter((), (), under=below))
         if not paths:
-            raise NotFound(f"no such file or folder: {params.path}", reason="path_not_found", target_path=params.path)
+            missing = NotFound(
+                f"no file to outline at: {params.path}", reason="path_not_found", target_path=params.path
+            )
+            raise await tell_near(workspace, missing, params.path)
 
     def make(snapshot: Snapshot) -> OutlineResult:
         """Make the outline and its lines, both in the thread of the look-up: there can be 100,000."""

@@ -192,10 +192,18 @@ def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tupl
 
 
 def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
-    """Return the folder a caller named, relative to ``root``; absolute paths inside the root are taken too.
+    """Return the folder a caller named, as ``place_of`` does; NotFound too if it is no folder."""
+    found = place_of(root, path, private, reason="directory_not_found")
+    if not os.path.isdir(os.path.join(root, found)):
+        raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
+    return found
+
+
+def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, reason: str = "path_not_found") -> bytes:
+    """Return the file or folder a caller named, relative to ``root``; absolute paths inside the root are taken too.
 
     Raises:
-        NotFound: it is no folder.
+        NotFound: nothing is there.
         Forbidden: it lies outside the root or in a private folder, or a link on the way leads there.
 
     """
@@ -209,8 +217,8 @@ def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> b
         raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
     if private.contain(real):
         raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
-    if not os.path.isdir(real):
-        raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
+    if not os.path.exists(real):
+        raise NotFound(f"no such file or folder: {path}", reason=reason, path=path)
     base = os.path.normpath(root) if _is_inside(full, os.path.normpath(root)) else real_root
     return os.path.relpath(full, base) if full != base else b""
 

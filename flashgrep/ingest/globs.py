@@ -8,6 +8,8 @@ Our own ``include`` and ``exclude`` follow what people write:
     src, src/       the folder src (or file), at any depth, with all below it; /src: from the root
     src\**\*.py     a backslash separates as "/" does
 
+Where only what lies below a folder is wanted, a path may also begin at that folder.
+
 Wildcards are those of ``wildcard``, braces included. Of ``include`` one has to match, of ``exclude`` none may;
 ``!glob`` among the includes is an exclude.
 """
@@ -17,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
+import re2
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.file_types import TypeFilter
@@ -46,18 +49,27 @@ class PathFilter:
         case_sensitive: bool = True,
         languages: Sequence[str] = (),
         without: Sequence[bytes] = (),
+        under: bytes = b"",
     ) -> None:
-        """``without``: folders relative to the root, with all that is below them."""
+        """Make one.
+
+        ``without``: folders relative to the root, none of which is wanted with all that is below them. ``under``: the
+        file meant, or the folder that all lie below and where globs may start too.
+        """
         dialect = Dialect(braces=True, fold=not case_sensitive)
         wanted = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
         unwanted += ["/" + escape_glob(folder) for folder in without]
-        self._includes = _Globs("include", wanted, dialect) if wanted else None
-        self._excludes = _Globs("exclude", unwanted, dialect) if unwanted else None
+        self._includes = _Globs("include", wanted, dialect, under) if wanted else None
+        self._excludes = _Globs("exclude", unwanted, dialect, under) if unwanted else None
+        self._under = under
+        self._below = under + b"/"
         self._languages = TypeFilter(languages) if languages else None
 
     def __call__(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is wanted."""
+        if self._under and not path.startswith(self._below) and path != self._under:
+            return False
         if self._languages is not None and not self._languages.matches(path):
             return False
         if self._includes is not None and not self._includes.matches(path):
@@ -67,6 +79,9 @@ class PathFilter:
     def mask(self, paths: PathText) -> Mask:
         """Return which of the paths are wanted."""
         wanted = np.ones(len(paths), bool)
+        if self._under:
+            itself = Literals(start=self._under, end=self._under)
+            wanted &= paths.matching([Literals(start=self._below, exact=True), itself], self._under.__eq__)
         for globs in (self._languages, self._includes):
             if globs is not None:
                 wanted &= paths.matching(globs.literals, globs.matches)
@@ -78,7 +93,7 @@ class PathFilter:
 class _Globs:
     """Globs of one field: as a predicate, and by the literal parts that matching paths have."""
 
-    def __init__(self, field: str, globs: Sequence[str], dialect: Dialect) -> None:
+    def __init__(self, field: str, globs: Sequence[str], dialect: Dialect, under: bytes = b"") -> None:
         if len(globs) > MAX_GLOBS:
             raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
         size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
@@ -103,8 +118,12 @@ class _Globs:
             any_depth = b"/" not in raw.rstrip(b"/")
             # A last step without wildcards may be a folder: what lies below it is meant too.
             below = field == "exclude" or _WILD.search(raw.rpartition(b"/")[2]) is None
-            self.literals += literals(bare, dialect, any_depth=any_depth, below=below)
+            parts = literals(bare, dialect, any_depth=any_depth, below=below)
+            self.literals += parts
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
+            if under and not any_depth:  # from the folder on as well
+                self.literals += [part._replace(start=under + b"/" + part.start) for part in parts]
+                lead = b"(?:" + re2.escape(under + b"/") + b")?"
             sources.append(lead + b"(?:" + source + b")" + (_BELOW if below else b""))
         self.matches = matcher(sources)
 

@@ -10,14 +10,16 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from flashgrep.registry import Handler, usage_of
+from flashgrep.registry import Handler, Usage, usage_of
 
 SHORT = {
     "project": "Project, by name or root.",
     "projects": "Several projects at once, or `*`: all.",
     "max_tokens": "Size of the answer.",
     "cursor": "`next` of the answer before.",
-    "file_path": "Path from the project's root.",
+    "path": "Path from the project's root.",
+    "include": "Globs, as src/**/*.py.",
+    "exclude": "Globs.",
 }
 """What stands in many tools, in fewer words."""
 MOST_FIELDS = 8
@@ -39,13 +41,15 @@ def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
     ``bound``: the connection is bound to one project, so that there is none to name.
     """
     whole = handler.params_schema()
-    rare = set(find_rare_fields(handler.params))
+    marks = dict(find_marks(handler.params))
+    rare = {name for name, mark in marks.items() if mark.rare}
+    needed = {name for name, mark in marks.items() if mark.needed}
 
     def shorten_object(node: Mapping[str, Any]) -> Schema:
         fields = {name: shorten(field) for name, field in node.get("properties", {}).items() if name not in rare}
         for name in fields.keys() & SHORT.keys():
             fields[name]["description"] = SHORT[name]
-        required = [name for name in node.get("required", ()) if name in fields]
+        required = [name for name in fields if name in node.get("required", ()) or name in needed]
         return {"properties": fields} | ({"required": required} if required else {})
 
     schema = shorten_object(whole) | {"type": "object"}
@@ -56,16 +60,15 @@ def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
     return schema | ({"$defs": used} if used else {})
 
 
-def find_rare_fields(model: type[BaseModel]) -> Iterator[str]:
-    """Yield the names of the fields of a model, and of the models in it, that are not listed."""
+def find_marks(model: type[BaseModel]) -> Iterator[tuple[str, Usage]]:
+    """Yield the names of the fields of a model, and of the models in it, with how they are offered."""
     for name, field in model.model_fields.items():
-        if usage_of(field).rare:
-            yield field.alias or name
+        yield field.alias or name, usage_of(field)
         kinds = [field.annotation]
         while kinds:
             kind = kinds.pop()
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from find_rare_fields(kind)
+                yield from find_marks(kind)
             kinds += get_args(kind)
 
 

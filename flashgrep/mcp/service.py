@@ -232,7 +232,7 @@ class Service:
             mime_type, text = JSON, encode(stats).decode()
         else:
             path = base64.b64encode(address.path).decode()
-            params = {"project": address.project, "file_path_bytes": path}
+            params = {"project": address.project, "path_bytes": path}
             try:
                 found = await self.dispatcher.call(session, "read_code", params)
             except NotFound:

@@ -150,6 +150,19 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int) -> list[bytes]:
     return [paths[at] for at, _ in best]
 
 
+def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes]:
+    """Return the files and folders most like a path that is not there, those of its very name first."""
+    folders: set[bytes] = set()
+    below = {file.rpartition(b"/")[0] for file in files}
+    while below := below - folders - {b""}:
+        folders |= below
+        below = {folder.rpartition(b"/")[0] for folder in below}
+    known = [*files, *sorted(folders)]
+    name = b"/" + path.strip("/").rpartition("/")[2].encode(errors="surrogateescape")
+    named = sorted((one for one in known if (b"/" + one).endswith(name)), key=len)
+    return list(dict.fromkeys([*named[:limit], *near_paths(path, known, limit)]))[:limit]
+
+
 def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
     """Return the places of the paths that are like a term, with how like, of 100."""
     # Whole paths, names, or names without their endings, as far as the term says.

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from rapidfuzz import fuzz, process
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
+from flashgrep.errors import NotFound
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.ingest.parse.lookup import (
     ROLES,
@@ -104,12 +105,20 @@ class _Place:
     size: int
 
 
-def find_best_definition(source: SymbolSource, name: str) -> tuple[bytes, int, int] | None:
-    """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
+def find_best_definition(source: SymbolSource, name: str) -> tuple[bytes, int, int]:
+    """Return the path and lines of the best definition of a name, which may be qualified.
+
+    Raises:
+        NotFound: nothing defines it; the error has ``near`` names.
+
+    """
     question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=1)
-    for found in SymbolSearch(source, question).run().results:
+    answer = SymbolSearch(source, question).run()
+    for found in answer.results:
         return found.path, found.occurrence.start_line, found.occurrence.end_line
-    return None
+    near = f"; near: {', '.join(answer.suggestions)}" if answer.suggestions else ""
+    data = {"symbol_name": name, "near": answer.suggestions}
+    raise NotFound(f"symbol not found: {name}{near}", reason="symbol_not_found", **data)
 
 
 class SymbolSearch:
@@ -144,9 +153,18 @@ class SymbolSearch:
         except Expired:
             self.answer.complete = False
         if not places and self.answer.complete:
-            known = self._source.names(self._name[:2], NEAR_NAMES)
-            self.answer.suggestions = [name for name, _ in near_names(self._name, known, SUGGESTED)]
+            self.answer.suggestions = self._near_names()
         return self.answer
+
+    def _near_names(self) -> list[str]:
+        """Return names like the one that is not there, as they are spelled where they are defined."""
+        known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(self._name[:1], NEAR_NAMES)
+        spelled = []
+        for name, _ in near_names(self._name, known, SUGGESTED):  # stored in small letters
+            place = next(self._find_named(name, 0.0, fold=True), None)
+            if place is not None and (found := self._describe(place)) is not None:
+                spelled.append(found.occurrence.name)
+        return spelled
 
     def _places(self) -> Iterator[_Place]:
         name, fold, source = self._name, self._question.fold, self._source

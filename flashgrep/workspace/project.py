@@ -261,8 +261,8 @@ class Workspace:
         """Return lines of a file; raises as ``edit.read.read_slice``."""
         return await self.in_turn(partial(read_slice, self.editor, path, query))
 
-    async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
-        """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
+    async def find_definition(self, name: str) -> tuple[bytes, int, int]:
+        """Return the path and lines of the best definition of a name, or raise NotFound with near names."""
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name))
 
     async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:

@@ -17,7 +17,6 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.path_search import near_paths
 from flashgrep.search.relevance import search
 from flashgrep.search.revision import Blobs, RevisionTable
 from flashgrep.search.snapshot import Snapshot
@@ -168,8 +167,8 @@ class RevisionView:
         """Return the best lines for words."""
         return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
 
-    async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
-        """Return the path and lines of the best definition of a name, which may be qualified; None without one."""
+    async def find_definition(self, name: str) -> tuple[bytes, int, int]:
+        """Return the path and lines of the best definition of a name, or raise NotFound with near names."""
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name))
 
     def relative(self, path: bytes) -> bytes:
@@ -197,7 +196,7 @@ class RevisionView:
         """Return a file's bytes; call it in a thread.
 
         Raises:
-            NotFound: file_not_found, with files of similar names.
+            NotFound: file_not_found.
             TooLarge: it has more than the bytes that a file may have to be edited.
 
         """
@@ -205,9 +204,8 @@ class RevisionView:
         file, most = self.files.get(path), self.editor.limits.edit_bytes
         shown = path_to_text(path)
         if file is None:
-            near = [path_to_text(one) for one in near_paths(shown, self.table.paths, NEAREST)]
             message = f"no such file in the revision: {shown}"
-            raise NotFound(message, reason="file_not_found", target_path=shown, near=near)
+            raise NotFound(message, reason="file_not_found", target_path=shown)
         found = self.blobs.repository.read(path, file.blob, most)
         if found.data is None:
             raise TooLarge(f"too large to be read: {shown}", observed_bytes=found.size, limit_bytes=most)

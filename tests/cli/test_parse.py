@@ -102,13 +102,13 @@ def test_every_method_has_a_help_with_its_sentence_and_every_field(declared: Han
 def test_shortcuts_of_grep_stand_for_values() -> None:
     found = parse_line(METHODS, ["query", "x", "-i", "-F"], 80)
     assert isinstance(found, Invocation)
-    assert found.params == {"text": "x", "case": "insensitive", "mode": "literal"}
+    assert found.params == {"query": "x", "case": "insensitive", "mode": "literal"}
 
 
 def test_a_slice_takes_its_file_and_lines_in_order() -> None:
     found = parse_line(METHODS, ["slice", "a.py", "3", "9"], 80)
     assert isinstance(found, Invocation)
-    assert found.params == {"file_path": "a.py", "start_line": 3, "end_line": 9}
+    assert found.params == {"path": "a.py", "start_line": 3, "end_line": 9}
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,21 @@ class Workspace:
     async def in_turn(self, work: Callable[[], ResultT], /) -> ResultT:
         return work()
 
+    async def refresh(self) -> bool:
+        return True
+
+    def paths(self) -> list[bytes]:
+        return []
+
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         return read_slice(self.editor, path, query)
 
-    async def find_definition(self, name: str) -> tuple[bytes, int, int] | None:
+    async def find_definition(self, name: str) -> tuple[bytes, int, int]:
         lines = files.read(self.editor, b"code.py").text.text.splitlines()
         found = [number for number, line in enumerate(lines, 1) if re.match(rf"def {name}\b", line)]
-        return (b"code.py", found[0], found[0] + 1) if found else None
+        if not found:
+            raise NotFound(f"symbol not found: {name}", reason="symbol_not_found", symbol_name=name)
+        return b"code.py", found[0], found[0] + 1
 
 
 @dataclass
@@ -159,7 +167,7 @@ def test_read_code_finds_a_symbol_with_its_context(call: Caller) -> None:
         {"file_path": "code.py", "start_line": 0},
         {"file_path": "code.py", "metadata_level": "all"},
         {"file_path": "code.py", "tail": 2, "start_line": 3},
-        {"file_path": "code.py", "limit": 3},
+        {"file_path": "code.py", "colour": 3},
         {"file_path_bytes": "%"},
     ],
 )
@@ -208,7 +216,6 @@ def test_a_dry_run_returns_the_diff_and_marks_nothing(call: Caller) -> None:
 @pytest.mark.parametrize(
     "params",
     [
-        {"replacement": "x"},
         {"replacement": "x", "start_line": 1},
         {"start_line": 1, "end_line": 1},
         {"old_text": "x"},
@@ -226,6 +233,17 @@ def test_write_code_refuses_what_is_not_one_change(call: Caller, params: dict[st
         failure(InvalidParams, lambda: call("write_code", file_path="code.py", **params))["reason"] == "invalid_params"
     )
     assert call.project.changed == []
+
+
+def test_a_replacement_alone_makes_a_file_and_never_replaces_one(call: Caller, tmp_path: Path) -> None:
+    assert call("write_code", path="new.py", content="a\n")["ok"]
+    assert (tmp_path / "new.py").read_text() == "a\n"
+    assert (
+        failure(Conflict, lambda: call("write_code", path="new.py", content="b\n"))["reason"] == "precondition_failed"
+    )
+    edits = [{"old_string": "a", "new_string": "b"}, {"path": "other.py", "content": "c\n"}]
+    assert [done["id"] for done in call("batch_write_code", path="new.py", edits=edits)["results"]] == ["1", "2"]
+    assert ((tmp_path / "new.py").read_text(), (tmp_path / "other.py").read_text()) == ("b\n", "c\n")
 
 
 def staged(call: Caller, index: int, text: str, *, final: bool = False, **more: Any) -> Any:

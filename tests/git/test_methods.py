@@ -67,7 +67,7 @@ def test_every_method_answers_about_a_revision(root: Path, connect: Callable[...
     lines = wire.call("get_slice", file_path="./src/loom.py", start_line=4, end_line=4, rev="v1")
     assert lines["content"] == "class Loom:\n"
     gone = wire.fail("read_code", file_path="docs/b.md", rev="v1")
-    assert (gone["code"], gone["data"]["near"]) == (-32001, ["docs/a.md"])
+    assert (gone["code"], gone["data"]["near"]) == (-32001, ["docs/a.md", "docs"])
 
     assert wire.fail("query", text="x", rev="-v")["data"]["reason"] == "invalid_revision"
     unknown = wire.fail("query", text="x", rev="v2")

@@ -119,12 +119,12 @@ def test_a_name_that_is_not_utf8_is_shown_and_carried_as_bytes(root: Path) -> No
         ({"respect_ignore": True, "follow_symlinks": True}, "follow_symlinks"),
         ({"cursor": "x", "offset": 1}, "offset"),
         ({"cursor": "nonsense"}, "cursor"),
-        ({"pattern": "[a"}, "pattern"),
+        ({"pattern": "[a"}, "query"),
         ({"include": ["[a"]}, "include"),
         ({"exclude": ["{a"]}, "exclude"),
         ({"extensions": [""]}, "extensions"),
         ({"colour": "red"}, "colour"),
-        ({"pattern": 7}, "pattern"),
+        ({"pattern": {"a": 7}}, "query"),
     ],
 )
 def test_what_contradicts_the_contract_is_refused_by_field(root: Path, params: dict[str, Any], field: str) -> None:

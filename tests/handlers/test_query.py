@@ -182,13 +182,13 @@ def test_a_deadline_gives_what_was_found_and_says_that_it_is_not_all(wire: Wire)
 @pytest.mark.parametrize(
     ("asked", "field"),
     [
-        ({"text": ""}, "text"),
+        ({"text": ""}, "query"),
         ({"text": "a", "limit": 0}, "limit"),
         ({"text": "a", "limit": 10_001}, "limit"),
         ({"text": "a", "mode": "fuzzy"}, "mode"),
         ({"text": "a", "nonsense": 1}, "nonsense"),
         ({"text": "a", "cursor": "???"}, "cursor"),
-        ({}, "text"),
+        ({}, "query"),
     ],
 )
 def test_bad_parameters_name_the_field(wire: Wire, asked: dict[str, Any], field: str) -> None:
@@ -247,5 +247,5 @@ def test_stats_and_listing_are_live(wire: Wire) -> None:
 
 
 def test_a_cursor_of_a_question_about_names_that_are_no_utf8_goes_on() -> None:
-    params = QueryParams(text="needle", include=["\udcff*"])  # as a command line carries the byte ff
+    params = QueryParams(query="needle", include=["\udcff*"])  # as a command line carries the byte ff
     assert decode_cursor(params, encode_cursor(params, 7), int) == 7

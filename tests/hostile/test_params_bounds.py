@@ -77,9 +77,9 @@ def test_a_refusal_is_quick_and_repeats_no_megabyte(method: str, params: dict[st
 def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
     cases: list[tuple[str, dict[str, Any], str, str]] = [
         ("query", {"text": "x", "limti": 1}, "limti", "did you mean limit?"),
-        ("query", {"text": "x", "zzz": 1}, "zzz", "known are text, any_of, mode"),
+        ("query", {"text": "x", "zzz": 1}, "zzz", "known are query, any_of, mode"),
         ("search_code_by_payload", {"payload": {"startline": 1}}, "payload.startline", "did you mean startLine?"),
-        ("batch_write_code", {"operations": [{"id": "a", "pth": "x"}]}, "operations.0.pth", "known are file_path"),
+        ("batch_write_code", {"operations": [{"id": "a", "pth": "x"}]}, "operations.0.pth", "did you mean path?"),
     ]
     for method, params, field, advice in cases:
         with pytest.raises(InvalidParams, match=re.escape(advice)) as caught:

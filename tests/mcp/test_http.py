@@ -244,7 +244,7 @@ def test_every_method_has_a_route(site: Site) -> None:
     found = site.post("/call/query?project=web", {"text": "needle"}).json()
     assert found["results"][0]["file_path"] == "a.py"
     refused = site.post("/call/query", {})
-    assert (refused.status, refused.json()["error"]["data"]["field"]) == (400, "text")
+    assert (refused.status, refused.json()["error"]["data"]["field"]) == (400, "query")
     assert site.post("/call/nope", {}).status == 404
     assert site.post("/call/get_slice?project=web", {"file_path": "x", "start_line": 1, "end_line": 1}).status == 404
     assert site.post("/call/query?project=/no/such", {"text": "x"}).status == 404

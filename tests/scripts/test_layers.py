@@ -13,7 +13,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher paths checkpoint damage identifiers inflight lazy machine",
+    "errors launcher paths checkpoint damage identifiers inflight lazy machine vocabulary",
     "model params scheduler own_folders languages",
     "config registry pattern path_text",
     "index ingest embed rpc project_settings",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.errors import NotFound
 from flashgrep.indexer.job import stage_versions
 from flashgrep.workspace import Workspace
 from tests.support.workspace import files_with, index_of, opened, put
@@ -36,7 +37,11 @@ def counts(root: Path) -> dict[str, int]:
 
 async def defines(workspace: Workspace, name: str) -> bool:
     await workspace.refresh()
-    return await workspace.find_definition(name) is not None
+    try:
+        await workspace.find_definition(name)
+    except NotFound:
+        return False
+    return True
 
 
 async def test_symbols_of_older_code_answer_nothing_and_are_made_anew(root: Path) -> None:

@@ -1,0 +1,288 @@
+"""What callers mean by the names and forms they use: other names of fields, and values in a neighbouring form.
+
+Agents call from habit: by the names that other tools have, with a text where a list of one is meant, with JSON in a
+text. All of it is taken in one place, before the parameters are validated, and only where it can mean one thing.
+"""
+
+import re
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+import orjson
+from pydantic import BaseModel
+from rapidfuzz import fuzz, process
+
+SYNONYMS: Final[Mapping[str, str]] = {
+    "query": "text pattern regex regexp q search search_query search_term search_text keyword keywords question needle "
+    "filter name glob_pattern",
+    "path": "file_path file filename file_name filepath relative_path absolute_path directory dir folder target_file "
+    "dir_path directory_path target_directory root_dir",
+    "path_bytes": "file_path_bytes",
+    "include": "glob globs file_filter file_pattern file_patterns include_pattern include_patterns includes file_glob "
+    "path_filter files",
+    "exclude": "exclude_pattern exclude_patterns excludes exclude_glob ignore ignore_patterns",
+    "language": "languages type types lang file_type",
+    "limit": "max_results head_limit max_count max_matches max_hits top_k num_results result_limit page_size n k",
+    "cursor": "next next_cursor page_token",
+    "max_tokens": "token_budget budget tokens",
+    "symbol_name": "symbol name query identifier function function_name class_name qualified_name",
+    "targets": "items paths file_paths symbols symbol_names ranges reads files",
+    "start_line": "start from_line line_start first_line begin offset line start_line_one_indexed",
+    "end_line": "end to_line line_end last_line end_line_one_indexed_inclusive",
+    "max_lines": "limit num_lines line_count",
+    "symbol_context_lines": "context context_lines",
+    "old_text": "old_string old_str old old_code find",
+    "new_text": "new_string new_str new new_code replace replace_with",
+    "replacement": "content contents new_content file_text text code",
+    "content": "contents text file_text",
+    "operations": "edits changes writes",
+    "expected_file_hash": "file_hash hash sha256",
+    "context": "context_lines lines_of_context around c",
+    "before": "before_context lines_before before_lines b",
+    "after": "after_context lines_after after_lines a",
+    "word": "whole_word whole_words word_regexp match_whole_word w",
+    "kind": "kinds symbol_kind symbol_type",
+    "role": "roles",
+    "mode": "query_type search_mode match_type",
+    "output": "output_mode",
+    "max_depth": "depth",
+    "depth": "max_depth hops",
+    "sort_by": "sort order_by",
+    "include_hidden": "hidden show_hidden dotfiles",
+    "src": "source from source_path old_path",
+    "dst": "destination dest to target target_path new_path",
+    "spec_id": "spec id",
+    "project": "repo repository workspace",
+}
+"""Other names of a field, wherever a method has the field and not the name; the first field of a method wins."""
+FLAGS: Final[Mapping[str, tuple[str, Mapping[Any, Any]]]] = {
+    "case_sensitive": ("case", {True: "sensitive", False: "insensitive"}),
+    "is_case_sensitive": ("case", {True: "sensitive", False: "insensitive"}),
+    "match_case": ("case", {True: "sensitive", False: "insensitive"}),
+    "ignore_case": ("case", {True: "insensitive"}),
+    "case_insensitive": ("case", {True: "insensitive"}),
+    "i": ("case", {True: "insensitive"}),
+    "regex": ("mode", {True: "regex", False: "literal"}),
+    "is_regex": ("mode", {True: "regex", False: "literal"}),
+    "is_regexp": ("mode", {True: "regex", False: "literal"}),
+    "use_regex": ("mode", {True: "regex", False: "literal"}),
+    "literal": ("mode", {True: "literal"}),
+    "fixed_strings": ("mode", {True: "literal"}),
+    "files_with_matches": ("output", {True: "files"}),
+    "files_only": ("output", {True: "files"}),
+    "l": ("output", {True: "files"}),
+    "respect_gitignore": ("respect_ignore", {True: True, False: False}),
+    "respect_git_ignore": ("respect_ignore", {True: True, False: False}),
+    "no_ignore": ("respect_ignore", {True: False}),
+    "include_ignored": ("respect_ignore", {True: False}),
+    "n": ("", {True: None, False: None}),
+    "line_number": ("", {True: None, False: None}),
+    "line_numbers": ("", {True: None, False: None}),
+    "show_line_numbers": ("", {True: None, False: None}),
+}
+"""Flags of other tools: the field they stand for and its value; without one there is nothing to set."""
+VALUES: Final[Mapping[str, Mapping[str, str]]] = {
+    "output": {"content": "lines", "matches": "lines", "files_with_matches": "files", "paths": "files"},
+    "sort_by": {"mtime": "modified", "modified_time": "modified", "time": "modified", "date": "modified"},
+    "mode": {"regexp": "regex", "exact": "literal", "string": "literal", "text": "literal", "auto": "smart"},
+}
+"""Values of a choice as other tools call them."""
+RANGES: Final = ("view_range", "line_range", "lines", "range")
+"""A first and a last line in one: ``[10, 20]`` or ``"10-20"``."""
+NOTHING: Final = frozenset({"", "null", "None", "undefined"})
+"""What stands for a field that is left out."""
+MOST_JSON: Final = 256 * 1024
+"""Characters of a text that is read as JSON. A line's values are counted before it is parsed, these are not."""
+MOST_NAME: Final = 100
+"""Characters of a name that is looked up or compared."""
+NEAR_ENOUGH: Final = 70
+"""Of 100; below it a name is none that was meant."""
+_SPAN: Final = re.compile(r"\s*(\d{1,10})\s*(?:-|:|,|\.\.)\s*(\d{1,10})\s*")
+_DROP: Final = object()
+
+
+VERBATIM: Final = "verbatim"
+"""Mark of a field whose text is the caller's own, never a word for "nothing": ``Annotated[str, VERBATIM]``."""
+
+
+class FieldProblem(ValueError):
+    """Parameters that cannot be understood: of which field, and why."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(problem)
+        self.name = name
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a field's type takes, as far as it decides what else is read as it."""
+
+    kinds: frozenset[Any]
+    """``str``, ``list``, ``dict``, ``int``, ``float``, ``bool``, ``None``."""
+    optional: bool
+    verbatim: bool
+    choices: frozenset[str]
+
+    def read(self, value: Any, names: Mapping[str, str]) -> Any:
+        """Return the value in the form the field takes; ``_DROP``: it stands for the default."""
+        kinds = self.kinds
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is None and None not in kinds and self.optional:
+            value = _DROP
+        elif isinstance(value, str):
+            value = self._read_text(value, names)
+        elif list in kinds and (is_number or (isinstance(value, dict) and dict not in kinds)):
+            value = [value]
+        elif isinstance(value, list) and list not in kinds and len(value) == 1:
+            value = value[0]
+        elif is_number and kinds <= {str, None}:
+            value = str(value)
+        return value
+
+    def _read_text(self, text: str, names: Mapping[str, str]) -> Any:
+        if self.optional and not self.verbatim and text.strip() in NOTHING:
+            return _DROP
+        is_list = list in self.kinds and (str not in self.kinds or bool(self.choices))
+        if self.choices and not is_list:
+            folded = text.strip().lower()
+            return names.get(folded, folded) if {folded, names.get(folded)} & self.choices else text
+        if text in self.choices or not (is_list or (dict in self.kinds and str not in self.kinds)):
+            return text
+        found = _read_json(text)
+        return [found] if list in self.kinds and isinstance(found, str) else found
+
+
+def _read_json(text: str) -> Any:
+    """Return the list or object a text is the JSON of, or the text: ``[ab]*`` is a glob."""
+    if len(text) > MOST_JSON or text.lstrip()[:1] not in {"[", "{"}:
+        return text
+    try:
+        found = orjson.loads(text)
+    except ValueError:
+        return text
+    is_told = isinstance(found, dict) or all(isinstance(item, str | dict) for item in found)
+    return found if is_told else text
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The names and forms by which one method's parameters are taken; made once for each model."""
+
+    fields: tuple[str, ...]
+    """The names a caller may use, in the order of declaration."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Other names, each with the field it stands for."""
+    _shapes: dict[str, _Shape] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: type[BaseModel]) -> "Vocabulary":
+        """Return the vocabulary of a model."""
+        made = cls(tuple(declared.alias or name for name, declared in model.model_fields.items()))
+        accepted = {*made.fields, *model.model_fields}
+        for name, declared in model.model_fields.items():
+            shown = declared.alias or name
+            for other in SYNONYMS.get(shown, "").split():
+                if other not in accepted:
+                    made.names.setdefault(other, shown)
+            parts = [*declared.metadata, *_parts(declared.annotation)]
+            kinds = frozenset(_kind(part) for part in _parts(declared.annotation) if part is not VERBATIM)
+            choices = frozenset(value for part in parts if get_origin(part) is Literal for value in get_args(part))
+            is_verbatim = any(part is VERBATIM for part in parts)
+            shape = _Shape(kinds, not declared.is_required(), is_verbatim, choices)
+            made._shapes[name] = made._shapes[shown] = shape
+        return made
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters by the fields' own names and in their form.
+
+        Raises:
+            FieldProblem: a name that no field has, or one field given twice, with different values.
+
+        """
+        taken: dict[str, Any] = {}
+        others: list[tuple[str, Any]] = []
+        for name, value in given.items():
+            shape = self._shapes.get(name)
+            if shape is None:
+                others.append((name, value))
+            elif (read := shape.read(value, VALUES.get(name, {}))) is not _DROP:
+                taken[name] = read
+        for name, value in others:
+            meant = self._translate(name, value)
+            if meant is None:
+                unknown = sum(other not in self.names and other not in FLAGS for other, _ in others)
+                raise FieldProblem(name, self._advise(name, unknown - 1))
+            for target, read in meant.items():
+                if read is not _DROP and taken.setdefault(target, read) != read:
+                    raise FieldProblem(name, f"it is the same as {target}, and both are given")
+        return taken
+
+    def _translate(self, name: str, value: Any) -> dict[str, Any] | None:
+        """Return the fields, with their values, that are meant by a name no field has; None: nothing is."""
+        spelled = _snake(name)
+        if isinstance(value, str) and value in {"true", "false"} and spelled in FLAGS:
+            value = value == "true"
+        flag, values = FLAGS.get(spelled, ("", {}))
+        if isinstance(value, bool) and spelled in FLAGS and (not flag or flag in self._shapes):
+            return {flag: values[value]} if flag and value in values else {}
+        if spelled == "regex" and isinstance(value, str) and {"query", "mode"} <= self._shapes.keys():
+            return {"query": value, "mode": "regex"}
+        if spelled in RANGES and "start_line" in self._shapes and (span := _read_span(value)):
+            return dict(zip(("start_line", "end_line"), span, strict=True))
+        target = spelled if spelled in self._shapes else self.names.get(spelled)
+        if target is None:
+            # From the first on is what is meant without an offset.
+            return {} if spelled == "offset" and value in (0, "0") else None
+        shape = self._shapes[target]
+        if shape.optional and not shape.verbatim and value in ("", [], None):
+            return {}
+        return {target: shape.read(value, VALUES.get(target, {}))}
+
+    def _advise(self, name: str, more: int) -> str:
+        known = dict(zip(self.fields, self.fields, strict=True)) | self.names
+        near = process.extractOne(_snake(name)[:MOST_NAME], list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
+        advice = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(self.fields) or 'none'}"
+        return f"no such field{f' (and {more} more)' if more else ''}; {advice}"
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """Yield the types a field takes, and the marks on them."""
+    if get_origin(annotation) is Annotated:
+        inner, *marks = get_args(annotation)
+        yield from (mark for mark in marks if mark is VERBATIM)
+        yield from _parts(inner)
+    elif get_origin(annotation) in (Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from _parts(part)
+    else:
+        yield annotation
+
+
+def _kind(part: Any) -> Any:
+    """Return the form of JSON by which a type is given."""
+    if part is types.NoneType:
+        return None
+    if get_origin(part) is Literal:
+        return str
+    if get_origin(part) in (list, tuple, set, frozenset):
+        return list
+    return dict if isinstance(part, type) and issubclass(part, BaseModel) else part
+
+
+def _read_span(value: Any) -> list[int] | None:
+    """Return the first and the last line of a range, or None."""
+    if isinstance(value, str) and (found := _SPAN.fullmatch(value.strip("[]"))):
+        return [int(number) for number in found.groups()]
+    is_pair = isinstance(value, list) and len(value) == len(("first", "last"))
+    return value if is_pair and all(isinstance(number, int) for number in value) else None
+
+
+def _snake(name: str) -> str:
+    """Return a name in our spelling: ``maxResults``, ``max-results`` and ``--max-results`` are one."""
+    if len(name) > MOST_NAME:
+        return name
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-"))
+    return spaced.replace("-", "_").lower()

@@ -1,0 +1,151 @@
+"""Calls as agents make them from habit: other names, other forms, other flags; what each of them is taken for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flashgrep.errors import InvalidParams
+from flashgrep.handlers import REGISTRY
+from tests.conftest import DaemonAtHand, MakeProject, Wire
+
+TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # As the grep tools of agents are called.
+    ("query", {"pattern": "a"}, {"query": "a"}),
+    ("query", {"text": "a"}, {"query": "a"}),
+    ("query", {"regex": "a+"}, {"query": "a+", "mode": "regex"}),
+    ("query", {"query": "a+", "regex": True}, {"query": "a+", "mode": "regex"}),
+    ("query", {"query": "a+", "is_regex": "true"}, {"query": "a+", "mode": "regex"}),
+    ("query", {"query": "a", "isRegexp": False}, {"query": "a", "mode": "literal"}),
+    (
+        "query",
+        {"pattern": "a", "glob": "*.py", "-n": True, "-i": True},
+        {"query": "a", "include": ["*.py"], "case": "insensitive"},
+    ),
+    ("query", {"pattern": "a", "output_mode": "files_with_matches"}, {"query": "a", "output": "files"}),
+    ("query", {"pattern": "a", "output_mode": "content", "-C": 2}, {"query": "a", "output": "lines", "context": 2}),
+    ("query", {"pattern": "a", "-B": 1, "-A": "3"}, {"query": "a", "before": 1, "after": 3}),
+    ("query", {"pattern": "a", "head_limit": 5, "offset": 0}, {"query": "a", "limit": 5}),
+    ("query", {"query": "a", "max_results": "5"}, {"query": "a", "limit": 5}),
+    ("query", {"query": "a", "maxResults": 5}, {"query": "a", "limit": 5}),
+    ("query", {"query": "a", "type": "py"}, {"query": "a", "language": ["py"]}),
+    ("query", {"query": "a", "caseSensitive": True}, {"query": "a", "case": "sensitive"}),
+    ("query", {"query": "a", "file": "src/a.py"}, {"query": "a", "path": "src/a.py"}),
+    # Forms.
+    ("query", {"query": "a", "include": "*.py"}, {"query": "a", "include": ["*.py"]}),
+    ("query", {"query": "a", "include": '["*.py", "*.rs"]'}, {"query": "a", "include": ["*.py", "*.rs"]}),
+    ("query", {"query": "a", "include": "[ab]*"}, {"query": "a", "include": ["[ab]*"]}),
+    ("query", {"query": "a", "include": None, "cursor": "null", "path": ""}, {"query": "a"}),
+    ("query", {"query": "null"}, {"query": "null"}),
+    ("query", {"query": ["a"]}, {"query": "a"}),
+    ("query", {"query": "a", "projects": "other"}, {"query": "a", "projects": ["other"]}),
+    ("query", {"query": "a", "projects": "*"}, {"query": "a", "projects": "*"}),
+    ("query", {"query": 404}, {"query": "404"}),
+    ("query", {"query": "a", "mode": "Regex"}, {"query": "a", "mode": "regex"}),
+    # Files.
+    ("glob", {"pattern": "**/*.js", "path": "src"}, {"query": "**/*.js", "path": "src"}),
+    ("glob", {"glob_pattern": "*.js", "sort_by": "mtime"}, {"query": "*.js", "sort_by": "modified"}),
+    ("glob", {"query": "*.js", "no_ignore": True}, {"query": "*.js", "respect_ignore": False}),
+    ("list_files", {"filter": "conf"}, {"query": "conf"}),
+    ("list_files", {"directory": "src"}, {"path": "src"}),
+    # Reading.
+    ("get_slice", {"file_path": "a", "start_line": 1, "end_line": 2}, {"path": "a", "start_line": 1, "end_line": 2}),
+    ("get_slice", {"path": "a", "view_range": [3, 9]}, {"path": "a", "start_line": 3, "end_line": 9}),
+    ("get_slice", {"path": "a", "lines": "3-9"}, {"path": "a", "start_line": 3, "end_line": 9}),
+    ("get_slice", {"file": "a", "offset": 3, "limit": 2}, {"path": "a", "start_line": 3, "max_lines": 2}),
+    ("read_code", {"file_path": "a", "offset": 10, "limit": 20}, {"path": "a", "start_line": 10, "max_lines": 20}),
+    ("read_code", {"symbol": "f"}, {"symbol_name": "f"}),
+    ("read_code", {"path": "a", "symbol_name": None, "start_line": "7"}, {"path": "a", "start_line": 7}),
+    ("get_symbol", {"query": "f"}, {"symbol_name": "f"}),
+    ("get_symbol", {"name": "f", "kind": "function"}, {"symbol_name": "f", "kind": ["function"]}),
+    ("search_code", {"query": "a", "file_filter": "src/**"}, {"query": "a", "include": ["src/**"]}),
+    ("search_code", {"query": "a", "top_k": 3}, {"query": "a", "limit": 3}),
+    # Writing.
+    (
+        "write_code",
+        {"file_path": "a", "old_string": "x", "new_string": "y"},
+        {"path": "a", "old_text": "x", "new_text": "y"},
+    ),
+    ("write_code", {"path": "a", "old_str": "x", "new_str": ""}, {"path": "a", "old_text": "x", "new_text": ""}),
+    ("write_code", {"path": "a", "content": "null\n"}, {"path": "a", "replacement": "null\n"}),
+    (
+        "write_code",
+        {"path": "a", "precondition": '{"expected_absent": true}'},
+        {"path": "a", "precondition": {"expected_absent": True}},
+    ),
+    (
+        "batch_write_code",
+        {"edits": '[{"file_path": "a", "old_string": "x", "new_string": "y"}]'},
+        {"operations": [{"path": "a", "old_text": "x", "new_text": "y"}]},
+    ),
+    (
+        "batch_write_code",
+        {"path": "a", "edits": {"old_text": "x", "new_text": "y"}},
+        {"path": "a", "operations": [{"old_text": "x", "new_text": "y"}]},
+    ),
+    ("fs_move", {"source": "a", "destination": "b"}, {"src": "a", "dst": "b"}),
+]
+"""A method, what an agent passes, and what that is the same as. The table in skills/SKILL.md is of these."""
+
+
+@pytest.mark.parametrize(("method", "given", "meant"), TAKEN, ids=[f"{at}-{case[0]}" for at, case in enumerate(TAKEN)])
+def test_a_call_from_habit_is_taken_for_what_it_means(
+    method: str, given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    declared = REGISTRY.get(method)
+    read = declared.validate(given)
+    assert read == declared.params.model_validate(meant)
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "field", "problem"),
+    [
+        ("query", {"pattern": "a", "query": "b"}, "pattern", "the same as query, and both are given"),
+        ("query", {"query": "a", "inclde": []}, "inclde", "did you mean include?"),
+        ("query", {"query": "a", "max_result": 1}, "max_result", "did you mean limit?"),
+        ("query", {"query": "a", "offset": 20}, "offset", "no such field"),
+        ("query", {"query": "a", "mode": "fuzzy"}, "mode", "'smart', 'literal' or 'regex'"),
+        ("read_code", {"path": "a", "startline": 3}, "startline", "did you mean start_line?"),
+        ("batch_write_code", {"operations": "rename it"}, "operations.0", "valid dictionary"),
+    ],
+)
+def test_what_cannot_be_understood_is_told_with_what_is_known(
+    method: str, given: dict[str, Any], field: str, problem: str
+) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        REGISTRY.get(method).validate(given)
+    assert refused.value.data["field"] == field
+    assert problem in refused.value.message
+
+
+@pytest.mark.parametrize("handler", list(REGISTRY), ids=lambda handler: handler.name)
+def test_no_name_means_two_fields_and_each_field_is_taken_by_its_own(handler: Any) -> None:
+    fields = handler.params.field_names()
+    vocabulary = handler.params._vocabulary
+    assert not vocabulary.names.keys() & set(fields)
+    assert set(vocabulary.names.values()) <= set(fields)
+
+
+def test_habits_hold_on_every_wire(daemon: DaemonAtHand, connect: Callable[..., Wire], project: MakeProject) -> None:
+    root = project({"src/a.py": "def Needle():\n    return 1\n", "b.py": "1  # needle\n"})
+    wire = connect(root)
+    found = wire.call("query", pattern="needle", path="src", glob="*.py", head_limit="5")
+    assert [hit["file_path"] for hit in found["results"]] == ["src/a.py"]
+    read = wire.call("read_code", file=str(root / "src/a.py"), offset=2, limit=1)
+    assert read["content"] == "    return 1\n"
+    error = wire.fail("read_code", path="src/b.py")
+    assert error["data"]["near"][0] == "b.py"
+    assert "near: b.py" in error["message"]
+    assert daemon.run("index-codebase", ".", cwd=root).returncode == 0
+    assert wire.fail("read_code", symbol="Neelde")["data"]["near"] == ["Needle"]
+    assert wire.fail("get_slice", start_line=1, end_line=2)["message"].startswith("path: needed")
+    assert wire.fail("query", query="needle", path="srcs")["data"]["near"][0] == "src"
+
+
+def test_an_option_of_an_old_name_is_taken_on_the_command_line(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"src/a.py": "needle\n", "b.py": "needle\n"})
+    for options in (["--glob", "src/*"], ["--file-filter=src/*"], ["--path", "src/a.py"], ["-g", "src/*"]):
+        found = daemon.run("query", "needle", *options, cwd=root)
+        assert found.returncode == 0, found.stderr
+        assert "src/a.py" in found.stdout
+        assert "b.py" not in found.stdout
