@@ -21,6 +21,8 @@ LARGE_MEM = 96 << 20
 STATE_BYTES = 16 << 20
 """States of a program times bytes searched in one call: at most about 0.2 s with RE2's slowest engine."""
 LEAST_BYTES = 1024
+MOST_LINES = 64
+"""Lines with the required bytes and no match, 2 µs each; behind so many in a row RE2 takes all lines at once."""
 _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
@@ -100,6 +102,33 @@ class Re2Finder:
             pos = stop
         found: Span = self._match(_UNANCHORED, data, pos, end)[0]
         return found
+
+
+class RequiredFinder:
+    """A finder of matches within a line that all contain one byte string: only lines that have it are searched.
+
+    `bytes.find` reads 3 GB/s, RE2 0.3 where a pattern begins with a class.
+    """
+
+    __slots__ = ("_finder", "_needle")
+
+    def __init__(self, finder: Finder, needle: bytes) -> None:
+        self._finder = finder
+        self._needle = needle
+
+    def find(self, data: bytes, pos: int, end: int) -> Span:
+        """Return the span of the next match."""
+        for _ in range(MOST_LINES):
+            checkpoint()
+            at = data.find(self._needle, pos, end)
+            if at < 0:
+                return NONE
+            start, stop = max(pos, data.rfind(b"\n", pos, at) + 1), data.find(b"\n", at, end)
+            found = self._finder.find(data, start, end if stop < 0 else stop)
+            if found[0] >= 0 or stop < 0:
+                return found
+            pos = stop + 1
+        return self._finder.find(data, pos, end)
 
 
 def _options(max_mem: int) -> re2.Options:

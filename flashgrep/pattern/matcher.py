@@ -7,12 +7,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, Span, WordFinder
+from flashgrep.pattern.finders import NONE, Finder, LiteralFinder, Re2Finder, RequiredFinder, Span, WordFinder
 from flashgrep.pattern.pike_vm import PikeVm
 from flashgrep.pattern.translate import Kind, check_weight, translate
-from flashgrep.pattern.tree import Chars, Concat, Look, Node, Octet, plain_bytes, walk
+from flashgrep.pattern.tree import Chars, Concat, Look, Node, Octet, find_required, plain_bytes, walk
 
 MANY_BYTES: Final = 4096
+LEAST_REQUIRED: Final = 3
+"""Bytes; shorter ones are in too many lines."""
+_new_match = tuple.__new__  # half of the time of LineMatch(...), which ten thousand hits notice
 
 
 class LineMatch(NamedTuple):
@@ -46,8 +49,14 @@ class Matcher:
             case _:
                 if needle := plain_bytes(node):
                     self._literal = LiteralFinder(needle)
+        self._required = b""
         if self._literal is None:
             check_weight(node)
+            # Where a match begins with some fixed bytes, RE2 finds those as quickly itself.
+            begins_plain = isinstance(node, Concat) and plain_bytes(Concat(node.parts[:LEAST_REQUIRED])) is not None
+            if not self.crosses_lines and not begins_plain:
+                required = find_required(node)
+                self._required = required if len(required) >= LEAST_REQUIRED else b""
 
     def search(self, data: bytes) -> bool:
         """Return whether any line matches."""
@@ -94,10 +103,10 @@ class Matcher:
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
-            found = self._kinds[kind] = (
-                Re2Finder(translation.pattern, by_lines=not self.crosses_lines),
-                translation.exact,
-            )
+            finder: Finder = Re2Finder(translation.pattern, by_lines=not self.crosses_lines)
+            if self._required:
+                finder = RequiredFinder(finder, self._required)
+            found = self._kinds[kind] = finder, translation.exact
         return found
 
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
@@ -132,7 +141,7 @@ class Matcher:
                 spans = tuple(span for span in shown if span[0] < end)
             number += count_line_ends(data, counted, line_start)
             counted = line_start
-            yield LineMatch(number, number, line_start, line_end, spans)
+            yield _new_match(LineMatch, (number, number, line_start, line_end, spans))
 
     def _line_blocks(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         """Yield the lines of each match, matches on the same or on adjacent lines together."""

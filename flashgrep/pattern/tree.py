@@ -86,6 +86,7 @@ class Group:
 Node = Chars | Octet | Look | Concat | Either | Repeat | Group
 
 NEVER = Octet(CharSet())
+_ENOUGH = 64
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -128,6 +129,24 @@ def plain_bytes(node: Node) -> bytes | None:
             return plain_bytes(inner)
         case _:
             return None
+
+
+def find_required(node: Node) -> bytes:
+    """Return the longest byte string seen that is in every match of `node`, of at most 64 bytes; empty: none is."""
+    match node:
+        case Concat(parts):
+            best = run = b""
+            for part in parts:
+                plain = plain_bytes(part)
+                run = b"" if plain is None else run + plain
+                best = max(best, find_required(part) if plain is None else run, key=len)
+                if len(best) >= _ENOUGH:
+                    return best[:_ENOUGH]
+            return best
+        case Group(inner) | Repeat(inner, low=1):
+            return find_required(inner)
+        case _:
+            return (plain_bytes(node) or b"")[:_ENOUGH]
 
 
 class Edge(NamedTuple):

@@ -112,6 +112,8 @@ class Search:
         self.is_counting = False
         """Whether the page is full: hits of further files are counted, not made."""
         self.counted = 0
+        self.matching = 0
+        """Files with a hit so far, of those that were read here."""
         self.rank: tuple[object, ...] = ()
         """By relevance, that of the last hit yielded."""
 
@@ -176,12 +178,19 @@ class Search:
                 if count:
                     yield path, max(0, count)
             return
-        # A page is often full before ripgrep would have started.
-        yield from ((path, 0) for path in islice(paths, FIRST_FILES))
         ripgrep = snapshot.ripgrep if self.is_linear else None
         flags = pattern_flags(ripgrep, self.question.pattern) if ripgrep else None
-        size = FIRST_BATCH
+        here, size = FIRST_FILES, FIRST_BATCH
         while ripgrep and flags is not None:
+            # A page is often full before ripgrep would have started; and where most files match, as the index's
+            # candidates do, ripgrep would leave out too few for the time it takes.
+            before, taken = self.matching, 0
+            for path in islice(paths, here):
+                taken += 1
+                yield path, 0
+            if 2 * (self.matching - before) > taken:
+                here = MANY_FILES
+                continue
             batch = take_batch(paths, size)
             if len(batch) < MANY_FILES:
                 paths = chain(batch, paths)
@@ -192,6 +201,7 @@ class Search:
             if snapshot.pending and len(found) < len(batch):
                 answer.detail = UNCOUNTED
             yield from ((path, 0) for path in found)
+            here = MANY_FILES if 2 * len(found) > len(batch) else 0
             size = min(4 * size, LARGEST_BATCH)
         yield from ((path, 0) for path in paths)
 
@@ -215,7 +225,9 @@ class Search:
             if document is None:
                 continue
             if self.is_counting:
-                self.counted += self.count_hits(path, document)
+                count = self.count_hits(path, document)
+                self.counted += count
+                self.matching += count > 0
                 if self.counted >= COUNT_ON_HITS:
                     return
             else:
@@ -227,38 +239,56 @@ class Search:
             return self.matcher.count_lines(document.data)
         return sum(1 for _ in self.matcher.lines(document.data))
 
-    def hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
-        """Yield the matching lines in the order of the answer, each with the position behind it."""
+    def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
+        """Yield the matching lines in the order of the answer, each with where its file or window starts.
+
+        The number is ``Position.taken`` behind the hit: making a position for each takes as long as finding it.
+        """
         position = self.question.position
         for path, document in self.documents():
             taken = position.taken if position and position.path == path else 0
-            for match in self.matcher.lines(document.data):
+            lines = iter(self.matcher.lines(document.data))
+            first = next(lines, None)
+            if first is None:
+                continue
+            self.matching += 1
+            start = Position(0, path, 0, None)
+            for match in chain((first,), lines):
                 if match.number > taken:
-                    yield Position(0, path, match.number, None), path, document, match
+                    yield start, match.number, path, document, match
 
     def _collect_lines(self) -> None:
         """Take hits until the page is full; then count on, where little is left."""
         question, answer = self.question, self.answer
-        room = question.max_chars
+        room, results, limit = question.max_chars, answer.results, question.limit
         hits = self.hits()
-        for position, path, document, match in hits:
-            checkpoint()
-            hit = make_hit(path, document, match, question.before, question.after)
-            context = (*hit.get("before", ()), *hit.get("after", ()))
-            if not question.as_text:
-                room -= len(hit["text"]) + len(hit["file_path"]) + HIT_OVERHEAD
-            else:
-                is_below = bool(answer.results) and answer.results[-1]["file_path"] == hit["file_path"]
-                room -= len(hit["text"]) + LINE_OVERHEAD + (0 if is_below else len(hit["file_path"]) + 1)
-            room -= sum(len(line) + LINE_OVERHEAD for line in context)
-            # The first hit is shown however long its line is: a page without any would never end.
-            if len(answer.results) == question.limit or (room < 0 and answer.results):
-                break
-            answer.results.append(hit)
-            if self.rank:
-                answer.ranks.append(self.rank)
-            answer.next = position
-        else:
+        shown, place, size, is_full = b"", dict[str, str](), LINE_OVERHEAD, False
+        start, last = None, 0
+        try:
+            for begin, taken, path, document, match in hits:
+                if path != shown:
+                    shown, place = path, path_to_json(path)
+                    named = len(place["file_path"])
+                    if question.as_text:  # the hits of a file stand below its name
+                        room -= named + 1
+                    else:
+                        size = named + HIT_OVERHEAD
+                hit = make_hit(place, document, match, question.before, question.after)
+                room -= len(hit["text"]) + size
+                if "before" in hit or "after" in hit:
+                    context = (*hit.get("before", ()), *hit.get("after", ()))
+                    room -= sum(len(line) + LINE_OVERHEAD for line in context)
+                # The first hit is shown however long its line is: a page without any would never end.
+                is_full = len(results) == limit or (room < 0 and bool(results))
+                if is_full:
+                    break
+                results.append(hit)
+                if self.rank:
+                    answer.ranks.append(self.rank)
+                start, last = begin, taken
+        finally:  # where the time was over, too
+            answer.next = start and start._replace(taken=last)
+        if not is_full:
             answer.next = None
             answer.total = question.position.total if question.position else len(answer.results)
             return
@@ -266,14 +296,19 @@ class Search:
         if question.position:
             answer.total = question.position.total
         elif answer.candidates - answer.files_read <= COUNT_ON_FILES:
-            self.is_counting = True
-            try:
-                begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
-            except Expired:  # the page is whole, and its total is not known
-                begun = COUNT_ON_HITS
-            if begun + self.counted < COUNT_ON_HITS:
-                answer.total = len(answer.results) + 1 + begun + self.counted
+            left = self._count_on(hits)
+            answer.total = None if left is None else len(results) + 1 + left
         answer.next = answer.next and answer.next._replace(total=answer.total)
+
+    def _count_on(self, hits: Iterator[object]) -> int | None:
+        """Return how many more hits there are behind a full page; None: more than are counted, or it takes too long."""
+        self.is_counting = True
+        try:
+            begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
+        except Expired:
+            return None
+        left = begun + self.counted
+        return left if left < COUNT_ON_HITS else None
 
     def _collect_files(self) -> None:
         """Take files, or files and how many lines match in each; go on to the end for the total of all lines."""

@@ -1,9 +1,10 @@
 """A match in a file's bytes, made into what a caller reads: lines, columns, context, a window of a very long line."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flashgrep.ingest.decoding import SHOWN
-from flashgrep.model import Document, path_to_json
+from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
 
 LONG_LINE = 1_000
@@ -19,29 +20,27 @@ def decode_span(document: Document, start: int, end: int) -> str:
     return document.data[start:end].decode(encoding, SHOWN)
 
 
-def make_hit(path: bytes, document: Document, match: LineMatch, before: int = 0, after: int = 0) -> dict[str, Any]:
-    """Return the hit for one match, with lines of context where asked for."""
-    start, end = match.spans[0] if match.spans else (match.start, match.start)
-    found: dict[str, Any] = path_to_json(path)
-    found["start_line"] = match.number
-    found["end_line"] = match.end_number
-    found["column"] = byte_column = start - match.start + 1
-    if match.end - match.start <= LONG_LINE:
-        text = decode_span(document, match.start, match.end)
-        plain = len(text) == match.end - match.start
-    else:
-        text, plain = "", False
-    if not plain:
-        found["column"] = len(decode_span(document, match.start, start)) + 1
+def make_hit(
+    place: Mapping[str, str], document: Document, match: LineMatch, before: int = 0, after: int = 0
+) -> dict[str, Any]:
+    """Return the hit for one match, with lines of context where asked for; ``place``: its file's path, as shown."""
+    number, end_number, line_start, line_end, spans = match
+    start, end = spans[0] if spans else (line_start, line_start)
+    byte_column = start - line_start + 1
+    found = {**place, "start_line": number, "end_line": end_number, "column": byte_column}
+    is_long = line_end - line_start > LONG_LINE
+    text = "" if is_long else decode_span(document, line_start, line_end)
+    if len(text) != line_end - line_start:
+        found["column"] = len(decode_span(document, line_start, start)) + 1
         if found["column"] != byte_column:
             found["byte_column"] = byte_column
     found["text"] = text.removesuffix("\r")
-    if match.end - match.start > LONG_LINE:
+    if is_long:
         _put_window(found, document, match, (start, end))
     if before:
-        found["before"] = lines_before(document, match.start, before)
+        found["before"] = lines_before(document, line_start, before)
     if after:
-        found["after"] = lines_after(document, match.end, after)
+        found["after"] = lines_after(document, line_end, after)
     return found
 
 

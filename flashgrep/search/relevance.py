@@ -120,7 +120,7 @@ class RankedSearch(Search):
         self._kept: dict[bytes, Document] = {}
         self._kept_bytes = 0
 
-    def hits(self) -> Iterator[tuple[Position, bytes, Document, LineMatch]]:
+    def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
         """Rank window by window; a position names a window's first file and how many of its hits were taken."""
         position = self.question.position
         if self.is_linear and (position is None or position.led):  # later pages go on as the first began
@@ -136,7 +136,7 @@ class RankedSearch(Search):
             hits = chain(ranked, ((least, item) for item in rest))
             for at, (rank, (path, document, match)) in enumerate(islice(hits, taken, None), taken + 1):
                 self.rank = rank[:RANKS]
-                yield start._replace(taken=at), path, document, match
+                yield start, at, path, document, match
             taken = 0
 
     def _rank(self, item: Match) -> tuple[object, ...]:
@@ -162,6 +162,8 @@ class RankedSearch(Search):
                 window.extend(islice(matches, FILE_HITS if tier >= 0 else WINDOW_HITS))
                 if len(window) == before:  # the file has no match
                     starts.pop()
+                elif tier >= _LED:  # else it comes up again in its turn
+                    self.matching += 1
                 most = DEFINITIONS if tier < _LED else WINDOW_HITS
                 if len(starts) >= WINDOW_FILES or len(window) >= most:
                     yield starts[0], window, matches

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.model import Document
+from flashgrep.model import Document, path_to_json
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.search.chunks import FoundChunk
 from flashgrep.search.exact import Answer
@@ -51,7 +51,7 @@ def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[byte
             count, line = _find_best_line(document.data, words)
             if count > 0:
                 answer.files_read += 1
-                answer.results.append(make_hit(path, document, line) | {"score": round(score, 4)})
+                answer.results.append(make_hit(path_to_json(path), document, line) | {"score": round(score, 4)})
     return answer
 
 
@@ -70,7 +70,7 @@ def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
         if found.score < SURE and not any(word in data.lower() or word in found.path.lower() for word in words):
             continue
         _, line = _find_best_line(data, words, found.chunk.start_line)
-        answer.results.append(make_hit(found.path, Document(data), line) | {"score": found.score})
+        answer.results.append(make_hit(path_to_json(found.path), Document(data), line) | {"score": found.score})
     return answer
 
 

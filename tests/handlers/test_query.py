@@ -43,6 +43,7 @@ def root() -> Iterator[Path]:
 def wire(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[Wire]:
     daemon.add(root)
     connection = daemon.wire(request.param, root)
+    connection.call("list_files")  # before that, ripgrep answers, and files without a hit are not counted
     yield connection
     connection.close()
 

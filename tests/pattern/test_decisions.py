@@ -1,11 +1,13 @@
 """Small decisions of patterns that larger tests pass over: positions told, overlapping words, memory, line numbers."""
 
+import re
+
 import pytest
 from re2 import _re2
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import Pattern
-from flashgrep.pattern.finders import MAX_MEM, Re2Finder, _options
+from flashgrep.pattern.finders import MAX_MEM, MOST_LINES, Re2Finder, RequiredFinder, _options
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,18 @@ def test_a_class_that_ignores_case_folds_ascii_alone_where_unicode_is_off() -> N
     assert plain.search(b"K\n")
     assert not plain.search(kelvin)
     assert folding.search(kelvin)
+
+
+@pytest.mark.parametrize(
+    "text", [r"\w+_get\(", r"^\s*(?:x|yy) needle\b", r"[a-z]+(needle)+;?$", r"(?:\w+\.)?needle=\d", r"q?needle\d{2}"]
+)
+def test_only_lines_that_have_the_required_bytes_are_searched(text: str) -> None:
+    matcher = Pattern(texts=(text,), mode="regex", case="sensitive").matcher()
+    assert isinstance(matcher._finder(b"")[0], RequiredFinder)
+    lines = ["a_get(", "_get(", "x needle", "  yy needle s", "yy needles", "needleneedle;", "bneedle", "b.needle=1", ""]
+    near = ["needle"] * (MOST_LINES + 1) + ["needle= needle12"]
+    for end in ("\n", "\r\n"):
+        data = end.join([*lines, *near, *lines]).encode()
+        each = [number for number, line in enumerate(data.split(b"\n"), 1) if re.search(text.encode(), line)]
+        assert [match.number for match in matcher.lines(data)] == each
+        assert matcher.count_lines(data) == len(each)

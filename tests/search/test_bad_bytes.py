@@ -86,5 +86,5 @@ def test_a_hit_shows_bad_bytes_one_by_one(data: bytes, text: str, column: int, b
     document = extract(data)
     assert isinstance(document, Document)
     match = next(iter(Pattern(texts=("here",), mode="literal").matcher().lines(document.data)))
-    hit = make_hit(b"a.txt", document, match)
+    hit = make_hit({"file_path": "a.txt"}, document, match)
     assert (hit["text"], hit["column"], hit.get("byte_column")) == (text, column, byte_column)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -188,6 +189,16 @@ def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> Non
     assert (answer.total, answer.complete) == (wanted.total, True) == (2 * MANY_FILES, True)
     unlisted = search_unlisted(snapshot, asked("lines"), None, Walker(bytes(tmp_path / "tree")))
     assert unlisted is None
+
+
+def test_where_most_files_match_ripgrep_is_not_asked(tmp_path: Path) -> None:
+    broken = script(tmp_path, f"touch {tmp_path}/asked; exit 2")
+    snapshot = view_of(tmp_path / "tree", broken)
+    few = {path: mark for path, mark in snapshot.pending.items() if int(path) % 3 == 0 or int(path) % 9 == 1}
+    answer = Search(replace(snapshot, pending=few), asked("lines")).run()
+    assert (answer.total, (tmp_path / "asked").exists()) == (2 * MANY_FILES, False)
+    assert Search(snapshot, asked("lines")).run().total == 2 * MANY_FILES
+    assert (tmp_path / "asked").exists()
 
 
 def hanging(folder: Path) -> tuple[Ripgrep, Callable[[], bool]]:
