@@ -166,13 +166,31 @@ class Answers:
         with self._process:
             pass
 
-    def send(self, request: bytes) -> None:
-        """Write a request, a line at most; raises BrokenPipeError where git has ended."""
-        self._in.write(request)
-
     def end_input(self) -> None:
         """Let git know that no more requests come."""
         self._in.close()
+
+    def ask(self, name: bytes, most: int) -> "Object | None":
+        """Return what ``cat-file --batch`` answers about an object; as ``ObjectReader.find``."""
+        try:
+            self._in.write(name + b"\n")
+        except BrokenPipeError:
+            raise failure(self.message()) from None
+        line = self.read_line()
+        if not line:
+            raise failure(self.message())
+        found, _, rest = line.partition(b" ")
+        kind, _, size = rest.partition(b" ")
+        if not size.isdigit():  # "missing" or "ambiguous"
+            return None
+        length = int(size)
+        if length > most:
+            self.skip(length + 1)
+            return Object(found, kind, length, None)
+        data = self.read(length + 1)
+        if len(data) <= length:
+            raise failure(self.message())
+        return Object(found, kind, length, data[:-1])
 
     def read_line(self) -> bytes:
         """Return the next line without its end; empty where git has ended."""
@@ -271,7 +289,7 @@ class ObjectReader:
             answers = self._answers or Answers(self.git.start(["cat-file", "--batch"]))
             self._answers = None  # whatever fails here leaves half an answer: git is started anew then
             try:
-                found = _ask(answers, name, most)
+                found = answers.ask(name, most)
             except BaseException:
                 answers.close()
                 raise
@@ -284,25 +302,3 @@ class ObjectReader:
             if self._answers is not None:
                 self._answers.close()
                 self._answers = None
-
-
-def _ask(answers: Answers, name: bytes, most: int) -> Object | None:
-    try:
-        answers.send(name + b"\n")
-    except BrokenPipeError:
-        raise failure(answers.message()) from None
-    line = answers.read_line()
-    if not line:
-        raise failure(answers.message())
-    found, _, rest = line.partition(b" ")
-    kind, _, size = rest.partition(b" ")
-    if not size.isdigit():  # "missing" or "ambiguous"
-        return None
-    length = int(size)
-    if length > most:
-        answers.skip(length + 1)
-        return Object(found, kind, length, None)
-    data = answers.read(length + 1)
-    if len(data) <= length:
-        raise failure(answers.message())
-    return Object(found, kind, length, data[:-1])

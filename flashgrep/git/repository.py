@@ -1,9 +1,10 @@
 """Revisions of a repository by name, and the files each has. Nothing is checked out and nothing written."""
 
+import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -26,8 +27,13 @@ _PART: Final = r"(?:(?!\.\.|@\{)[^\x00-\x20\x7f~^:?*\[\\])+"
 _STEPS: Final = r"(?:[~^]\d{0,7}|@\{\d{1,7}\}|\^\{(?:commit)?\})*"
 _ONE: Final = rf"(?!-)(?:{_PART}{_STEPS})"
 _REVISION: Final = re.compile(_ONE)
-_RANGE: Final = re.compile(rf"(?P<old>{_ONE}|)(?P<dots>\.\.\.?)(?P<new>{_ONE}|)")
+_RANGE: Final = re.compile(rf"(?P<old>{_ONE}|)(?P<dots>\.\.\.?)(?P<new>{_ONE}|:index|)")
 """What gitrevisions(7) calls names, with ``~``, ``^`` and ``@{n}``; not what searches messages or names a path."""
+_STAGED: Final = re.compile(
+    rb"(\d{6}) ([0-9a-f]{40,64}) (\d)\t([^\0]+)\0  ctime: .*\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n.*\n"
+    rb"  size: (\d+)\t.*\n"
+)
+"""An entry of ``git ls-files --stage --debug -z``."""
 
 
 class Revision(NamedTuple):
@@ -49,6 +55,15 @@ Files = dict[bytes, File]
 """Files by path, in the order of their paths."""
 
 
+class Staged(NamedTuple):
+    """A file as git's index has it: its content's name, and the file's size, time in ns and inode when git read it."""
+
+    blob: bytes
+    size: int
+    mtime_ns: int
+    inode: int
+
+
 class Range(NamedTuple):
     """Two revisions by name; ``merge_base``: the older one is where the newer one left it."""
 
@@ -67,7 +82,7 @@ def parse_revision(text: str) -> str | Range:
     if text == INDEX or _REVISION.fullmatch(text):
         return text
     found = _RANGE.fullmatch(text)
-    if found is None:
+    if found is None or (found["new"] == INDEX and found["dots"] == "..."):
         raise InvalidParams(
             f"rev: no revision can be called so: {text!r}",
             reason="invalid_revision",
@@ -86,13 +101,18 @@ class Repository:
     prefix: bytes
     """The project's folder in the repository, with a slash behind it; empty: the top."""
     is_shallow: bool
+    is_bare: bool
+    index: Path
+    """git's index."""
     _listings: "OrderedDict[bytes, Files]" = field(default_factory=OrderedDict)
 
     @classmethod
     def open(cls, git: Git) -> "Repository":
         """Return the repository; raises as ``Git.run``."""
-        shallow, _, prefix = git.run("rev-parse", "--is-shallow-repository", "--show-prefix").partition(b"\n")
-        return cls(git, ObjectReader(git), prefix.removesuffix(b"\n"), shallow == b"true")
+        facts = ("--is-shallow-repository", "--is-bare-repository", "--git-path", "index", "--show-prefix")
+        shallow, bare, index, prefix = git.run("rev-parse", *facts).split(b"\n", 3)
+        path = Path(os.fsdecode(git.folder.path)) / os.fsdecode(index)
+        return cls(git, ObjectReader(git), prefix.removesuffix(b"\n"), shallow == b"true", bare == b"true", path)
 
     def close(self) -> None:
         """End git."""
@@ -108,7 +128,7 @@ class Repository:
         """
         found = self.objects.find(name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT)
         if found is None or found.data is None:
-            raise self._unknown(name)
+            raise self.explain_unknown(name)
         head = found.data.partition(b"\n\n")[0]
         tree = re.search(rb"^tree ([0-9a-f]{40,64})$", head, re.MULTILINE)
         when = re.search(rb"^committer .*> (\d{1,12}) ", head, re.MULTILINE)
@@ -136,7 +156,7 @@ class Repository:
                 if error.reason != "object_missing":
                     raise
                 printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
-            files = _read_listing(printed, _parse_tree_line)
+            files = parse_tree(printed)
             self._listings[revision.tree] = files
             if len(self._listings) > KEPT_LISTINGS:
                 self._listings.popitem(last=False)
@@ -144,9 +164,22 @@ class Repository:
             self._listings.move_to_end(revision.tree)
         return files
 
-    def list_index(self) -> Files:
-        """Return the project's files as they are staged; of one in conflict, our side."""
-        return _read_listing(self.git.run("ls-files", "--stage", "-z"), _parse_index_line)
+    def list_staged(self) -> dict[bytes, Staged]:
+        """Return the project's files as they are staged, by path; of one in conflict, our side."""
+        found = {}
+        for entry in _STAGED.finditer(self.git.run("ls-files", "--stage", "--debug", "-z")):
+            checkpoint()
+            mode, blob, stage, path, seconds, rest, inode, size = entry.groups()
+            if mode.startswith(_FILE) and stage in b"02":
+                found[path] = Staged(blob, int(size), int(seconds) * 1_000_000_000 + int(rest), int(inode))
+        return dict(sorted(found.items()))
+
+    def index_time(self) -> int:
+        """Return when git's index was written, in nanoseconds; 0: there is none."""
+        try:
+            return self.index.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def read(self, path: bytes, blob: bytes, most: int) -> Object:
         """Return the content of a file.
@@ -169,7 +202,8 @@ class Repository:
         self._listings.clear()
         self.objects.close()
 
-    def _unknown(self, name: str) -> NotFound:
+    def explain_unknown(self, name: str) -> NotFound:
+        """Return the error for a name that stands for nothing, with the nearest names of branches and tags."""
         base = re.match(_PART, name)
         known = self.git.run("for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)")
         names = known.decode("utf-8", "replace").splitlines()
@@ -181,22 +215,13 @@ class Repository:
         return NotFound(message, reason="revision_not_found", rev=name, near=[one for one, _, _ in near], **more)
 
 
-def _read_listing(printed: bytes, parse: Callable[[bytes], tuple[bytes, File] | None]) -> Files:
+def parse_tree(printed: bytes) -> Files:
+    """Return the regular files that ``git ls-tree -z`` has printed, with or without sizes."""
     found: Files = {}
     for line in printed.split(b"\0"):
         checkpoint()
-        if line.startswith(_FILE) and (one := parse(line)) is not None:
-            found[one[0]] = one[1]
-    return found if list(found) == sorted(found) else dict(sorted(found.items()))
-
-
-def _parse_tree_line(line: bytes) -> tuple[bytes, File]:
-    about, _, path = line.partition(b"\t")
-    _mode, _kind, blob, *size = about.split()
-    return path, File(blob, int(size[0]) if size and size[0].isdigit() else -1)
-
-
-def _parse_index_line(line: bytes) -> tuple[bytes, File] | None:
-    about, _, path = line.partition(b"\t")
-    _mode, blob, stage = about.split()
-    return (path, File(blob, -1)) if stage in {b"0", b"2"} else None
+        if line.startswith(_FILE):
+            about, _, path = line.partition(b"\t")
+            _mode, _kind, blob, *size = about.split()
+            found[path] = File(blob, int(size[0]) if size and size[0].isdigit() else -1)
+    return dict(sorted(found.items()))  # a tree made to harm may be in any order

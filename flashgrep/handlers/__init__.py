@@ -2,6 +2,7 @@
 
 from flashgrep.handlers import (
     bootstrap,
+    changes,
     collections,
     editing,
     files,
@@ -24,6 +25,7 @@ MODULES = (
     bootstrap,
     meaning,
     research,
+    changes,
     collections,
     specs,
     files,

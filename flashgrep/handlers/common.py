@@ -294,7 +294,7 @@ def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float
         "fresh": True,
         "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
         "files_skipped": stats.skipped,
-        "stage": "revision",
+        "stage": "ready",
         "generation": 0,
         "took_ms": milliseconds_since(started),
         "revision": view.revision.commit.decode("ascii"),

@@ -8,14 +8,24 @@ import numpy as np
 
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.read import SliceQuery, SliceResult, slice_content
-from flashgrep.errors import NotFound, TooLarge
+from flashgrep.errors import InvalidParams, NotFound, TooLarge
 from flashgrep.git.program import Git
-from flashgrep.git.repository import INDEX, Files, Range, Repository, Revision, parse_revision
+from flashgrep.git.repository import (
+    INDEX,
+    KEPT_LISTINGS,
+    File,
+    Files,
+    Range,
+    Repository,
+    Revision,
+    parse_revision,
+)
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.finder import GlobOptions, GlobPage, Window, find_among
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
+from flashgrep.search.changes import State, look_at_work_tree
 from flashgrep.search.exact import Answer, Question
 from flashgrep.search.relevance import search
 from flashgrep.search.revision import Blobs, RevisionTable
@@ -51,7 +61,7 @@ class Revisions:
         self._folder = folder
         self._environ = environ
         self._blobs: Blobs | None = None
-        self._last: RevisionView | None = None
+        self._tables: list[RevisionTable] = []
 
     async def at(self, rev: str) -> "RevisionView":
         """Return the project as it is in a revision, or in the newer of two the files that differ.
@@ -63,7 +73,16 @@ class Revisions:
 
         """
         asked = parse_revision(rev)
-        return await self._project.in_turn(lambda: self._open(asked))
+
+        def find() -> RevisionView:
+            if not isinstance(asked, Range):
+                return self._find(asked)
+            old, new = self._find_both(asked)
+            before = {path: file.blob for path, file in old.files.items()}
+            files = {path: file for path, file in new.files.items() if before.get(path) != file.blob}
+            return RevisionView(self._project, new.revision, self._know(files))
+
+        return await self._project.in_turn(find)
 
     def rest(self) -> bool:
         """Let go of git and of what was read, until the next question; return whether there was anything."""
@@ -75,28 +94,66 @@ class Revisions:
         """End git."""
         if self._blobs is not None:
             self._blobs.repository.close()
-        self._blobs = self._last = None
+        self._blobs, self._tables = None, []
 
-    def _open(self, asked: str | Range) -> "RevisionView":
+    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+        """Look at two states in a thread: a revision and the work tree, or two revisions; raises as ``at``."""
+        asked = parse_revision(rev)
+
+        def find() -> tuple[RevisionView, RevisionView | None]:
+            if isinstance(asked, Range):
+                return self._find_both(asked)
+            if self._repository().repository.is_bare:
+                raise InvalidParams(
+                    "a bare repository has no work tree: give two revisions, as main..HEAD", field="rev"
+                )
+            return self._find(asked), None
+
+        old, new = await self._project.in_turn(find)
+
+        def ask(now: Snapshot) -> ResultT:
+            def ask_both(before: Snapshot) -> ResultT:
+                first = State({path: file.blob for path, file in old.files.items()}, before)
+                if new is not None:
+                    blobs = {path: file.blob for path, file in new.files.items()}
+                    return new.known.ask(now, lambda after: look(first, State(blobs, after)))
+                repository = old.blobs.repository
+                since, paths = repository.index_time(), SnapshotSource(now).paths()
+                return look(first, look_at_work_tree(now, repository.list_staged(), since, paths))
+
+            return old.known.ask(now, ask_both)
+
+        return await self._project.in_thread(ask)
+
+    def _repository(self) -> Blobs:
         opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
         blobs = self._blobs = self._blobs or opened  # another thread may have been quicker
-        repository = blobs.repository
-        if asked == INDEX:
-            revision, files = Revision(b"", b"", 0), repository.list_index()
-        elif isinstance(asked, Range):
-            old, revision = repository.resolve(asked.old), repository.resolve(asked.new)
-            if asked.merge_base:
-                old = repository.find_merge_base(old, revision)
-            before, after = repository.list_files(old), repository.list_files(revision)
-            files = {path: file for path, file in after.items() if before.get(path) != file}
-        else:
-            revision = repository.resolve(asked)
-            files = repository.list_files(revision)
-        last = self._last
-        is_last = last is not None and (last.files is files or last.files == files)
-        known = last.known if last is not None and is_last else RevisionTable(files, blobs)
-        self._last = view = RevisionView(self._project, revision, known)
-        return view
+        return blobs
+
+    def _find(self, name: str) -> "RevisionView":
+        repository = self._repository().repository
+        if name == INDEX:
+            files = {path: File(staged.blob, -1) for path, staged in repository.list_staged().items()}
+            return RevisionView(self._project, Revision(b"", b"", repository.index_time() // 10**9), self._know(files))
+        revision = repository.resolve(name)
+        return RevisionView(self._project, revision, self._know(repository.list_files(revision)))
+
+    def _find_both(self, asked: Range) -> "tuple[RevisionView, RevisionView]":
+        repository = self._repository().repository
+        old, new = self._find(asked.old), self._find(asked.new)
+        if asked.merge_base:
+            base = repository.find_merge_base(old.revision, new.revision)
+            old = RevisionView(self._project, base, self._know(repository.list_files(base)))
+        return old, new
+
+    def _know(self, files: Files) -> RevisionTable:
+        """Return the table of these files, one made lately if it is of the same."""
+        tables = self._tables
+        found = next((one for one in tables if one.files is files), None)
+        found = found or next((one for one in tables if one.files == files), None)
+        found = found or RevisionTable(files, self._repository())
+        self._tables = [found, *(one for one in tables if one is not found)][:KEPT_LISTINGS]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pytest
 from flashgrep.errors import FlashgrepError, Forbidden, NotFound, Unavailable
 from flashgrep.git import program
 from flashgrep.pattern import Pattern
+from flashgrep.search.changes import find_changed
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
 from tests.support.git import IDENTITY, commit, git
@@ -60,6 +61,8 @@ async def test_a_setting_that_names_a_program_runs_nothing(root: Path, workspace
         assert await lines_with(workspace, rev, "word")
     with pytest.raises(NotFound):
         await workspace.revisions.at("nosuch")
+    for rev in ("HEAD", ":index", "HEAD~1..HEAD", "HEAD..:index"):
+        assert await workspace.revisions.compare(rev, find_changed) or "index" in rev
     assert not marker.exists()
 
 
