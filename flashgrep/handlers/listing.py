@@ -144,7 +144,7 @@ class GlobParams(Params):
     query: GlobText = Field(
         "**/*",
         min_length=1,
-        description="Wildcards on the whole path from `path` on: `*` and `?` cross `/`, `**/` is any folders or none, "
+        description="Wildcards, as in every filter: *.py is a name at any depth, src/**/*.py a path from `path` on; "
         "`[abc]`, `[!a]`, `{a,b}`. Used only if `include` is empty.",
     )
     path: PathText | None = Field(None, description="Folder to look in, within the project; its root by default.")
@@ -167,8 +167,9 @@ class GlobParams(Params):
     case_sensitive: Annotated[bool, RARE] = Field(
         default=True, description="False: patterns take either case of ASCII letters."
     )
-    respect_ignore: bool = Field(
-        default=False, description="Leave out what .gitignore, .ignore and .flashgrepignore take out."
+    respect_ignore: bool | None = Field(
+        default=None,
+        description="False: also what .gitignore and its like take out; the default with follow_symlinks.",
     )
     sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="What to order by; then the path.")
     sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
@@ -230,7 +231,7 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
 
-    Unlike `list_files` it knows nothing of ignore rules unless `respect_ignore` is set.
+    What ignore rules take out is left out, as in `list_files`, unless `respect_ignore` is false.
     """
     _refuse_contradictions(params)
     return await ask_projects(call, params, _find, _join_files)
@@ -264,7 +265,7 @@ async def _find(
             include_hidden=params.include_hidden,
             follow_symlinks=params.follow_symlinks,
             case_sensitive=params.case_sensitive,
-            respect_ignore=params.respect_ignore,
+            respect_ignore=not params.follow_symlinks if params.respect_ignore is None else params.respect_ignore,
             private=private,
             sort_by=params.sort_by,
             descending=params.sort_order == "desc",
@@ -351,8 +352,7 @@ def _exclude_below(folders: Sequence[bytes], under: bytes) -> Iterator[str]:
     """Yield patterns for folders below the one searched, from which patterns are held against paths."""
     for folder in folders:
         if not under or folder.startswith(under + b"/"):
-            inside = escape_glob(folder.removeprefix(under + b"/") if under else folder)
-            yield from (inside, inside + "/*")
+            yield "/" + escape_glob(folder.removeprefix(under + b"/") if under else folder)
 
 
 def _count_chars(path: bytes, *, as_text: bool) -> int:

@@ -1,14 +1,13 @@
 """Find files by wildcards on their paths: among those known, and on the disk, where what cannot match is not entered.
 
-Here "*" and "?" cross "/" (``*.py`` is any Python file), "?" is one character, and a pattern is held against the
-whole path from the folder searched. Ignore rules hold only on request.
+Patterns are those of all filters (``globs``), held against the path from the folder searched.
 """
 
 import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -16,9 +15,10 @@ import numpy as np
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.ingest.globs import Globs
 from flashgrep.ingest.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
-from flashgrep.ingest.wildcard import BadGlob, Dialect, literals, matcher, translate
+from flashgrep.model import path_to_text
 from flashgrep.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify
 from flashgrep.path_text import Literals, PathText, Places
 
@@ -459,12 +459,18 @@ class _Patterns:
     """The patterns of one search, compiled: which files are wanted, which folders cannot hold any."""
 
     def __init__(self, options: GlobOptions) -> None:
-        dialect = Dialect(braces=True, fold=not options.case_sensitive, free_star=True, characters=True)
-        self.includes = _compile(options.include_field, options.include, dialect)
-        self.literals = [one for glob in options.include for one in literals(_raw(glob), dialect)]
-        self._excludes = _compile("exclude", options.exclude, dialect) if options.exclude else None
-        open_ended = [glob for glob in options.exclude if glob.endswith("*")]
-        self._excludes_below = _compile("exclude", open_ended, dialect) if open_ended else None
+        fold, lead = not options.case_sensitive, path_to_text(options.under) + "/"
+        # Patterns are of the folder searched; who writes them from the root on is understood as well.
+        wanted = [
+            *options.include,
+            *(glob[len(lead) :] for glob in options.include if options.under and glob.startswith(lead)),
+        ]
+        includes = Globs(options.include_field, wanted, fold=fold)
+        self.includes, self.literals = includes.matches, includes.literals
+        self._excludes = Globs("exclude", options.exclude, fold=fold, below=True).matches if options.exclude else None
+        # All below a folder is unwanted too where the pattern says so of what is in it.
+        emptied = ["/" + glob[:-3].lstrip("/") for glob in options.exclude if glob.strip("/*") and glob.endswith("/**")]
+        self._emptied = Globs("exclude", emptied, fold=fold).matches if emptied else None
         self._endings: tuple[bytes, ...] = ()
         for extension in options.extensions:
             bare = extension.strip().removeprefix(".").lower()
@@ -472,7 +478,7 @@ class _Patterns:
                 message = f"extensions: not an extension: {extension!r}"
                 raise InvalidParams(message, field="extensions", value=extension)
             self._endings += (b"." + bare.encode("utf-8", "surrogateescape"),)
-        self._tops = _tops(options.include) if options.case_sensitive else [b""]
+        self._tops = _tops(wanted) if options.case_sensitive else [b""]
 
     def wants(self, path: bytes) -> bool:
         return self.lets_in(path) and self.includes(path)
@@ -488,27 +494,19 @@ class _Patterns:
     def prunes(self, folder: bytes) -> bool:
         if self._excludes is not None and self._excludes(folder):
             return True
+        if self._emptied is not None and self._emptied(folder):
+            return True
         below = folder + b"/"
-        if self._excludes_below is not None and self._excludes_below(below):
-            return True  # its last "*" takes whatever comes behind
         return not any(top.startswith(below) or below.startswith(top) for top in self._tops)
 
 
-def _compile(name: str, globs: "tuple[str, ...] | list[str]", dialect: Dialect) -> Callable[[bytes], bool]:
-    sources = []
+def _tops(globs: Sequence[str]) -> list[bytes]:
+    """Return, for each pattern, what every match begins with: the text before its first wildcard, if it is a path."""
+    tops = []
     for glob in globs:
-        try:
-            sources.append(translate(_raw(glob), dialect))
-        except BadGlob as error:
-            message = f"{name}: bad glob {glob!r}: {error}"
-            raise InvalidParams(message, field=name, glob=glob, problem=str(error)) from None
-    return matcher(sources)
-
-
-def _raw(glob: str) -> bytes:
-    return glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
-
-
-def _tops(include: tuple[str, ...]) -> list[bytes]:
-    """Return, for each pattern, the text before its first wildcard: every match begins with it."""
-    return [min((_raw(glob).split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len) for glob in include]
+        raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
+        is_name = b"/" not in raw.rstrip(b"/")
+        tops.append(
+            b"" if is_name else min((raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len).strip(b"/")
+        )
+    return tops

@@ -56,12 +56,12 @@ class PathFilter:
         ``without``: folders relative to the root, none of which is wanted with all that is below them. ``under``: the
         file meant, or the folder that all lie below and where globs may start too.
         """
-        dialect = Dialect(braces=True, fold=not case_sensitive)
+        fold = not case_sensitive
         wanted = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
         unwanted += ["/" + escape_glob(folder) for folder in without]
-        self._includes = _Globs("include", wanted, dialect, under) if wanted else None
-        self._excludes = _Globs("exclude", unwanted, dialect, under) if unwanted else None
+        self._includes = Globs("include", wanted, fold=fold, under=under) if wanted else None
+        self._excludes = Globs("exclude", unwanted, fold=fold, under=under, below=True) if unwanted else None
         self._under = under
         self._below = under + b"/"
         self._languages = TypeFilter(languages) if languages else None
@@ -90,10 +90,17 @@ class PathFilter:
         return wanted
 
 
-class _Globs:
-    """Globs of one field: as a predicate, and by the literal parts that matching paths have."""
+class Globs:
+    """Globs of one field: as a predicate, and by the literal parts that matching paths have.
 
-    def __init__(self, field: str, globs: Sequence[str], dialect: Dialect, under: bytes = b"") -> None:
+    ``field``: what the caller knows them as. ``below``: what lies below a match matches too; else only below a match
+    whose last step has no wildcard, which may be a folder.
+    """
+
+    def __init__(
+        self, field: str, globs: Sequence[str], *, fold: bool = False, under: bytes = b"", below: bool = False
+    ) -> None:
+        dialect = Dialect(braces=True, fold=fold, characters=True)
         if len(globs) > MAX_GLOBS:
             raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
         size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
@@ -116,15 +123,14 @@ class _Globs:
             except BadGlob as error:
                 raise _bad(field, glob, str(error)) from None
             any_depth = b"/" not in raw.rstrip(b"/")
-            # A last step without wildcards may be a folder: what lies below it is meant too.
-            below = field == "exclude" or _WILD.search(raw.rpartition(b"/")[2]) is None
-            parts = literals(bare, dialect, any_depth=any_depth, below=below)
+            with_below = below or _WILD.search(raw.rpartition(b"/")[2]) is None
+            parts = literals(bare, dialect, any_depth=any_depth, below=with_below)
             self.literals += parts
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
             if under and not any_depth:  # from the folder on as well
                 self.literals += [part._replace(start=under + b"/" + part.start) for part in parts]
                 lead = b"(?:" + re2.escape(under + b"/") + b")?"
-            sources.append(lead + b"(?:" + source + b")" + (_BELOW if below else b""))
+            sources.append(lead + b"(?:" + source + b")" + (_BELOW if with_below else b""))
         self.matches = matcher(sources)
 
 

@@ -62,17 +62,19 @@ def test_an_answer_has_every_field_of_the_contract(root: Path) -> None:
     assert (echo["includes"], echo["excludes"], echo["sort_by"], echo["limit"]) == (["**/*.py"], [], "path", None)
 
 
-def test_ignore_rules_hold_on_request_only(root: Path) -> None:
-    assert glob(root, pattern="*.rs")["total"] == 1
-    assert glob(root, pattern="*.rs", respect_ignore=True)["total"] == 0
+def test_ignore_rules_hold_unless_told_otherwise(root: Path) -> None:
+    assert glob(root, pattern="*.rs")["total"] == 0
+    assert glob(root, pattern="*.rs", respect_ignore=False)["total"] == 1
+    assert glob(root, pattern="*.rs", follow_symlinks=True)["total"] == 1
+    assert glob(root, pattern="*.rs", include_ignored=True)["total"] == 1
 
 
 async def test_pages_follow_one_another_by_cursor_through_changes(root: Path) -> None:
     async with asking(root) as ask:
-        first = await ask(limit=1)
+        first = await ask(respect_ignore=False, limit=1)
         (root / "a.py").unlink()  # what was sent already is gone: an offset would now pass over a file
-        second = await ask(limit=1, cursor=first["next"])
-        third = await ask(limit=1, cursor=second["next"])
+        second = await ask(respect_ignore=False, limit=1, cursor=first["next"])
+        third = await ask(respect_ignore=False, limit=1, cursor=second["next"])
         assert [page["completed"] for page in (first, second, third)] == [False, False, True]
         assert third["next"] is None
         assert [page["results"][0]["file_path"] for page in (first, second, third)] == [
@@ -83,9 +85,9 @@ async def test_pages_follow_one_another_by_cursor_through_changes(root: Path) ->
 
 
 def test_pages_follow_one_another_by_offset(root: Path) -> None:
-    first = glob(root, limit=2)
+    first = glob(root, respect_ignore=False, limit=2)
     assert (first["returned"], first["total"], first["next_offset"], first["completed"]) == (2, 3, 2, False)
-    second = glob(root, limit=2, offset=first["next_offset"])
+    second = glob(root, respect_ignore=False, limit=2, offset=first["next_offset"])
     assert (second["returned"], second["next_offset"], second["completed"]) == (1, None, True)
     assert glob(root, offset=99)["results"] == []
 
@@ -102,7 +104,7 @@ def test_an_answer_keeps_to_its_budget_and_leads_on(root: Path) -> None:
 
 def test_a_name_that_is_not_utf8_is_shown_and_carried_as_bytes(root: Path) -> None:
     Path(os.fsdecode(os.fsencode(root) + b"/\xff.py")).touch()
-    (shown,) = glob(root, pattern="?.py", exclude=["a.py"])["results"]
+    (shown,) = glob(root, pattern="?.py", exclude=["a.py", "b.py"])["results"]
     assert shown["file_path"] == "\ufffd.py"
     assert base64.b64decode(shown["file_path_bytes"]) == b"\xff.py"
 
