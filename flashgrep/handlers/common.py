@@ -73,9 +73,7 @@ Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Take in all that was
 
 Rev: TypeAlias = Annotated[
     RevisionText | None,
-    Field(
-        description="Ask a revision, not the work tree: branch, tag, commit, HEAD~3, :index; a..b: what differs in b."
-    ),
+    Field(description="Revision, as main, HEAD~3 or :index; a..b: what differs in b."),
 ]
 
 

@@ -49,7 +49,7 @@ class RangeParams(ProjectParams):
     continuation_start_line: LineNumber | None = Field(
         None, description="Line to go on at, from the last answer's cursor; replaces start_line."
     )
-    continuation_start_byte: ByteCount | None = Field(
+    continuation_start_byte: Annotated[ByteCount | None, RARE] = Field(
         None, description="Byte to go on at inside that line, from the last answer's cursor."
     )
     chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller and echoed.")

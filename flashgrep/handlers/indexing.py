@@ -34,11 +34,11 @@ class IndexCodebaseParams(Params):
     """What to index, and how."""
 
     path: PathText = Field(min_length=1, description=PATH)
-    provider: EmbeddingProvider | None = Field(
+    provider: Annotated[EmbeddingProvider | None, RARE] = Field(
         None,
         description="Who makes the vectors of this project until the daemon ends; by default who the settings say.",
     )
-    include_tests: bool = Field(
+    include_tests: Annotated[bool, RARE] = Field(
         default=False,
         description="Count test files among `files`. They are indexed and searched in any case, ranked after sources.",
     )
@@ -147,8 +147,8 @@ class WatchCodebaseParams(Params):
 
     path: PathText = Field(min_length=1, description=PATH)
     action: Literal["start", "stop", "status"] = Field(
-        description="start: follow changes as they happen, as every project does once it is open. stop: follow none; "
-        "each question then looks at the whole tree, and is as right as before. status: change nothing."
+        description="start: follow changes as they happen, as projects do when opened. stop: look at the whole tree "
+        "with each question instead. status: change nothing."
     )
     limit: Annotated[int, Usage(short="-l")] = Field(
         20, ge=0, le=10_000, description="Most files to name; list_files names them all."

@@ -31,7 +31,7 @@ from flashgrep.handlers.text import Style, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
 from flashgrep.params import NameText
-from flashgrep.registry import Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.chunks import FoundChunk
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.snapshot import SearchStats
@@ -46,7 +46,7 @@ class SearchCodeParams(Params):
 
     query: str = Field(min_length=1, max_length=2000, description="A question in words, or names of code.")
     limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most pieces of code to send back.")
-    semantic_weight: float | None = Field(
+    semantic_weight: Annotated[float | None, RARE] = Field(
         None,
         ge=0,
         le=1,
@@ -56,7 +56,7 @@ class SearchCodeParams(Params):
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    threshold: float = Field(0.0, ge=0, le=1, description="Least score of a result.")
+    threshold: Annotated[float, RARE] = Field(0.0, ge=0, le=1, description="Least score of a result.")
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
     project: ProjectName = None

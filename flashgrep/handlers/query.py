@@ -72,7 +72,7 @@ class QueryParams(Params):
     line: Annotated[bool, RARE] = Field(default=False, description="Match whole lines only.")
     multiline: Annotated[bool, Usage(short="-U")] = Field(default=False, description="Let matches span lines.")
     dotall: Annotated[bool, RARE] = Field(default=False, description="With multiline: let . match a line end.")
-    engine: Literal["linear", "backtracking"] = Field(
+    engine: Annotated[Literal["linear", "backtracking"], RARE] = Field(
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
     )

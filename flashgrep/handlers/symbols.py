@@ -70,8 +70,7 @@ class GetSymbolParams(Params):
     symbol_name: SymbolName = Field(description="A name, or a qualified one as Class.method or mod::fn.")
     match: Match = Field(
         "exact",
-        description="exact: the whole name, all its occurrences. prefix: definitions whose name begins so. fuzzy: "
-        "occurrences of the defined names most like it.",
+        description="exact: all its occurrences. prefix: definitions whose name begins so. fuzzy: names most like it.",
     )
     case: Annotated[Literal["sensitive", "insensitive"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})] = (
         Field("sensitive", description="How letters are compared.")

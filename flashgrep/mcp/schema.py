@@ -17,9 +17,10 @@ SHORT = {
     "projects": "Several projects at once, or `*`: all.",
     "max_tokens": "Size of the answer.",
     "cursor": "`next` of the answer before.",
-    "path": "Path from the project's root.",
+    "path": "File or folder, from the root.",
     "include": "Globs, as src/**/*.py.",
     "exclude": "Globs.",
+    "language": "Languages, as py.",
 }
 """What stands in many tools, in fewer words."""
 MOST_FIELDS = 8
