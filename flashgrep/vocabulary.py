@@ -104,7 +104,7 @@ _DROP: Final = object()
 
 
 VERBATIM: Final = "verbatim"
-"""Mark of a field whose text is the caller's own, never a word for "nothing": ``Annotated[str, VERBATIM]``."""
+"""Mark of a field that takes a text as it is and nothing else for one: ``Annotated[str, VERBATIM]``."""
 
 
 class FieldProblem(ValueError):
@@ -138,7 +138,7 @@ class _Shape:
             value = [value]
         elif isinstance(value, list) and list not in kinds and len(value) == 1:
             value = value[0]
-        elif is_number and kinds <= {str, None}:
+        elif is_number and kinds <= {str, None} and not self.verbatim:
             value = str(value)
         return value
 

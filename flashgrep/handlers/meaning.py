@@ -35,6 +35,7 @@ from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.chunks import FoundChunk
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.snapshot import SearchStats
+from flashgrep.vocabulary import VERBATIM
 from flashgrep.workspace import Workspace
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
@@ -160,9 +161,9 @@ def _join(result: SearchCodeResult, answers: Sequence[Answered[SearchCodeResult]
 
 
 class SemanticSearchParams(Params):
-    """What to look for, and in which repository."""
+    """What to look for, and in which repository; read as strictly as its specification has it."""
 
-    query: str = Field(
+    query: Annotated[str, VERBATIM] = Field(
         min_length=1, max_length=1000, description="Natural language search query describing what you're looking for."
     )
     limit: Annotated[int, Usage(short="-l")] = Field(
@@ -174,7 +175,9 @@ class SemanticSearchParams(Params):
         le=1,
         description="Minimum similarity score; 0.7: what one in a hundred unrelated pieces of code reaches.",
     )
-    repository: NameText | None = Field(None, min_length=1, description="Filter results to a specific repository name.")
+    repository: Annotated[NameText, VERBATIM] | None = Field(
+        None, min_length=1, description="Filter results to a specific repository name."
+    )
 
 
 class RepositoryCode(CodeFound):
