@@ -21,7 +21,7 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.machine import count_cores, release_memory
-from flashgrep.own_folders import PrivateFolders, writes_folder
+from flashgrep.own_folders import INDEX, PrivateFolders, remove_former, store_folder, writes_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
 from flashgrep.pattern import forget_patterns
 from flashgrep.registry import Call, Session
@@ -30,7 +30,7 @@ from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
-from flashgrep.workspace.stores import Stores
+from flashgrep.workspace.stores import Stores, find_gone
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
@@ -68,6 +68,7 @@ class Catalogue:
         settings: Settings,
         settings_for: Callable[[Path], Loaded] | None = None,
         on_open: Callable[[Path], None] | None = None,
+        on_forget: Callable[[Path], None] | None = None,
         environ: Mapping[str, str] | None = None,
         indexes: bool = True,
     ) -> None:
@@ -76,13 +77,14 @@ class Catalogue:
         ``cache_dir``: where indexes are kept, a folder of the state folder's unless told. ``environ`` holds the keys
         of embedding providers and names the folders that are flashgrep's own. ``settings_for`` returns the settings of
         the project at a root; it is called in a thread, as it reads what came with the project. ``on_open`` hears of
-        each project that is being opened.
+        each project that is being opened, ``on_forget`` of each that is forgotten.
         """
         self.environ = environ or {}
         self.models = Models(settings, self.environ)
         self.settings = settings
         self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))
         self._on_open = on_open or (lambda _root: None)
+        self._on_forget = on_forget or (lambda _root: None)
         self._indexes = indexes
         self._state_dir = state_dir
         self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
@@ -96,12 +98,15 @@ class Catalogue:
         self._workers = LookupWorkers(count_cores())
         self._scheduler = Scheduler(self._workers)
         self._stores = Stores()
+        self._former: set[Path] = set()
+        """Roots of projects whose index, of an earlier version, was removed."""
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
         self._workers.open(self._tasks)
+        self._former.update(await anyio.to_thread.run_sync(remove_former, self._cache_dir))
         self._tasks.start_soon(self._release_models)
         self._tasks.start_soon(self._release_caches)
         return self
@@ -123,8 +128,12 @@ class Catalogue:
             release_memory()
 
     async def _release_models(self) -> None:
+        if self._indexes:
+            await self.tidy()
         while True:
             await anyio.sleep(IDLE_SECONDS)
+            if any(workspace.is_lost() for workspace in self._open.values()):
+                await self.tidy()
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
             if rested:
                 release()
@@ -251,12 +260,42 @@ class Catalogue:
             if workspace is not None:
                 await workspace.close()
             root = self._roots[known]
-            await self._stores.forget(self._cache_dir, os.fsencode(root))
-            writes = writes_folder(self._state_dir, os.fsencode(root))
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, writes, ignore_errors=True))
-            del self._roots[known]
-            self._save()
+            file = (
+                store_folder(self._cache_dir, os.fsencode(root)) / INDEX if workspace is None else workspace.store.file
+            )
+            await self._stores.forget(file, [os.fsencode(root)])
+            await self._forget(known)
             return root
+
+    async def tidy(self, *, stores: bool = False) -> list[Path]:
+        """Close projects whose folder is gone, and forget work trees that were removed; return their roots.
+
+        ``stores``: forget whatever is stored of repositories and folders that are gone, too.
+        """
+        for name, workspace in list(self._open.items()):
+            if workspace.is_lost():
+                with contextlib.suppress(NotFound):  # removed meanwhile
+                    async with self._lock_project(name, make=False) as known:
+                        if self._open.get(known) is workspace:
+                            await self._open.pop(known).close()
+        gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
+        for file, roots in gone.items():
+            await self._stores.forget(file, roots)
+        forgotten = {Path(os.fsdecode(root)) for roots in gone.values() for root in roots}
+        for name in [name for name, root in self._roots.items() if root in forgotten]:
+            with contextlib.suppress(NotFound):
+                async with self._lock_project(name, make=False) as known:
+                    if known not in self._open and not self._roots[known].exists():
+                        await self._forget(known)
+        return sorted(forgotten)
+
+    async def _forget(self, name: str) -> None:
+        """Take a project off the list, with its writes under way."""
+        root = self._roots.pop(name)
+        self._save()
+        self._on_forget(root)
+        writes = writes_folder(self._state_dir, os.fsencode(root))
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, writes, ignore_errors=True))
 
     @contextlib.asynccontextmanager
     async def _lock_project(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
@@ -314,6 +353,8 @@ class Catalogue:
             workers=self._workers,
             stores=self._stores,
         )
+        if root in self._former:
+            workspace.progress.detail = "indexed anew: the index of an earlier version is not read"
         assert self._tasks is not None  # noqa: S101 - set on entry
         try:
             await workspace.open(self._tasks)

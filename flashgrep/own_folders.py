@@ -147,6 +147,23 @@ def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:
                 yield folder, None
 
 
+def remove_former(cache: Path) -> list[Path]:
+    """Remove indexes of earlier versions from the cache, which had one a project; return the projects' roots."""
+    roots: list[Path] = []
+    with contextlib.suppress(OSError):
+        for folder in sorted((cache / PROJECTS).iterdir()):
+            if not (folder / INDEX).is_file():  # the state folder may be the same: these are writes under way
+                continue
+            with contextlib.suppress(OSError):
+                roots.append(Path(os.fsdecode((folder / "root").read_bytes())))
+            for file in folder.iterdir():
+                if file.name == "root" or (FORMER_FILE.fullmatch(file.name) and file.is_file()):
+                    file.unlink(missing_ok=True)
+            folder.rmdir()
+        (cache / PROJECTS).rmdir()
+    return roots
+
+
 def list_former_files(root: Path) -> list[Path]:
     """Return what looks like an index of an earlier version below a project's root; files and folders, unopened."""
     folder = root / PROJECT_FOLDER

@@ -27,6 +27,7 @@ LOCAL_COMMANDS = {
     "mcp": "commands:mcp",
     "rg": "commands:rg",
     "projects": "index_command:app",
+    "store": "index_command:store_app",
     "daemon": "daemon_commands:app",
     "config": "config_command:app",
 }

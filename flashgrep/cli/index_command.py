@@ -1,4 +1,4 @@
-"""``fgrep index`` and ``fgrep projects``: which folders are projects, and how far their index is."""
+"""``fgrep index``, ``projects`` and ``store``: which folders are projects, how far their index is, what is stored."""
 
 import sys
 import time
@@ -15,6 +15,8 @@ from flashgrep.cli.uninstall import clear_project
 from flashgrep.connect import as_latin1, from_latin1
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects.")
+store_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List what is stored, and clean up.")
+MB = 1e6
 LOOK_SECONDS = 0.1
 PLAIN_SECONDS = 2.0
 """Lines of progress come so often where there is no terminal to draw on."""
@@ -57,6 +59,26 @@ def remove(name: Annotated[str, typer.Argument(help="The project's name or folde
         wanted = str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
         for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:
             clear_project(Path(from_latin1(root)))
+            typer.echo(f"removed {from_latin1(root)}")
+
+
+@store_app.command("list")
+def list_stored() -> None:
+    """List the stores: size and what each is named by, then its projects with their number of files."""
+    with failing_cleanly():
+        for store in ask_daemon("$/stores")["stores"]:
+            typer.echo(f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}")
+            for project in store["projects"]:
+                typer.echo(
+                    f"    {from_latin1(project['root'])}, {project['files']:,} files{', gone' * project['gone']}"
+                )
+
+
+@store_app.command()
+def clean() -> None:
+    """Remove what is stored of projects and repositories whose folder is gone."""
+    with failing_cleanly():
+        for root in ask_daemon("$/clean")["removed"]:
             typer.echo(f"removed {from_latin1(root)}")
 
 

@@ -19,6 +19,7 @@ from flashgrep.connect import as_latin1, from_latin1
 from flashgrep.daemon.listeners import Listeners
 from flashgrep.errors import Forbidden, InvalidParams, NotFound, Unavailable
 from flashgrep.rpc.context import Extension, RequestContext
+from flashgrep.workspace.stores import describe_stores
 
 KIB = 1024
 PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "left", "problem")
@@ -48,6 +49,8 @@ class Control:
             "$/open": self.open,
             "$/indexing": self.describe_indexing,
             "$/remove": self.remove,
+            "$/clean": self.clean,
+            "$/stores": self.list_stores,
             "$/version": self.describe_version,
             "$/retire": self.retire,
         }
@@ -138,8 +141,15 @@ class Control:
     async def remove(self, _context: RequestContext, params: Any) -> dict[str, Any]:
         """Forget a project, by name or root, and close its socket."""
         root = await self.catalogue.remove(read_path(params, "name"))
-        self.listeners.close_project(root)
         return {"removed": [as_latin1(str(root))]}
+
+    async def list_stores(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
+        """Return what is stored, and of which projects."""
+        return {"stores": await run_sync(describe_stores, Path(self.listeners.paths.cache))}
+
+    async def clean(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
+        """Forget what is stored of folders that are gone; return their roots."""
+        return {"removed": [as_latin1(str(root)) for root in await self.catalogue.tidy(stores=True)]}
 
     async def describe_version(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         """Return the version, the package's folder, and whether the files in it have changed since the start.

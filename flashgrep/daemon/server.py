@@ -100,6 +100,7 @@ class Daemon:
             settings=self.settings,
             settings_for=self.settings_for,
             on_open=open_socket,
+            on_forget=listeners.close_project,
             environ=self.environ,
             indexes=listeners.listens,
         )

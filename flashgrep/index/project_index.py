@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,14 +97,25 @@ def set_aside(file: Path) -> None:
             vectors.unlink(missing_ok=True)
 
 
-def forget_project(file: Path, root: bytes) -> bool:
-    """Drop a project from a store that no project is open in; False: nothing is left there that is worth keeping."""
+def list_files(file: Path) -> dict[bytes, int]:
+    """Return how many files each project of a store has, by root; none where it cannot be read."""
+    query = "SELECT root, (SELECT count(*) FROM path WHERE project = project.id) FROM project ORDER BY root"
+    try:
+        with contextlib.closing(schema.connect(file)) as connection:
+            return dict(connection.execute(query).fetchall())
+    except (OSError, sqlite3.Error, Damaged):
+        return {}
+
+
+def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
+    """Drop projects from a store that no project is open in; False: nothing is left there that is worth keeping."""
     try:
         writer = Writer(file)
     except (OSError, sqlite3.Error, Damaged):
         return False
     with contextlib.closing(writer):
-        others = {*writer.list_roots()} - {root}
+        known = {*writer.list_roots()}
+        others = known.difference(roots)
         if others:
-            writer.drop_projects([root])
+            writer.drop_projects(known.intersection(roots))
         return any(map(identify, others))

@@ -6,7 +6,7 @@ fewest before others'; then one stage after the other, each of one project after
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
@@ -158,8 +158,8 @@ class ProjectIndexing:
 class IndexScheduler:
     """Has an indexer store what is pending, whenever there is something, and drives the late stages."""
 
-    def __init__(self, job: IndexJob, host: Host) -> None:
-        self.changing = anyio.Lock()
+    def __init__(self, job: IndexJob, host: Host, changing: anyio.Lock) -> None:
+        self.changing = changing
         """Held while a project reads its part of the index, and while projects are forgotten."""
         self._job = job
         self._host = host
@@ -212,10 +212,10 @@ class IndexScheduler:
             self._ended_by_us = True
             await self.close()
 
-    async def forget(self, root: bytes) -> None:
-        """Have a project that is open no more dropped from the store; if the indexer fails, it stays."""
-        self._forgotten.add(root)
-        while root in self._forgotten and self._projects:
+    async def forget(self, roots: Collection[bytes]) -> None:
+        """Have projects that are not open dropped from the store; if the indexer fails, they stay."""
+        self._forgotten.update(roots)
+        while not self._forgotten.isdisjoint(roots) and self._projects:
             self._work.set()
             await self._idle.wait()
 

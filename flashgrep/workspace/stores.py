@@ -1,11 +1,12 @@
 """The stores that projects are open in: whose indexer they share, and whose damage concerns them all."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 import anyio
@@ -13,11 +14,11 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from flashgrep.damage import Damaged
-from flashgrep.index.project_index import ProjectIndex, forget_project, set_aside
+from flashgrep.index.project_index import ProjectIndex, forget_projects, list_files, set_aside
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import IndexScheduler, ProjectIndexing
 from flashgrep.indexer.job import IndexJob
-from flashgrep.own_folders import INDEX, find_owner, store_folder
+from flashgrep.own_folders import INDEX, find_owner, identify, list_stores, store_folder
 from flashgrep.workspace.freshness import Freshness
 from flashgrep.workspace.tree import Tree
 
@@ -40,9 +41,9 @@ class Member(Protocol):
 class Store:
     """One store; what is done with its database as a whole is done for all its open projects in one step."""
 
-    def __init__(self, job: IndexJob) -> None:
+    def __init__(self, job: IndexJob, changing: anyio.Lock) -> None:
         self.file = job.index
-        self.scheduler = IndexScheduler(job, self)
+        self.scheduler = IndexScheduler(job, self, changing)
         self._members: list[Member] = []
 
     @property
@@ -108,20 +109,60 @@ class Stores:
 
     def __init__(self) -> None:
         self._stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
 
     def find(self, cache: Path, root: bytes, workers: int, versions: Mapping[str, str]) -> Store:
         """Return the store of the project at a root; reads which repository the root belongs to."""
         file = store_folder(cache, root) / INDEX
         store = self._stores.get(file)
         if store is None:
-            store = self._stores[file] = Store(IndexJob(file, find_owner(root), workers, versions))
+            lock = self._locks.setdefault(file, anyio.Lock())
+            store = self._stores[file] = Store(IndexJob(file, find_owner(root), workers, versions), lock)
         return store
 
-    async def forget(self, cache: Path, root: bytes) -> None:
-        """Drop a project that is not open from its store, and the store if it has no other."""
-        file = store_folder(cache, root) / INDEX
-        store = self._stores.get(file)
-        if store is not None and store.is_open:
-            await store.scheduler.forget(root)
-        elif not await anyio.to_thread.run_sync(forget_project, file, root):
-            await anyio.to_thread.run_sync(partial(rmtree, file.parent, ignore_errors=True))
+    async def forget(self, file: Path, roots: Collection[bytes]) -> None:
+        """Drop projects that are not open from a store, and the store if it has no others."""
+        async with self._locks.setdefault(file, anyio.Lock()):
+            store = self._stores.get(file)
+            if store is None or not store.is_open:
+                if not await anyio.to_thread.run_sync(forget_projects, file, roots):
+                    await anyio.to_thread.run_sync(partial(rmtree, file.parent, ignore_errors=True))
+                return
+        await store.scheduler.forget(roots)
+
+
+def describe_stores(cache: Path) -> list[dict[str, Any]]:
+    """Return every store: its bytes, the folder it is named by, its projects with how many files each has."""
+    described = []
+    for folder, owner in list_stores(cache):
+        projects = [
+            {"root": root.decode("latin-1"), "files": files, "gone": identify(root) is None}
+            for root, files in list_files(folder / INDEX).items()
+        ]
+        described.append(
+            {
+                "owner": os.fsencode(owner or folder).decode("latin-1"),
+                "gone": owner is None or not owner.exists(),
+                "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
+                "projects": projects,
+            }
+        )
+    return described
+
+
+def find_gone(cache: Path, *, stores: bool) -> dict[Path, set[bytes]]:
+    """Return the roots that are gone, by database: removed work trees.
+
+    ``stores``: also all of a repository or folder that is gone, unless the folder above it is, too: the disk may not be
+    there just now.
+    """
+    found: dict[Path, set[bytes]] = {}
+    for folder, owner in list_stores(cache):
+        if owner is None:
+            continue
+        roots = set(list_files(folder / INDEX))
+        if owner.exists():
+            found[folder / INDEX] = {root for root in roots if not identify(root)}
+        elif stores and (owner.parent.exists() or owner.parent.parent.exists()):
+            found[folder / INDEX] = roots | {os.fsencode(owner)}
+    return {file: roots for file, roots in found.items() if roots}

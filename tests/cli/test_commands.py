@@ -235,7 +235,7 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
     cache = str(Path(cold_daemon.paths.state).with_name("cache"))
     cold_daemon.environ["FLASHGREP_CACHE_DIR"] = cache
     cold_daemon.run("index", str(root))
-    assert list(Path(cache, "projects").glob("*/index.db"))
+    assert list(Path(cache, "stores").glob("*/index.db"))
     (root / ".flashgrep" / "index.db").write_bytes(b"an earlier version's")
     assert "holds index.db: never read" in cold_daemon.run("doctor").stdout
     mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.paths.state]

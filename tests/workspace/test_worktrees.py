@@ -18,6 +18,7 @@ from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
+from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, put, user_folder
 
 FILES = {f"src/part{at}.py": b"def part_%d():\n    return shared_%d()\n" % (at, at) for at in range(20)}
@@ -195,3 +196,67 @@ def test_a_root_joins_only_a_store_of_a_repository_that_lists_it(trees: tuple[Pa
     # A work tree that was moved away is another's until git is told.
     shutil.copytree(other, tmp_path / "copy")
     assert find_owner(os.fsencode(tmp_path / "copy")) == itself("copy")
+
+
+async def test_a_work_tree_removed_while_it_is_open_is_closed_and_taken_off_the_list(
+    trees: tuple[Path, Path],
+) -> None:
+    main, other = trees
+    async with catalogue_of(main) as projects:
+        first = await opened(projects, main)
+        await opened(projects, other)
+        git(main, "worktree", "remove", "--force", str(other))
+        assert await projects.tidy() == [other]
+        assert [project.root for project in projects.list_projects()] == [main]
+        assert roots_in(database(main)) == {os.fsencode(main)}
+        assert await files_with(first, "part_7") == {b"src/part7.py"}
+        git(main, "worktree", "add", "-q", "--force", str(other), "topic")
+        assert await files_with(await opened(projects, other), "part_7") == {b"src/part7.py"}
+        assert await projects.tidy() == []
+
+
+async def test_what_is_stored_of_a_repository_that_is_gone_is_removed_when_asked_for(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a.txt": "needle\n"})
+    async with Catalogue(state_dir=tmp_path, settings=Settings()) as projects:
+        await opened(projects, root)
+        folder = store_folder(tmp_path / "cache", os.fsencode(root))
+        shutil.rmtree(root)
+        assert await projects.tidy() == []
+        assert folder.exists()
+        assert root in await projects.tidy(stores=True)
+        assert not folder.exists()
+        assert projects.list_projects() == []
+
+
+async def test_indexes_of_earlier_versions_are_removed_and_said_to_be_made_anew(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a.txt": "needle\n"})
+    former, writes = tmp_path / "cache" / "projects" / "0123", tmp_path / "projects" / "4567"
+    for folder in (former, writes):
+        folder.mkdir(parents=True)
+    (former / "index.db").write_bytes(b"of an earlier version")
+    (former / "root").write_bytes(os.fsencode(root))
+    (former / "vectors-0123456789abcdef.bin").write_bytes(b"1")
+    async with Catalogue(state_dir=tmp_path, settings=Settings()) as projects:
+        assert not former.parent.exists()
+        assert writes.exists()
+        workspace = await projects.open(str(root))
+        assert workspace.progress.detail == "indexed anew: the index of an earlier version is not read"
+        await opened(projects, root)
+        assert workspace.progress.detail == ""
+
+
+def test_stores_are_listed_and_cleaned_by_command(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    kept, gone = project({"a.txt": "needle\n"}, "kept"), project({"b.txt": "needle\n"}, "gone")
+    for root in (kept, gone):
+        assert cold_daemon.run("index", str(root)).returncode == 0
+    shutil.rmtree(gone)
+    told = cold_daemon.run("store", "list").stdout
+    assert f"{kept}, 1 files" in told
+    assert f"{gone}, 1 files, gone" in told
+    assert f"removed {gone}" in cold_daemon.run("store", "clean").stdout
+    told = cold_daemon.run("store", "list").stdout
+    assert (str(kept) in told, str(gone) in told) == (True, False)
