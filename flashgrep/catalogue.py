@@ -181,7 +181,8 @@ class Catalogue:
         What is no project of ours comes back as it was given.
         """
         named = self.list_reachable(session) if projects == "*" else projects
-        return list(dict.fromkeys(str(self._find_root(one) or one) for one in named))
+        known = set(map(str, self._roots.values()))  # these have no links in them: resolving one takes 50 µs
+        return list(dict.fromkeys(one if one in known else str(self._find_root(one) or one) for one in named))
 
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
         """Return a project, by name or by the absolute path of its folder; ``adopt`` makes a folder that is none one.

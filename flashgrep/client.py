@@ -15,7 +15,7 @@ from socket import socket
 from flashgrep.connect import Answer, as_latin1, connect, connect_folder, connect_or_alone, send_request, try_connect
 from flashgrep.launcher import LOCAL, read_commands
 from flashgrep.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
-from flashgrep.paths import Paths, find_ripgrep, state_folder
+from flashgrep.paths import PATH_MAP_VARIABLE, Paths, find_ripgrep, state_folder
 
 RG = "rg"
 """The command that becomes ripgrep."""
@@ -86,6 +86,7 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
         "tty": is_terminal,
         "color": is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
         "width": width,
+        "path_map": as_latin1(os.environ.get(PATH_MAP_VARIABLE, "")),
     }
 
 
@@ -146,6 +147,8 @@ def _become_ripgrep(arguments: list[str]) -> int:
 
 def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
     """Return the arguments the daemon would give to ripgrep; None: the call's own are best, or no daemon runs."""
+    if os.environ.get(PATH_MAP_VARIABLE):  # a plan has the daemon's paths
+        return None
     connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
     if connection is None:
         return None

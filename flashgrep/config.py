@@ -18,10 +18,14 @@ from pydantic.fields import FieldInfo
 from rapidfuzz import process
 
 from flashgrep.errors import BadSetting
+from flashgrep.paths import PATH_MAP_VARIABLE
 
 ENV_PREFIX = "FLASHGREP_"
-NOT_SETTINGS = frozenset({"FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON"})
-"""Variables with our prefix that are no settings: folders, a secret, the interpreter of the scripts."""
+NOT_SETTINGS = frozenset(
+    {"FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON", PATH_MAP_VARIABLE}
+)
+"""Variables with our prefix that are no settings of the daemon: folders, a secret, the interpreter of the scripts, and
+what a client's paths are called here."""
 
 PLAIN_PREFIX = "MCP_"
 """Variables of the section ``mcp`` are also read without our prefix, as hosts set them; FLASHGREP_MCP_… comes after."""

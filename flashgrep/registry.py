@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
+from flashgrep.path_map import PathMap
 from flashgrep.vocabulary import FieldProblem, Vocabulary
 
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
@@ -119,6 +120,8 @@ class Session:
     """False on a TCP connection that has to show the token first."""
     has_token: bool = False
     """Whether the token was shown."""
+    path_map: PathMap | None = None
+    """How the client calls our paths, where it sees others."""
     wire: str = "memory"
     notes: dict[str, Any] = field(default_factory=dict)
     """Per-connection facts of single methods, by method (whether the skill was injected already)."""

@@ -15,6 +15,7 @@ from flashgrep.connect import from_latin1
 from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.handlers import REGISTRY
 from flashgrep.handlers.text import Style
+from flashgrep.path_map import parse_path_map
 from flashgrep.rpc.context import RequestContext
 from flashgrep.workspace import Workspace
 
@@ -33,7 +34,9 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         raise TooLarge(f"too many arguments: {len(given)}", limit_items=MOST_ARGUMENTS, observed_items=len(given))
     try:
         argv = [from_latin1(argument) for argument in params["argv"]]
+        path_map = parse_path_map([from_latin1(params.get("path_map", ""))])
         cwd, width = from_latin1(params["cwd"]), int(params.get("width", 80))
+        cwd = cwd if path_map is None else path_map.to_ours(cwd)
         style = Style(is_person=True, color=bool(params.get("color")), headings=bool(params.get("tty")), cwd=cwd)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidParams("$/cli: argv, cwd, tty, color and width are required") from None
@@ -48,6 +51,10 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         return await rg_plan.answer(context, call)
     output = parse_line(REGISTRY, argv, width)
     if isinstance(output, Invocation):
+        if path_map is not None:
+            context.call.session = replace(context.call.session, path_map=path_map)
+            projects: Any = output.projects
+            output = replace(output, projects=projects if projects == "*" else [*map(path_map.to_ours, projects)])
         try:
             output = await _call_method(context, output, style)
         except FlashgrepError as error:

@@ -1,5 +1,6 @@
 """What the daemon listens on: the control socket, TCP, a socket in each project's folder, and HTTP when asked for."""
 
+import errno
 import socket
 import time
 from collections.abc import Callable
@@ -114,8 +115,9 @@ class Listeners:
                 await self.tasks.start(self._serve_project, root, Path(path), scope)
                 self._projects[root] = scope
             except (FlashgrepError, OSError) as error:
-                self.problems[str(root)] = str(error)
-                self.dispatcher.log.warning("no project socket", root=str(root), problem=str(error))
+                if not isinstance(error, OSError) or error.errno != errno.EROFS:  # on a read-only mount none is missed
+                    self.problems[str(root)] = str(error)
+                    self.dispatcher.log.warning("no project socket", root=str(root), problem=str(error))
                 reason = f"no socket for {root}: {error}"
                 raise Unavailable(reason, reason="socket_unavailable", path=path) from None
             self.problems.pop(str(root), None)

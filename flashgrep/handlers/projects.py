@@ -145,7 +145,7 @@ async def ask_projects(
     first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
     reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
     counted = [part for part in answered if part.pages[0][1].reading == reading]
-    items, taken = _merge(counted, question.limit, question.chars)
+    items, taken = _merge(counted, question)
     answers = [Answered(part.name, part.root, part.pages[0][1].result) for part in counted]
     merged: Any = {**counted[0].pages[0][1].fields, "results": items}
     if "total" in merged:
@@ -212,10 +212,17 @@ class _Question(Generic[ParamsT, ResultT]):
                 shown = 0 if part.pages else min(part.skip, len(results))
                 part.pages.append((cursor, page))
                 count += len(results) - shown
-                chars += sum(map(_measure, results[shown:]))
+                chars += sum(map(self.measure, results[shown:]))
                 if following is None or count >= self.limit or chars >= self.chars:
                     return
             cursor = following
+
+    def measure(self, item: dict[str, Any]) -> int:
+        """Return about how many characters an item takes in the answer: as JSON, or its texts alone."""
+        if not self._call.as_text:
+            return len(orjson.dumps(item)) + 1
+        texts = [text for value in item.values() for text in (value if isinstance(value, list) else [value])]
+        return sum(len(text) + 1 for text in texts if isinstance(text, str))
 
     def _seconds_left(self) -> float | None:
         deadline_ms: int | None = getattr(self._params, "deadline_ms", None)
@@ -259,23 +266,19 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     return total, going_on
 
 
-def _merge(parts: Sequence[Part[Any]], limit: int, chars: int) -> tuple[list[dict[str, Any]], list[int]]:
+def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the first items of all, each with its project, and how many of each project there are among them."""
     items: list[dict[str, Any]] = []
-    taken = [0] * len(parts)
+    taken, chars = [0] * len(parts), question.chars
     streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
         shown = {"project": parts[number].name, **item}
-        chars -= _measure(shown)
-        if len(items) == limit or (chars < 0 and items):
+        chars -= question.measure(shown)
+        if len(items) == question.limit or (chars < 0 and items):
             break
         items.append(shown)
         taken[number] += 1
     return items, taken
-
-
-def _measure(item: Any) -> int:
-    return len(orjson.dumps(item)) + 1
 
 
 def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:

@@ -150,7 +150,7 @@ class Scopes:
         self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
-            last = (exclude_file(path), self.excludes)
+            last = [*filter(None, [exclude_file(path)]), self.excludes]
             self._outside.update(dict.fromkeys(last, False))
             rules = [self._rules(file, strip, prefix, GIT) for file in last]
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
@@ -179,14 +179,18 @@ def _speaking_in(folder: bytes) -> list[bytes]:
 
 
 def exclude_file(top: bytes) -> bytes:
-    """Return the path of the repository's ``info/exclude``, which need not exist; work trees share their main one's."""
+    """Return the path of the repository's ``info/exclude``, which need not exist; work trees share their main one's.
+
+    A submodule has none, though git knows one: ripgrep does not follow a pointer that leads to no common folder.
+    """
     git = top + b"/.git"
     pointer = _read_first_line(git)
     if pointer.startswith(b"gitdir:"):
         git = os.path.join(top, pointer.removeprefix(b"gitdir:").strip())
         common = _read_first_line(git + b"/commondir")
-        if common:
-            git = os.path.join(git, common)
+        if not common:
+            return b""
+        git = os.path.join(git, common)
     return os.path.normpath(git) + b"/info/exclude"
 
 

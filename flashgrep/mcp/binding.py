@@ -17,6 +17,7 @@ import anyio
 from flashgrep.catalogue import Catalogue
 from flashgrep.connect import from_latin1
 from flashgrep.errors import DeadlineExceeded, Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.path_map import DRIVE, PathMap, parse_path_map
 from flashgrep.registry import Session, Toolset
 from flashgrep.rpc.context import RequestContext
 
@@ -29,7 +30,18 @@ TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
 ROOTS_SECONDS = 5.0
 """A client that announces roots and does not name them must not hold up its own first call for longer."""
 BIND_FIELDS = frozenset(
-    {"project", "collections", "folder", "fallback", "toolsets", "read_only", "structured", "progress_token", "_meta"}
+    {
+        "project",
+        "collections",
+        "folder",
+        "fallback",
+        "toolsets",
+        "read_only",
+        "structured",
+        "progress_token",
+        "path_map",
+        "_meta",
+    }
 )
 
 
@@ -85,7 +97,7 @@ class Binder:
 
         ``project``: a name or path. ``collections``: names. ``folder``: the host's project. ``fallback``: the folder
         the host started us in. ``toolsets`` and ``read_only`` narrow what is shown and allowed, ``structured`` asks for
-        structured content.
+        structured content. ``path_map``: ``theirs=ours``, what the client's folders are called here, as in the others.
         """
         given = check_binding(params)
         session, client = context.session, client_of(context.session)
@@ -94,6 +106,8 @@ class Binder:
             client.toolsets = parse_toolsets(given["toolsets"])
         if given.get("read_only"):
             session.read_only = True
+        if given.get("path_map"):
+            session.path_map = read_path_map(given["path_map"])
         client.structured = bool(given.get("structured"))
         if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
             raise Forbidden("the connection is bound already", reason="already_bound", projects=list(session.projects))
@@ -101,11 +115,12 @@ class Binder:
             session.collections = tuple([await self._open(name) for name in given["collections"]])
             session.projects = session.collections
         elif given.get("project"):
-            session.projects = session.collections = (await self._open(from_latin1(given["project"], "replace")),)
-        elif given.get("folder") and (root := self._find_root(Path(from_latin1(given["folder"], "replace")))):
+            project = read_path(session, given["project"])
+            session.projects = session.collections = (await self._open(project),)
+        elif given.get("folder") and (root := self._find_root(Path(read_path(session, given["folder"])))):
             session.projects = (await self._open(str(root)),)
         elif not session.projects:
-            client.fallback = given.get("fallback")
+            client.fallback = read_path(session, given["fallback"]) if given.get("fallback") is not None else None
             client.to_choose += 1
         names = self._catalogue.list_bound(session)
         return {"projects": names, "collections": names if session.collections else []}
@@ -132,7 +147,7 @@ class Binder:
                 roots = await self._ask_for_roots(context) if may_ask and "roots" in client.capabilities else []
                 if not roots and client.fallback is not None:
                     with suppress(NotFound):
-                        roots = [self._catalogue.find_enclosing_root(Path(from_latin1(client.fallback, "replace")))]
+                        roots = [self._catalogue.find_enclosing_root(Path(client.fallback))]
                 opened = []
                 for root in roots:
                     with suppress(NotFound, Forbidden):  # a folder that can be no project is left out
@@ -158,7 +173,10 @@ class Binder:
             uri = item.get("uri") if isinstance(item, dict) else None
             parts = urlsplit(uri) if isinstance(uri, str) else None
             if parts is not None and parts.scheme == "file" and parts.netloc in {"", "localhost"}:
-                root = self._find_root(Path(os.fsdecode(unquote_to_bytes(parts.path))))
+                path = os.fsdecode(unquote_to_bytes(parts.path))
+                if context.session.path_map is not None:  # of Windows: /c:/folder
+                    path = context.session.path_map.to_ours(path[1:] if DRIVE.match(path, 1) else path)
+                root = self._find_root(Path(path))
                 found |= {} if root is None else {root: None}
         return list(found)
 
@@ -171,6 +189,25 @@ class Binder:
                 return None
             # The home folder and those above it: whoever opens a host there does not mean all that is below.
             return None if Path.home().resolve().is_relative_to(folder.resolve()) else folder
+
+
+def read_path_map(texts: Iterable[str]) -> PathMap | None:
+    """Return a map of paths.
+
+    Raises:
+        InvalidParams: it is none.
+
+    """
+    try:
+        return parse_path_map(texts)
+    except ValueError as error:
+        raise InvalidParams(f"path_map: {error}", field="path_map") from None
+
+
+def read_path(session: Session, path: str) -> str:
+    """Return a path that a client has sent as its bytes in latin-1, as we call it."""
+    path = from_latin1(path, "replace")
+    return path if session.path_map is None else session.path_map.to_ours(path)
 
 
 def check_binding(params: Any) -> Mapping[str, Any]:
@@ -188,7 +225,7 @@ def check_binding(params: Any) -> Mapping[str, Any]:
     for name in ("project", "folder", "fallback"):
         if not isinstance(params.get(name), str | None):
             raise InvalidParams(f"$/bind: {name}: a string is required", field=name)
-    for name in ("collections", "toolsets"):
+    for name in ("collections", "toolsets", "path_map"):
         items = params.get(name)
         if items is not None and not (isinstance(items, list) and all(isinstance(each, str) for each in items)):
             raise InvalidParams(f"$/bind: {name}: an array of strings is required", field=name)

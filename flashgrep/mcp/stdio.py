@@ -10,7 +10,7 @@ from contextlib import suppress
 from socket import socket
 
 from flashgrep.connect import NO_SUCH_METHOD, as_latin1, connect_or_alone, send_request
-from flashgrep.paths import Paths, state_folder
+from flashgrep.paths import PATH_MAP_VARIABLE, Paths, state_folder
 from flashgrep.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]
@@ -22,6 +22,7 @@ Speak the Model Context Protocol over stdin and stdout; starts the daemon if non
   --collections A,B,C  several of them
   --toolsets A,B       tools to list: core, research (both by default), collections, knowledge, specs, fs, admin, all
   --read-only          neither list nor run what writes
+  --path-map A=B,C=D   folder A here is folder B where the daemon runs (a container, WSL); also FLASHGREP_PATH_MAP
   --structured         for programs: answers as JSON, with structured content and output schemas
 
 Without a project: CLAUDE_PROJECT_DIR or WORKSPACE_FOLDER_PATHS, else the client's roots, else the repository around
@@ -32,6 +33,7 @@ VALUES = {
     "--collection": "collections",
     "--collections": "collections",
     "--toolsets": "toolsets",
+    "--path-map": "path_map",
 }
 FLAGS = {"--read-only": "read_only", "--structured": "structured"}
 HOST_FOLDERS = ("CLAUDE_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS", "WORKSPACE_FOLDER")
@@ -50,6 +52,8 @@ def main(arguments: list[str]) -> int:
         os.write(1, USAGE.encode())
         return 0
     paths, binding = Paths(state_folder(os.environ)), parse_arguments(arguments, os.environ, os.getcwd())
+    if PATH_MAP_VARIABLE in os.environ:
+        binding.setdefault("path_map", [os.environ[PATH_MAP_VARIABLE]])
 
     def connect_bound() -> socket:
         connection = connect_or_alone(paths, os.environ)

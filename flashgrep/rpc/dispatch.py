@@ -245,12 +245,15 @@ class Dispatcher:
             params = dict(zip(fields, params, strict=False))
         elif not WIRE_PARAMS.isdisjoint(params):
             params = {key: value for key, value in params.items() if key not in WIRE_PARAMS}
-        started, code = time.perf_counter(), 0
+        started, code, paths = time.perf_counter(), 0, session.path_map
         try:
             # The model checks the parameters after the rights: its errors are for those who may call the method.
-            return await handler.call(call, params)
+            result = await handler.call(call, params if paths is None else paths.translate_params(params))
+            return result if paths is None else paths.translate_result(result)
         except FlashgrepError as error:
             code = error.code
+            if paths is not None:
+                paths.translate_error(error)
             raise
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)

@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
     "lines": 40_000,
-    "modules": 192,
+    "modules": 194,
     "private functions used once": 310,
     "functions named by a participle": 60,
 }

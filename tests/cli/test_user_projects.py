@@ -5,7 +5,8 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.own_folders import INDEX, make_store, store_folder
 from tests.conftest import DaemonAtHand, MakeProject, Wire
+from tests.support.mcp_clients import shim_wire
 
 
 def results(daemon: DaemonAtHand, root: Path, *arguments: str) -> list[str]:
@@ -143,3 +145,37 @@ def test_the_whole_file_system_is_no_project(daemon: DaemonAtHand) -> None:
     error = wire.fail("stats", project="/")
     assert error["data"]["reason"] == "outside_root"
     wire.close()
+
+
+@contextmanager
+def read_only(root: Path) -> Iterator[None]:
+    """Make a folder one that cannot be written to: a mount, or for whoever may make none by its mode."""
+    mount = ["mount", "--bind", "-o", "ro", str(root), str(root)]
+    mounted = os.geteuid() == 0 and subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    if mounted:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(root)], check=True)
+    else:
+        root.chmod(0o555)
+    try:
+        yield
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(root)], check=True)
+        else:
+            root.chmod(0o755)
+
+
+def test_a_project_that_cannot_be_written_to_is_searched(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.py": "def needle():\n    pass\n", "b.txt": "needle\n"})
+    with read_only(root):
+        is_mount = root.is_mount()
+        assert results(cold_daemon, root, "needle") == ["a.py:1:5:def needle():", "b.txt:1:1:needle"]
+        assert cold_daemon.run("symbol", "needle", cwd=root).stdout.startswith("a.py:1:5:definition")
+        with closing(shim_wire(cold_daemon, "--project", str(root))) as wire:
+            wire.send({"jsonrpc": "2.0", "id": 1, "method": "query", "params": {"text": "needle"}})
+            assert wire.receive()["result"]["total"] == 2
+        assert not (root / ".flashgrep").exists()
+        problems = cold_daemon.status()["problems"]
+        cold_daemon.stop()
+    if is_mount:
+        assert problems == {}

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
-from flashgrep.mcp.binding import client_of, parse_toolsets
+from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
 from flashgrep.registry import Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import Faulty, Reply, encode, error_line
@@ -46,7 +46,7 @@ TOO_LARGE: Final = 413
 NOT_IMPLEMENTED: Final = 501
 
 
-PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured")
+PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured", "path_map")
 NO: Final = frozenset({"0", "false", "no", "off", ""})
 """What a switch may say to mean that it is off; said several times, one that means on decides."""
 
@@ -75,6 +75,9 @@ class Sessions:
         if len(projects) > 1:
             raise InvalidParams("project: named more than once", field="project")
         names = [name for name in collections if name] or projects
+        path_map = read_path_map(query.getlist("path_map"))
+        if path_map is not None:
+            names = [path_map.to_ours(name) for name in names]
         roots = tuple([str((await self.catalogue.open(name)).path) for name in names])
         session = Session(
             projects=roots,
@@ -82,6 +85,7 @@ class Sessions:
             capabilities=Capabilities(writes="always" if self.may_write else "never"),
             read_only=is_on(query, "read_only"),
             has_token=True,
+            path_map=path_map,
             wire="http",
         )
         client = client_of(session)
