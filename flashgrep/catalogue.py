@@ -20,6 +20,7 @@ from flashgrep.edit.editor import Limits
 from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.git.repository import is_bare
 from flashgrep.machine import count_cores, release_memory
 from flashgrep.own_folders import INDEX, PrivateFolders, remove_former, store_folder, writes_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
@@ -154,7 +155,8 @@ class Catalogue:
         """
         roots = set(self._roots.values())
         for candidate in (folder, *folder.parents):
-            if candidate in roots or os.path.exists(candidate / ".git"):  # noqa: PTH110 - a name too long is none
+            is_top = os.path.exists(candidate / ".git") or is_bare(candidate)  # noqa: PTH110 - a name too long is none
+            if candidate in roots or is_top:
                 return candidate
         raise NotFound(
             f"no project here: {folder} lies in no known project and no git work tree",

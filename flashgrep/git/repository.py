@@ -5,6 +5,7 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -34,6 +35,17 @@ _STAGED: Final = re.compile(
     rb"  size: (\d+)\t.*\n"
 )
 """An entry of ``git ls-files --stage --debug -z``."""
+
+
+def is_bare(folder: Path) -> bool:
+    """Return whether a folder is a repository without a work tree, by what git itself looks for."""
+    if ".git" in folder.parts:  # what lies in there belongs to a work tree
+        return False
+    try:
+        head, *folders = ((folder / name).stat().st_mode for name in ("HEAD", "objects", "refs"))
+    except OSError:
+        return False
+    return S_ISREG(head) and all(map(S_ISDIR, folders)) and not (folder / ".git").exists()
 
 
 class Revision(NamedTuple):

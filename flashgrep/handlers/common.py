@@ -27,6 +27,7 @@ from flashgrep.workspace import RevisionView, View, Workspace
 CHARS_PER_TOKEN: Final = 4
 COUNT_UP_TO = 20_000
 """Files that a filter is tried on just to say how many it lets through (about 1 ms)."""
+BARE = "a bare repository has no work tree; query, get_symbol, read_code and those that list files answer about HEAD"
 UNLISTED = "the project's files have not all been listed yet"
 PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
@@ -114,7 +115,8 @@ async def open_view(call: Call[Catalogue], params: Asks) -> View:
 
 
 async def view_of(workspace: Workspace, rev: str | None) -> View:
-    """Return a project as it is, or in a revision; raises as ``Revisions.at``."""
+    """Return a project as it is, or in a revision, which of a bare repository is HEAD; raises as ``Revisions.at``."""
+    rev = "HEAD" if rev is None and workspace.is_bare else rev
     return workspace if rev is None else await workspace.revisions.at(rev)
 
 
@@ -274,6 +276,7 @@ def coverage_of(
     }
     unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
     details = (
+        BARE if workspace.is_bare else "",
         "" if is_listed else UNLISTED,
         stats.detail,
         workspace.freshness.swept_because,

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import NotFound, Unavailable
 from flashgrep.handlers.common import (
+    BARE,
     Below,
     Budget,
     Coverage,
@@ -302,6 +303,8 @@ async def refuse_unindexed(workspace: Workspace) -> None:
         Unavailable: with the project's path and what to do.
 
     """
+    if workspace.is_bare:
+        raise Unavailable(BARE, reason="bare_repository")
     size = await workspace.size()
     if size is None or (not size.chunks and size.files and "chunks" not in workspace.indexing.done):
         raise Unavailable(

@@ -40,6 +40,8 @@ class WalkOptions:
     flashgrep_ignore: bool = True
     private: PrivateFolders = NO_FOLDERS
     """Folders that are not entered, whatever the rules say."""
+    nothing: bool = False
+    """No file is ours: the root is a bare repository, whose files are git's own."""
 
 
 class Scopes:
@@ -63,6 +65,8 @@ class Scopes:
 
     def of(self, folder: bytes) -> Scope | None:
         """Return the rules inside ``folder``, or None when the walk would not enter it."""
+        if self._options.nothing:
+            return None
         steps = []
         known = self._known
         while folder and folder not in known:

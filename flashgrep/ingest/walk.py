@@ -51,6 +51,7 @@ class Walker:
         self._options = options
         self._scopes = Scopes(self.root, options)
         self._private = options.private
+        self._nothing = options.nothing
 
     def anew(self) -> "Walker":
         """Return a walker of the same root that has read no rules yet."""
@@ -120,7 +121,7 @@ class Walker:
     @property
     def differs_from_ripgrep(self) -> bool:
         """Whether ripgrep would search other files: of ``.flashgrepignore`` and our own folders it knows nothing."""
-        return self._scopes.differs_from_ripgrep
+        return self._scopes.differs_from_ripgrep or self._nothing
 
     def forget(self, folder: bytes | None = None) -> None:
         """Drop what is remembered of ``folder`` and below (None: of everything, the rules above the root included)."""

@@ -17,6 +17,7 @@ from flashgrep.edit.journal import recover
 from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.edit.root import Root
 from flashgrep.errors import Busy
+from flashgrep.git.repository import is_bare
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
 from flashgrep.index.schema import LATE_STAGES
@@ -105,7 +106,9 @@ class Workspace:
         self.options = options
         self._ripgrep = ripgrep
         self._scheduler = scheduler or Scheduler()
-        self.read_only = options.read_only
+        self.is_bare = is_bare(self.path)
+        """Whether the root is a bare repository, whose files are git's own: questions are about HEAD then."""
+        self.read_only = options.read_only or self.is_bare
         self.warned = False
         """Whether a command has shown the warnings about the project's settings."""
         self.progress = Progress()
@@ -115,7 +118,8 @@ class Workspace:
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
-        self.walker = Walker(root, WalkOptions(private=options.private), folder=self._folder)
+        walk = WalkOptions(private=options.private, nothing=self.is_bare)
+        self.walker = Walker(root, walk, folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher)
         self.freshness = Freshness(self.tree, self._watcher)
         place = Load(next(_NUMBERS), self._folder, str(self.index.file))

@@ -37,6 +37,7 @@ class Workspace:
 
     editor: Editor
     read_only: bool = False
+    is_bare: bool = False
     changed: list[bytes] = field(default_factory=list)
 
     def mark_changed(self, paths: Sequence[bytes]) -> None:

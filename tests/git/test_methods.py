@@ -75,6 +75,29 @@ def test_every_method_answers_about_a_revision(root: Path, connect: Callable[...
     assert wire.call("query", text="now = 1")["total"] == 1
 
 
+def test_a_bare_repository_is_asked_about_head(root: Path, connect: Callable[..., Wire], daemon: DaemonAtHand) -> None:
+    bare = root.parent / "bare.git"
+    git(root, "clone", "-q", "--bare", str(root), str(bare))
+    wire = connect(bare)
+    found = wire.call("query", query="needle", mode="literal")
+    assert {hit["file_path"] for hit in found["results"]} == {"src/loom.py", "src/extra.py", ".ci/run.yml"}
+    assert found["coverage"]["revision"] == git(root, "rev-parse", "HEAD").decode().strip()
+    assert wire.call("list_files")["total"] == 3
+    assert wire.call("list_files", rev="v1")["total"] == 3
+    assert wire.call("glob", pattern="*.py")["total"] == 2
+    assert wire.call("read_code", path="src/loom.py")["content"].encode() == NEW
+    assert wire.call("get_symbol", symbol_name="Loom", rev="v1", role=["definition"])["total"] == 1
+    assert wire.call("changes", rev="v1..HEAD")["total"] == 3
+    assert "bare" in wire.fail("changes")["message"]
+    assert wire.fail("search_code", query="needle")["data"]["reason"] == "bare_repository"
+    assert "bare" in wire.call("code_research", query="who calls needle")["coverage"]["detail"]
+    written = wire.fail("write_code", path="description", old_text="U", new_text="V")
+    assert written["data"]["reason"] in {"read_only", "auth_required"}
+    inside = daemon.run("query", "needle", "-l", "20", cwd=bare / "objects")
+    assert "src/extra.py:1" in inside.stdout
+    assert ".ci/run.yml" in daemon.run("files", cwd=bare).stdout
+
+
 def test_the_command_line_takes_a_revision(root: Path, daemon: DaemonAtHand) -> None:
     daemon.add(root)
     found = daemon.run("query", "needle", "--rev", "v1", "-g", "*.py", cwd=root)
