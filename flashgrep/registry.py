@@ -41,6 +41,8 @@ class Usage:
     """Its letter on the command line, with the dash."""
     shortcuts: Mapping[str, Any] = field(default_factory=dict)
     """Flags of the command line, as grep has them, that each stand for a value of the field."""
+    words: bool = False
+    """On the command line it takes all words that are left, as one text with blanks between them."""
     rare: bool = False
     """Not listed to models, whose contexts hold the schemas of all tools; taken all the same."""
     needed: bool = False

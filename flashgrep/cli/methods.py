@@ -79,6 +79,8 @@ def make_method_command(handler: Handler) -> Any:
         for flag, value in usage_of(field).shortcuts.items()
     }
 
+    words = {name for name in handler.arguments if usage_of(handler.params.model_fields[name]).words}
+
     def run(**given: Any) -> Invocation:
         as_json, named = given.pop("as_json"), given.pop("project") or []
         projects: Sequence[str] | Literal["*"] = [named] if isinstance(named, str) else named
@@ -86,7 +88,11 @@ def make_method_command(handler: Handler) -> Any:
             if projects:
                 raise typer.BadParameter("--project and --all-projects contradict each other")
             projects = "*"
-        params = {name: item for name, item in given.items() if item is not None and item != []}
+        params = {
+            name: " ".join(item) if name in words else item
+            for name, item in given.items()
+            if item is not None and item != []
+        }
         for flag, (field, value) in shortcuts.items():
             if params.pop(_shortcut_name(flag)) and params.setdefault(field, value) != value:
                 raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
@@ -119,6 +125,7 @@ def _field_parameters(handler: Handler) -> Iterator[inspect.Parameter]:
             # What stands before an argument that must be given has to be given too.
             required = handler.arguments.index(name) <= last
             extra.pop("metavar", None)  # it would stand in the place of the argument's name
+            kind = list[str] if usage_of(field).words else kind
             how: Any = typer.Argument(**extra)
         else:
             required = field.is_required()

@@ -56,7 +56,7 @@ FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
 class ListFilesParams(Params):
     """Which files to list."""
 
-    query: PathText | None = Field(
+    query: Annotated[PathText | None, Usage(words=True)] = Field(
         None,
         min_length=1,
         description="Parts of the path in any order, the best files first: fzf's terms, as `net tcp !test .go$`. "

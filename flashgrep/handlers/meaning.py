@@ -46,7 +46,9 @@ CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 class SearchCodeParams(Params):
     """What to look for, where, and how."""
 
-    query: str = Field(min_length=1, max_length=2000, description="A question in words, or names of code.")
+    query: Annotated[str, Usage(words=True)] = Field(
+        min_length=1, max_length=2000, description="A question in words, or names of code."
+    )
     limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most pieces of code to send back.")
     semantic_weight: Annotated[float | None, RARE] = Field(
         None,

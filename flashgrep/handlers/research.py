@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from typing import NotRequired
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -19,7 +19,7 @@ from flashgrep.handlers.common import (
 )
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.model import path_to_json, path_to_text
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import Call, Handler, Params, Usage, handler
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import Node
 from flashgrep.search.snapshot import SearchStats
@@ -36,7 +36,7 @@ SURE = 0.6
 class CodeResearchParams(Params):
     """The question, and how far to follow it."""
 
-    query: str = Field(
+    query: Annotated[str, Usage(words=True)] = Field(
         min_length=1,
         max_length=2000,
         description="As `who calls X`, `what implements P`, `what does X call`, `subclasses of C`, `where is X used`, "

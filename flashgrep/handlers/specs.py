@@ -56,7 +56,9 @@ class ScenarioParams(SpecParams):
 class SearchSpecsParams(ProjectParams):
     """What to look for."""
 
-    query: str = Field(min_length=1, max_length=1000, description="What is looked for, in any words.")
+    query: Annotated[str, Usage(words=True)] = Field(
+        min_length=1, max_length=1000, description="What is looked for, in any words."
+    )
     limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most results to send back.")
     threshold: float = Field(THRESHOLD, ge=0, le=1, description="Least score of a result.")
 

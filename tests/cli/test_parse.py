@@ -139,3 +139,18 @@ def test_an_option_may_be_said_twice_over_where_it_says_the_same() -> None:
     found = parse_line(METHODS, ["query", "x", "-w", "-w", "-i", "-i", "-F", "-m", "literal", "-g", "a", "-g", "b"], 80)
     assert isinstance(found, Invocation)
     assert found.params["include"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "params"),
+    [
+        (["files", "sched", "core", "!test", "-l", "3"], {"query": "sched core !test", "limit": 3}),
+        (["files"], {}),
+        (["files", "sched core"], {"query": "sched core"}),
+        (["search-code", "who", "pays", "--", "-x"], {"query": "who pays -x"}),
+    ],
+)
+def test_words_that_are_left_are_one_text(argv: list[str], params: dict[str, Any]) -> None:
+    found = parse_line(METHODS, argv, 80)
+    assert isinstance(found, Invocation), found
+    assert found.params == params
