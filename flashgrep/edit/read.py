@@ -90,6 +90,7 @@ class SliceResult(TypedDict):
     mode: NotRequired[str]
     total_lines_available: NotRequired[int | None]
     symbol_name: NotRequired[str]
+    more: NotRequired[list["SliceResult"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

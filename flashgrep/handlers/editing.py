@@ -1,5 +1,6 @@
 """Lines of files: get_slice and read_code read them, write_code and batch_write_code change them."""
 
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from flashgrep.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, TextE
 from flashgrep.edit.read import SliceQuery, SliceResult
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams, Rev, open_view, tell_near
+from flashgrep.handlers.common import CHARS_PER_TOKEN, PATH, PATH_BYTES, ProjectParams, Rev, open_view, tell_near
 from flashgrep.handlers.text import Style, span
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
@@ -27,6 +28,9 @@ from flashgrep.workspace import View
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
 """The engine's own bound is a setting of it and lower, and its error names it."""
+MOST_TARGETS, LEAST_TOKENS = 50, 50
+"""What one call reads at most; the tokens that each of them may have though the others have used up all."""
+PLACE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:[-:](?P<last>\d{1,9}))?")
 
 
 class TargetParams(Params):
@@ -75,10 +79,15 @@ class ReadCodeParams(RangeParams):
     path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
+    targets: list[NameText] = Field(
+        default=[],
+        max_length=MOST_TARGETS,
+        description="Several at once, each a path, path:10-60 or a symbol's name.",
+    )
     start_line: LineNumber = Field(1, description="First line, from 1.")
     end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
     tail: Count | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")
-    symbol_context_lines: Count = Field(20, description="Lines shown on either side of the symbol.")
+    symbol_context_lines: Annotated[Count, RARE] = Field(20, description="Lines shown on either side of the symbol.")
     max_tokens: Count | None = Field(
         None, ge=1, description="Most tokens (characters / 4); 8,000 when no max_bytes is given either."
     )
@@ -110,6 +119,10 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     yield text
     if text and not text.endswith("\n") and not result["truncated"]:
         yield "[no line end at the end of the file]"
+    for one in result.get("more", ()):
+        yield from render_slice(one, style)
+        if one["truncated"]:
+            yield f"[goes on at line {one['continuation_start_line']}]"
 
 
 @handler("get_slice", title="Read lines", command="slice path start_line end_line", render=render_slice)
@@ -138,20 +151,46 @@ async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResul
 async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 
-    Whole lines come back exactly as they are; a single line over the budget comes in pieces (cut). When truncated, pass
-    the members of continuation.cursor for the rest: all pieces together are the file. file_hash can be given back to
-    write_code as a precondition.
+    When truncated, pass the members of continuation.cursor for the rest: all pieces together are the file.
+    `targets` reads several at once.
     """
+    view = await open_view(call, params)
+    if not params.targets:
+        return await _read_one(call, view, params)
+    if params.path or params.path_bytes or params.symbol_name:
+        raise InvalidParams("targets: give either these or one path or symbol_name", field="targets")
+    await view.refresh()
+    left = params.max_tokens or view.editor.limits.read_tokens
+    found: list[SliceResult] = []
+    for target in params.targets:
+        asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
+        if place := PLACE.fullmatch(target):
+            first = int(place["first"])
+            asked |= {"path": place["path"], "start_line": first, "end_line": int(place["last"] or first)}
+        else:
+            try:
+                await view.find_definition(target)
+                asked |= {"symbol_name": target, "symbol_context_lines": 0}
+            except NotFound:
+                asked["path"] = target
+        found.append(await _read_one(call, view, params.model_copy(update=asked)))
+        left -= len(found[-1]["content"]) // CHARS_PER_TOKEN
+    found[0]["more"] = found[1:]
+    return found[0]
+
+
+async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
+    """Read what one path or symbol stands for."""
     is_named = params.path is not None or params.path_bytes is not None
     is_going_on = params.continuation_start_line is not None
     if is_named == (params.symbol_name is not None) and not (is_named and is_going_on):
         raise InvalidParams("give exactly one of path and symbol_name", field="path")
     if params.tail is not None and (params.end_line is not None or params.start_line != 1):
         raise InvalidParams("give either tail or a range of lines", field="tail")
-    view = await open_view(call, params)
     path = path_from_json(params.path, params.path_bytes)
     start, end = params.start_line, params.end_line
     if params.path is None and params.symbol_name is not None:
+        await view.refresh()
         path, first, last = await view.find_definition(params.symbol_name)
         start, end = max(1, first - params.symbol_context_lines), last + params.symbol_context_lines
     # A budget in bytes alone is not narrowed by the usual one in tokens.

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
@@ -77,6 +78,7 @@ class GetSymbolParams(Params):
     )
     kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
     role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
+    body: bool = Field(default=False, description="With their text; definitions alone, unless `role` says more.")
     path: Below = None
     include: Include = []
     exclude: Exclude = []
@@ -105,6 +107,7 @@ class SymbolHit(FilePlace):
     container: NotRequired[str]
     signature: NotRequired[str]
     doc: NotRequired[str]
+    body: NotRequired[str]
     language: str
 
 
@@ -131,13 +134,20 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             return f"{kind}{within} {text}"
         return f"{role}{within}: {text}"
 
-    yield from render_places(
-        (
-            (style.path(hit), str(hit["start_line"]) if style.is_person else span(hit), describe(hit))
-            for hit in result["results"]
-        ),
-        style,
-    )
+    for has_body, hits in groupby(result["results"], key=lambda hit: "body" in hit):
+        if has_body:  # its signature is in it
+            for hit in hits:
+                within = f" in {hit['container']}" if hit.get("container") else ""
+                yield f"{style.path(hit)}:{span(hit)} {hit.get('kind', '')}{within}"
+                yield style.text(hit["body"])
+            continue
+        yield from render_places(
+            (
+                (style.path(hit), str(hit["start_line"]) if style.is_person else span(hit), describe(hit))
+                for hit in hits
+            ),
+            style,
+        )
 
 
 @handler("get_symbol", title="Find a symbol", command="symbol symbol_name", render=render_symbols)
@@ -164,7 +174,8 @@ async def _ask(
         match=params.match,
         fold=params.case == "insensitive",
         kinds=frozenset(params.kind),
-        roles=frozenset(params.role),
+        roles=frozenset(params.role or (["definition"] if params.body else [])),
+        body_chars=params.max_tokens * CHARS_PER_TOKEN if params.body else 0,
         keep=keep,
         limit=params.limit,
         after=0 if params.cursor is None else decode_cursor(params, params.cursor, int),
@@ -174,7 +185,13 @@ async def _ask(
     overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
     hits = Budget(params.max_tokens).fit(
         map(_format_hit, answer.results),
-        lambda hit: overhead + len(hit.get("signature", "")) + len(hit.get("doc", "")) + len(hit["file_path"]),
+        lambda hit: (
+            overhead
+            + len(hit.get("signature", ""))
+            + len(hit.get("doc", ""))
+            + len(hit.get("body", ""))
+            + len(hit["file_path"])
+        ),
     )
     # A cursor counts occurrences: their order is that of roles, tiers and paths, which later pages share.
     reached = question.after + len(hits)
@@ -219,6 +236,8 @@ def _format_hit(found: Found) -> SymbolHit:
         hit["signature"] = found.signature
     if found.doc:
         hit["doc"] = found.doc
+    if found.body:
+        hit["body"] = found.body
     return hit
 
 

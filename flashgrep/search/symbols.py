@@ -69,6 +69,8 @@ class SymbolQuestion:
     """Occurrences passed over: those of the pages before."""
     deadline: float | None = None
     """On the clock of time.monotonic()."""
+    body_chars: int = 0
+    """Characters of a definition's text that are wanted with it, whole lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Found:
     doc: str
     order: tuple[int, int, float]
     """What it is ordered by, before path and place: role, tier, likeness of the name."""
+    body: str = ""
 
 
 @dataclass(slots=True)
@@ -258,7 +261,16 @@ class SymbolSearch:
             line = symbols.lines.text(occurrence.line).strip()[:200]
             return Found(path, symbols.language, occurrence, line, "", order)
         signature, doc = symbols.signature(index), symbols.documentation(index)
-        return Found(path, symbols.language, occurrence, signature, doc, order)
+        body: list[str] = []
+        room = self._question.body_chars if occurrence.role == "definition" else 0
+        for number in range(occurrence.start_line, occurrence.end_line + 1 if room else 0):
+            text = symbols.lines.text(number)
+            room -= len(text) + 1
+            if room < 0:
+                body.append(f"… {occurrence.end_line + 1 - number} more lines, from {number}")
+                break
+            body.append(text)
+        return Found(path, symbols.language, occurrence, signature, doc, order, "\n".join(body))
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:

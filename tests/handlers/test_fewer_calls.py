@@ -1,0 +1,45 @@
+"""One call instead of several: bodies with symbols, several reads at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeProject, Wire
+
+CODE = "import os\n\n\nclass Loom:\n    def weave(self):\n        return 1\n\n\ndef weave():\n    return 2\n"
+
+
+@pytest.fixture
+def wire(connect: Callable[..., Wire], project: MakeProject) -> Wire:
+    long = "def long():\n" + "".join(f"    x{number} = {number}\n" for number in range(100))
+    use = "from src.loom import weave\nweave()\n"
+    return connect(project({"src/loom.py": CODE, "use.py": use, "long.py": long}))
+
+
+def test_a_symbol_comes_with_its_text(wire: Wire) -> None:
+    found = wire.call("get_symbol", name="weave", body=True)
+    bodies = {hit.get("container", ""): hit["body"] for hit in found["results"]}
+    assert bodies == {"Loom": "    def weave(self):\n        return 1", "": "def weave():\n    return 2"}
+    whole = wire.call("get_symbol", name="weave", body=True, role=["definition", "call"])
+    assert [hit["role"] for hit in whole["results"]] == ["definition", "definition", "call"]
+    assert "body" not in whole["results"][2]
+
+
+def test_a_body_is_cut_at_a_line_and_says_so(wire: Wire) -> None:
+    (hit,) = wire.call("get_symbol", name="Loom", body=True)["results"]
+    assert hit["body"].endswith("return 1")
+    (hit,) = wire.call("get_symbol", name="long", body=True, max_tokens=50)["results"]
+    assert hit["body"].splitlines()[0] == "def long():"
+    assert hit["body"].splitlines()[-1] == "… 84 more lines, from 18"
+
+
+def test_several_places_are_read_at_once(wire: Wire) -> None:
+    first = wire.call("read_code", targets=["src/loom.py:4-6", "use.py", "Loom.weave", "use.py:2"])
+    read: list[Any] = [first, *first["more"]]
+    assert [(one["file_path"], one["start_line"], one["end_line"]) for one in read] == [
+        ("src/loom.py", 4, 6), ("use.py", 1, 2), ("src/loom.py", 5, 6), ("use.py", 2, 2),
+    ]  # fmt: skip
+    assert read[2]["content"] == "    def weave(self):\n        return 1\n"
+    assert wire.fail("read_code", targets=["use.py", "gone.py"])["data"]["reason"] == "file_not_found"
+    assert wire.fail("read_code", targets=["use.py"], path="use.py")["data"]["field"] == "targets"
