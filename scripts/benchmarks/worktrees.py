@@ -1,12 +1,15 @@
-"""Many work trees of one repository in one store: scripts/bench_worktrees TREE [--trees N …] [--work FOLDER].
+"""Many work trees of one repository in one store: scripts/bench_worktrees [TREE] [--trees N …] [--steps N].
 
 TREE is copied and committed to a repository of its own. For each number of work trees: how long the last one takes
 until it is ready (`git worktree add` is timed apart), what the store has on the disk, what the daemon and its children
 hold, and how long a rare literal takes, beside ripgrep and `git grep` in the same tree. Every work tree has one file
 that the others have not; an answer that shows another's is a failure (status 1).
+
+With --steps: so many random operations on several small work trees, every answer compared with ripgrep's.
 """
 
 import argparse
+import random
 import shutil
 import subprocess
 import sys
@@ -14,30 +17,57 @@ import tempfile
 import time
 from pathlib import Path
 
+import anyio
+
 from benchmarks.private import Client, Private, adopt, private_daemon, wait_until
 from benchmarks.targets import targets_for
 from benchmarks.timing import program, repeated
+from flashgrep.catalogue import Catalogue
+from flashgrep.config import Settings
+from tests.support.worktrees import WorkTrees
 
 MIB = 1 << 20
 RG = Path(sys.executable).with_name("rg")
+HERE = Path(__file__).parents[2]
 SECOND = 2
+REPORTED = 50
 STAGES = {"listing", "indexing", "symbols", "chunks", "vectors"}
 
 
 def main() -> int:
     """Run as the command line says; 1: a work tree's answer showed another's."""
     parser = argparse.ArgumentParser(prog="scripts/bench_worktrees", description=__doc__)
-    parser.add_argument("tree", type=Path, help="tree to measure on; it is copied first")
+    parser.add_argument("tree", type=Path, nargs="?", default=HERE, help="tree to measure on; it is copied first")
+    parser.add_argument("--steps", type=int, default=0, help="compare answers after so many random operations instead")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of the operations")
     parser.add_argument("--trees", type=int, nargs="+", default=[1, 3, 10], help="numbers of work trees")
     parser.add_argument("--work", type=Path, help="folder for the copies (default: the system's temporary one)")
     options = parser.parse_args()
     base = Path(tempfile.mkdtemp(prefix="fgtrees", dir=options.work))
     try:
+        if options.steps:
+            return anyio.run(compare, base, options.steps, options.seed)
         main_tree = make_repository(options.tree.resolve(), base / "tree0")
         with private_daemon(base / "state") as daemon:
             return measure(daemon, main_tree, sorted(options.trees))
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+async def compare(base: Path, steps: int, seed: int) -> int:
+    """Change work trees at random and have every answer equal ripgrep's; 1: one does not."""
+    print(f"seed {seed}", flush=True)
+    root = base / "main"
+    git(base, "init", "-q", str(root))
+    async with Catalogue(state_dir=base / "state", settings=Settings()) as projects:
+        trees = WorkTrees(projects, root, base, random.Random(seed))  # noqa: S311 - a seed makes the case again
+        trees.start()
+        for step in range(1, steps + 1):
+            trees.step()
+            await trees.agree()
+            if step % REPORTED == 0:
+                print(f"{step} operations, no difference", flush=True)
+    return 0
 
 
 def make_repository(source: Path, target: Path) -> Path:

@@ -1,9 +1,9 @@
 """Work trees of one repository share a store: what is stored once, and what must stay apart."""
 
 import os
+import random
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -20,13 +20,9 @@ from flashgrep.search.symbols import SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, files_with, put, user_folder
+from tests.support.worktrees import WorkTrees, git
 
 FILES = {f"src/part{at}.py": b"def part_%d():\n    return shared_%d()\n" % (at, at) for at in range(20)}
-
-
-def git(root: Path, *arguments: str) -> None:
-    settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", "-C", root, *settings, *arguments], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -260,3 +256,18 @@ def test_stores_are_listed_and_cleaned_by_command(cold_daemon: DaemonAtHand, pro
     assert f"removed {gone}" in cold_daemon.run("store", "clean").stdout
     told = cold_daemon.run("store", "list").stdout
     assert (str(kept) in told, str(gone) in told) == (True, False)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_whatever_happens_to_several_work_trees_each_answers_for_itself(seed: int, root: Path) -> None:
+    async with catalogue_of(root) as projects:
+        trees = WorkTrees(projects, root, user_folder(root), random.Random(seed))
+        trees.start()
+        for _ in range(15):
+            trees.step()
+            await trees.agree()
+        for tree in trees.trees:
+            await opened(projects, tree)
+        await trees.agree()
+        await projects.tidy()
+        assert roots_in(database(root)) == {os.fsencode(tree) for tree in trees.trees}

@@ -1,0 +1,121 @@
+"""Random operations on several work trees of one repository that share a store, each answer compared with ripgrep's."""
+
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flashgrep.catalogue import Catalogue
+from tests.support.truth import ripgrep
+from tests.support.workspace import ask, put
+
+WORDS = ("needle", "thread", "button", "ribbon", "velvet")
+NAMES = [f"{folder}{name}.py" for folder in ("", "src/", "src/deep/") for name in "abcdefgh"]
+MOST_TREES = 4
+
+
+def git(root: Path, *arguments: str, check: bool = True) -> None:
+    """Run git in a work tree; without ``check`` it may refuse."""
+    settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false", "-c", "gc.auto=0"]
+    subprocess.run(["git", "-C", root, *settings, *arguments], check=check, capture_output=True)
+
+
+@dataclass(slots=True)
+class WorkTrees:
+    """A repository with a main work tree and others beside it, changed at random."""
+
+    projects: Catalogue
+    main: Path
+    beside: Path
+    """The folder that the other work trees are made in."""
+    rng: random.Random
+    trees: list[Path] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    """What was done, to be read where an answer is wrong."""
+
+    def start(self) -> None:
+        """Commit some files, and make a second work tree."""
+        put(self.main, {name: self._text() for name in NAMES})
+        git(self.main, "add", ".")
+        git(self.main, "commit", "-qm", "first")
+        self.trees.append(self.main)
+        self._add_tree(self.main)
+
+    def step(self) -> None:
+        """Do one thing in one of the work trees."""
+        acts: list[Callable[[Path], None]] = [
+            self._write, self._write, self._delete, self._rename, self._commit, self._check_out, self._check_out,
+            self._stash, self._add_tree, self._remove_tree, self._reset, self._collect, self._kill,
+        ]  # fmt: skip
+        act, root = self.rng.choice(acts), self.rng.choice(self.trees)
+        self.done.append(f"{act.__name__} {root.name}")
+        act(root)
+
+    async def agree(self) -> None:
+        """Have the answer for each word equal ripgrep's, in each work tree."""
+        for root in self.trees:
+            workspace = await self.projects.open(str(root))
+            for word in WORDS[: 2 if len(self.done) % 5 else len(WORDS)]:
+                found, wanted = await ask(workspace, "literal", word), ripgrep(root, word, "-F")
+                assert found == wanted, (word, root.name, self.done)
+
+    def _text(self) -> bytes:
+        lines = [f"{self.rng.choice(WORDS)} {self.rng.choice(WORDS)}\n" for _ in range(self.rng.randrange(1, 5))]
+        return "".join(lines).encode()
+
+    def _write(self, root: Path) -> None:
+        put(root, {self.rng.choice(NAMES): self._text() for _ in range(self.rng.randrange(1, 6))})
+
+    def _delete(self, root: Path) -> None:
+        (root / self.rng.choice(NAMES)).unlink(missing_ok=True)
+
+    def _rename(self, root: Path) -> None:
+        with suppress(OSError):
+            (root / self.rng.choice(NAMES)).replace(root / self.rng.choice(NAMES))
+
+    def _commit(self, root: Path) -> None:
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "more", check=False)
+
+    def _check_out(self, root: Path) -> None:
+        git(root, "checkout", "-qf", "--detach", self.rng.choice(["HEAD~1", "HEAD", "topic0", "topic1"]), check=False)
+
+    def _stash(self, root: Path) -> None:
+        git(root, "stash", "-q", check=False)
+        if self.rng.random() < 0.7:
+            git(root, "stash", "pop", "-q", check=False)
+
+    def _reset(self, root: Path) -> None:
+        git(root, "reset", "-q", "--hard", check=False)
+        git(root, "clean", "-qfd", check=False)
+
+    def _collect(self, root: Path) -> None:
+        git(root, "gc", "-q", "--prune=now")
+
+    def _add_tree(self, root: Path) -> None:
+        if len(self.trees) < MOST_TREES:
+            number = self.rng.randrange(MOST_TREES)
+            new = self.beside / f"tree{number}"
+            if new not in self.trees:
+                git(root, "worktree", "prune")
+                git(root, "worktree", "add", "-qf", "-B", f"topic{number}", str(new), check=False)
+                if new.is_dir():
+                    self.trees.append(new)
+
+    def _remove_tree(self, root: Path) -> None:
+        if root != self.main:
+            git(self.main, "worktree", "remove", "--force", str(root), check=False)
+            if not root.exists():
+                self.trees.remove(root)
+
+    def _kill(self, root: Path) -> None:
+        """End the indexer as a lack of memory would, whatever it is doing."""
+        for workspace in self.projects.list_open():
+            pid = workspace.store.scheduler.pid
+            if workspace.path == root and pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
