@@ -274,6 +274,7 @@ class ObjectReader:
     git: Git
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _answers: Answers | None = None
+    _is_closed: bool = False
 
     def find(self, name: bytes, most: int) -> Object | None:
         """Return an object by any name git knows for it, with its data up to ``most`` bytes; None: there is none.
@@ -286,19 +287,26 @@ class ObjectReader:
 
         """
         with self._lock:
-            answers = self._answers or Answers(self.git.start(["cat-file", "--batch"]))
-            self._answers = None  # whatever fails here leaves half an answer: git is started anew then
-            try:
-                found = answers.ask(name, most)
-            except BaseException:
-                answers.close()
-                raise
-            self._answers = answers
+            # Whatever fails leaves half an answer: git is started anew then. One that stays may have been ended.
+            kept, self._answers = self._answers, None
+            for answers in (kept, None):
+                asked = answers or Answers(self.git.start(["cat-file", "--batch"]))
+                try:
+                    found = asked.ask(name, most)
+                    break
+                except BaseException as error:
+                    asked.close()
+                    if answers is None or not isinstance(error, FlashgrepError):
+                        raise
+            if self._is_closed:
+                asked.close()
+            else:
+                self._answers = asked
             return found
 
     def close(self) -> None:
-        """End git; it is started again when it is asked."""
-        with self._lock:
-            if self._answers is not None:
-                self._answers.close()
-                self._answers = None
+        """End git, or have it ended by whoever it answers just now."""
+        self._is_closed = True
+        answers, self._answers = self._answers, None
+        if answers is not None:
+            answers.close()

@@ -209,11 +209,6 @@ class Repository:
             raise missing_object(blob.decode("ascii"), file_path=path_to_text(path))
         return found
 
-    def forget(self) -> None:
-        """Let go of memory, and of git, until the next question."""
-        self._listings.clear()
-        self.objects.close()
-
     def explain_unknown(self, name: str) -> NotFound:
         """Return the error for a name that stands for nothing, with the nearest names of branches and tags."""
         base = re.match(_PART, name)

@@ -14,7 +14,7 @@ from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
 
-KEPT_BYTES = 32 << 20
+KEPT_BYTES = 64 << 20
 """Of the texts read last: a question that is asked again, or its next page, reads most of them another time."""
 RETRIES = 2
 ResultT = TypeVar("ResultT")

@@ -286,7 +286,7 @@ class Workspace:
     def rest(self, seconds: float) -> bool:
         """Let go of memory that no question has needed for so long; return whether there was any."""
         self.tree.table.rest()  # made again within 10 ms
-        return self.revisions.rest() | self._meaning.rest(seconds)
+        return self.revisions.rest(seconds) | self._meaning.rest(seconds)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""

@@ -1,5 +1,6 @@
 """A project's revisions, asked as the project itself is: their files are read from git's objects, not checked out."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
@@ -62,6 +63,7 @@ class Revisions:
         self._environ = environ
         self._blobs: Blobs | None = None
         self._tables: list[RevisionTable] = []
+        self._asked_at = 0.0
 
     async def at(self, rev: str) -> "RevisionView":
         """Return the project as it is in a revision, or in the newer of two the files that differ.
@@ -84,11 +86,12 @@ class Revisions:
 
         return await self._project.in_turn(find)
 
-    def rest(self) -> bool:
-        """Let go of git and of what was read, until the next question; return whether there was anything."""
-        was_open = self._blobs is not None
+    def rest(self, seconds: float) -> bool:
+        """Let go of git and of what was read, if nobody has asked for so long; return whether there was anything."""
+        if self._blobs is None or time.monotonic() - self._asked_at < seconds:
+            return False
         self.close()
-        return was_open
+        return True
 
     def close(self) -> None:
         """End git."""
@@ -126,6 +129,7 @@ class Revisions:
         return await self._project.in_thread(ask)
 
     def _repository(self) -> Blobs:
+        self._asked_at = time.monotonic()
         opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
         blobs = self._blobs = self._blobs or opened  # another thread may have been quicker
         return blobs
