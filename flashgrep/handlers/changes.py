@@ -90,7 +90,7 @@ class SymbolShown(TypedDict):
     start_line: int
     end_line: int
     callers: NotRequired[list[CallerShown]]
-    callers_total: NotRequired[int]
+    callers_total: NotRequired[int | None]
 
 
 class FileShown(FilePlace):
@@ -130,7 +130,8 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
             callers = [
                 f"{style.path(one)}:{one['line_number']} {one['container']}" for one in symbol.get("callers", ())
             ]
-            more = symbol.get("callers_total", 0) - len(callers)
+            total = symbol.get("callers_total", 0)
+            more = "many" if total is None else total - len(callers)
             called = f" called by {', '.join(callers)}" + (f" and {more} more" if more else "") if callers else ""
             called = called or (" called by nobody" if "callers" in symbol else "")
             what = f"{symbol['change']} {symbol['kind']} {symbol['symbol_name']}"

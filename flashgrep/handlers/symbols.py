@@ -112,11 +112,15 @@ class SymbolHit(FilePlace):
 
 
 class GetSymbolResult(TypedDict):
-    """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered."""
+    """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered.
+
+    `total`: null for a name in more than 500 files, as long as there is a `next`: it is answered 500 files at a time,
+    those that define it first.
+    """
 
     symbol_name: str
     results: list[SymbolHit]
-    total: int
+    total: int | None
     next: str | None
     coverage: Coverage
     suggestions: NotRequired[list[str]]
@@ -199,7 +203,7 @@ async def _ask(
         "symbol_name": params.symbol_name,
         "results": hits,
         "total": answer.total,
-        "next": encode_cursor(params, reached) if hits and reached < answer.total else None,
+        "next": encode_cursor(params, reached) if hits and (answer.total is None or reached < answer.total) else None,
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
     }
     if answer.suggestions:

@@ -77,8 +77,9 @@ class SnapshotSource:
             return None
         with self._snapshot.reader.transaction() as connection:
             text_ids = table.defining(connection, name, prefix=prefix)
-        self._proposed = self._with_changed(self._snapshot.table.places(np.array(text_ids, np.int64)))
-        return self._proposed
+        found = self._with_changed(self._snapshot.table.places(np.array(text_ids, np.int64)))
+        self._proposed = sorted({*self._proposed, *found})
+        return found
 
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names that begin so, folded, as far as they are known without parsing."""

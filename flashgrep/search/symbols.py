@@ -7,6 +7,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from operator import attrgetter
 from typing import Final, Literal
 
@@ -30,6 +31,8 @@ from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
 
 Match = Literal["exact", "prefix", "fuzzy"]
 RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
+MOST_OPENED: Final = 500
+"""Files opened for a page (0.15 s). A name in more of them is answered so many files at a time, and not counted."""
 FUZZY_CUTOFF: Final = 70.0
 """A name one letter off in five still counts."""
 FUZZY_LIMIT: Final = 10
@@ -82,17 +85,17 @@ class Found:
     occurrence: Occurrence
     signature: str
     doc: str
-    order: tuple[int, int, float]
-    """What it is ordered by, before path and place: role, tier, likeness of the name."""
+    order: tuple[int, int, int, float]
+    """What it is ordered by, before path and place: ``_Place``'s window, role, tier, likeness of the name."""
     body: str = ""
 
 
 @dataclass(slots=True)
 class SymbolAnswer(SearchStats):
-    """One page of occurrences, how many there are, and what was looked at."""
+    """One page of occurrences, how many there are (None: more than the page, in files too many to be opened for it)."""
 
     results: list[Found] = field(default_factory=list)
-    total: int = 0
+    total: int | None = 0
     suggestions: list[str] = field(default_factory=list)
 
 
@@ -100,6 +103,8 @@ class SymbolAnswer(SearchStats):
 class _Place:
     """Where an occurrence stands in the answer; the rest is read when its page is shown."""
 
+    window: int
+    """Which files it is among: those that define the name and the best others, up to MOST_OPENED, then the next."""
     rank: int
     tier: int
     unlike: float
@@ -134,18 +139,20 @@ class SymbolSearch:
         if not self._name:
             self._qualifiers, self._name = [], question.name
         self.answer = SymbolAnswer()
+        self._found: set[_Place] = set()
+        self._is_counted = True
         self._held: dict[bytes, FileSymbols] = {}
 
     def run(self) -> SymbolAnswer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False."""
-        question = self._question
-        places: set[_Place] = set()
+        question, places = self._question, self._found
         try:
             with expiring(question.deadline):
-                places.update(self._places())
+                for place in self._places():
+                    places.add(place)
         except Expired:
             self.answer.complete = False
-        self.answer.total = len(places)
+        self.answer.total = len(places) if self._is_counted else None
         first = heapq.nsmallest(question.after + question.limit, places, key=attrgetter(*_Place.__slots__))
         try:
             with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
@@ -192,17 +199,32 @@ class SymbolSearch:
 
     def _find_named(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
         size = len(name.encode())
-        # Where only definitions are asked for, the files that define the name are enough.
-        roles, paths = self._question.roles, None
-        if roles and roles <= _DEFINES:
-            paths = self._source.defining(name, prefix=False)
-        if paths is None:
-            paths = self._source.candidates(name, fold=fold)
-        for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
-            for offset, role in symbols.places(name, fold=fold):
-                checkpoint()
-                if self._is_wanted(symbols, offset, role, size):
-                    yield _Place(RANK[role], tier_of(path), unlike, path, offset, size)
+        for window, paths in enumerate(self._windows(name, fold=fold)):
+            if window and len(self._found) > self._question.after + self._question.limit:
+                self._is_counted = False
+                return
+            for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
+                for offset, role in symbols.places(name, fold=fold):
+                    checkpoint()
+                    if self._is_wanted(symbols, offset, role, size):
+                        yield _Place(window, RANK[role], tier_of(path), unlike, path, offset, size)
+
+    def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
+        """Yield the files that may have a name: all at once, or so many at a time, those that define it first."""
+        roles, source = self._question.roles, self._source
+        if roles and roles <= _DEFINES and (defining := source.defining(name, prefix=False)) is not None:
+            yield defining
+            return
+        paths = source.candidates(name, fold=fold)
+        defining = source.defining(name, prefix=False) if len(paths) > MOST_OPENED else None
+        if defining is None:
+            yield paths
+            return
+        leading = frozenset(defining)
+        paths = sorted(paths, key=lambda path: (path not in leading, tier_of(path), path))
+        first = max(MOST_OPENED, len(leading))
+        for start, end in pairwise([0, *range(first, len(paths), MOST_OPENED), len(paths)]):
+            yield sorted(paths[start:end])
 
     def _find_prefixed(self, start: str, *, fold: bool) -> Iterator[_Place]:
         """Yield definitions whose name begins so, the shortest first."""
@@ -217,7 +239,7 @@ class SymbolSearch:
                 if (name.lower() if fold else name).startswith(wanted):
                     role, size = symbols.defined_role(index), len(name.encode())
                     if self._is_wanted(symbols, row[0], role, size):
-                        yield _Place(RANK[role], tier_of(path), float(len(name)), path, row[0], size)
+                        yield _Place(0, RANK[role], tier_of(path), float(len(name)), path, row[0], size)
 
     def _open_files(
         self, paths: Iterable[bytes], holds: Callable[[bytes], bool]
@@ -256,7 +278,7 @@ class SymbolSearch:
         if symbols is None or isinstance(symbols, Skipped):
             return None
         occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
-        index, order = symbols.index_at(place.offset), (place.rank, place.tier, place.unlike)
+        index, order = symbols.index_at(place.offset), (place.window, place.rank, place.tier, place.unlike)
         if index < 0:
             line = symbols.lines.text(occurrence.line).strip()[:200]
             return Found(path, symbols.language, occurrence, line, "", order)

@@ -17,6 +17,7 @@ from flashgrep.index.symbols import StoredSymbols
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
+from flashgrep.search import symbols as symbol_search
 from flashgrep.search.symbol_source import SnapshotSource, forget_parsed, parse_and_keep
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
@@ -70,7 +71,7 @@ def store_symbols(root: Path) -> None:
     connection.close()
 
 
-async def answers(workspace: Workspace) -> list[tuple[Any, int]]:
+async def answers(workspace: Workspace) -> list[tuple[Any, int | None]]:
     await workspace.refresh()
 
     def ask(name: str, match: Match) -> Callable[[Any], SymbolAnswer]:
@@ -103,6 +104,34 @@ async def test_answers_are_the_same_before_the_index_with_it_and_from_the_tables
     assert await answers(workspace) == first
     store_symbols(root)
     assert await answers(workspace) == first
+
+
+async def test_a_name_in_many_files_is_answered_some_files_at_a_time(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every use comes on some page, once; the definition first, wherever it stands; the last page knows the total."""
+    opened_at_once, many = 20, 30
+    monkeypatch.setattr(symbol_search, "MOST_OPENED", opened_at_once)
+    put(root, {f"{at:04}.py": b"from zz import needed\nneeded()\n" for at in range(many)})
+    put(root, {"zz.py": b"def needed(): ...\n", "tests/test_a.py": b"needed()\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        page: dict[str, Any] = {"symbol_name": "needed", "limit": 25, "max_tokens": 1_000_000}
+        first = await called(workspace, "get_symbol", **page)
+        assert (first["total"], first["results"][0]["file_path"]) == (None, "zz.py")
+        assert first["coverage"]["complete"]
+        roles = [hit["role"] for hit in first["results"]]
+        assert roles == ["definition", *["import"] * (opened_at_once - 1), *["call"] * (25 - opened_at_once)]
+        second = await called(workspace, "get_symbol", **page, cursor=first["next"])
+        last = await called(workspace, "get_symbol", **page, cursor=second["next"])
+        assert (second["total"], last["total"], last["next"]) == (2 * many + 2, 2 * many + 2, None)
+        shown = [
+            (hit["file_path"], hit["line_number"]) for hit in (*first["results"], *second["results"], *last["results"])
+        ]
+        assert len(set(shown)) == len(shown) == 2 * many + 2
+        assert shown[-1] == ("tests/test_a.py", 1)
+        only = await called(workspace, "get_symbol", symbol_name="needed", role=["definition"])
+        assert only["total"] == 1
 
 
 async def test_before_there_is_an_index_only_files_with_the_name_are_parsed(root: Path) -> None:
