@@ -262,17 +262,15 @@ class Search:
         question, answer = self.question, self.answer
         room, results, limit = question.max_chars, answer.results, question.limit
         hits = self.hits()
-        shown, place, size, is_full = b"", dict[str, str](), LINE_OVERHEAD, False
+        shown, place, size, is_full = b"", dict[str, str](), 0, False
         start, last = None, 0
         try:
             for begin, taken, path, document, match in hits:
                 if path != shown:
                     shown, place = path, path_to_json(path)
                     named = len(place["file_path"])
-                    if question.as_text:  # the hits of a file stand below its name
-                        room -= named + 1
-                    else:
-                        size = named + HIT_OVERHEAD
+                    room -= question.as_text * (named + 1)  # the hits of a file stand below its name then
+                    size = LINE_OVERHEAD if question.as_text else named + HIT_OVERHEAD
                 hit = make_hit(place, document, match, question.before, question.after)
                 room -= len(hit["text"]) + size
                 if "before" in hit or "after" in hit:
@@ -296,19 +294,14 @@ class Search:
         if question.position:
             answer.total = question.position.total
         elif answer.candidates - answer.files_read <= COUNT_ON_FILES:
-            left = self._count_on(hits)
-            answer.total = None if left is None else len(results) + 1 + left
+            self.is_counting = True
+            try:
+                begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
+            except Expired:  # the page is whole, and its total is not known
+                begun = COUNT_ON_HITS
+            left = begun + self.counted
+            answer.total = len(results) + 1 + left if left < COUNT_ON_HITS else None
         answer.next = answer.next and answer.next._replace(total=answer.total)
-
-    def _count_on(self, hits: Iterator[object]) -> int | None:
-        """Return how many more hits there are behind a full page; None: more than are counted, or it takes too long."""
-        self.is_counting = True
-        try:
-            begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
-        except Expired:
-            return None
-        left = begun + self.counted
-        return left if left < COUNT_ON_HITS else None
 
     def _collect_files(self) -> None:
         """Take files, or files and how many lines match in each; go on to the end for the total of all lines."""
