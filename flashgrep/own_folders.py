@@ -22,6 +22,8 @@ PROJECTS = "projects"
 INDEX = "index.db"
 OWNER = "owner"
 """The file beside an index that holds the path of the folder it is named by, as bytes."""
+MOST_CONFIG = 64 * 1024
+"""Bytes of a repository's settings that are looked at; what git writes of a work tree stands at the top."""
 MOST_POINTER = 4096
 """Bytes of a file that names a folder of git's; a path has no more."""
 
@@ -40,8 +42,8 @@ TICK = 0.1
 def find_owner(root: bytes) -> bytes:
     """Return the folder that a project's store is named by: git's common directory, else the root; links resolved.
 
-    git is not run. A root joins a repository's store only if that repository itself lists it as a work tree of its own:
-    what came with a root cannot have it join another's.
+    git is not run. A root joins a repository's store only if that repository itself lists it as a work tree of its own,
+    or holds its repository as a submodule's: what came with a root cannot have it join another's.
     """
     root = os.path.realpath(root)
     link = os.path.join(root, b".git")
@@ -51,6 +53,8 @@ def find_owner(root: bytes) -> bytes:
             # Git takes a common directory from within, too; such a repository is of no kind that git makes.
             return root if os.path.lexists(os.path.join(link, b"commondir")) else _check_owner(link)
         own = os.path.realpath(os.path.join(root, _read_pointer(link, b"gitdir: ")))
+        if not os.path.lexists(os.path.join(own, b"commondir")):
+            return _find_superproject(own, root)
         common = os.path.realpath(os.path.join(own, _read_pointer(os.path.join(own, b"commondir"))))
         back = os.path.join(own, _read_pointer(os.path.join(own, b"gitdir")))
         listed = os.path.dirname(own) == os.path.join(common, b"worktrees")
@@ -58,6 +62,30 @@ def find_owner(root: bytes) -> bytes:
         return _check_owner(common) if listed and is_back and _check_owner(own) else root
     except (OSError, ValueError):
         return root
+
+
+def _find_superproject(own: bytes, root: bytes) -> bytes:
+    """Return the common directory of the outermost repository that holds a submodule's, whose work tree is the root.
+
+    Raises:
+        OSError, ValueError: none does, or the submodule has another work tree.
+
+    """
+    for found in re.finditer(rb"/modules/", own):
+        outer = own[: found.start()]
+        if not os.path.isfile(os.path.join(outer, b"HEAD")):
+            continue
+        core = re.search(rb"(?m)^\[core\]\n((?:(?!\[).*\n)*)", _read_file(os.path.join(own, b"config"), MOST_CONFIG))
+        back = core and re.search(rb'(?m)^\s*worktree = ([^"\\\0\n]+)$', core[1])
+        if not back or os.path.realpath(os.path.join(own, back[1])) != root or not _check_owner(own):
+            break
+        if not os.path.lexists(os.path.join(outer, b"commondir")):
+            return _check_owner(outer)
+        common = os.path.realpath(os.path.join(outer, _read_pointer(os.path.join(outer, b"commondir"))))
+        if os.path.dirname(outer) == os.path.join(common, b"worktrees"):  # a submodule of a second work tree
+            return _check_owner(common)
+        break
+    raise ValueError("no submodule of ours")
 
 
 def belongs_to(root: bytes, owner: bytes) -> bool:
@@ -73,15 +101,20 @@ def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
         ValueError: it holds something else.
 
     """
-    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        text = os.read(number, MOST_POINTER + 1) if stat.S_ISREG(os.fstat(number).st_mode) else b""
-    finally:
-        os.close(number)
+    text = _read_file(file, MOST_POINTER + 1)
     path = text.removeprefix(prefix).rstrip(b"\r\n")
     if not text.startswith(prefix) or not path or len(text) > MOST_POINTER or b"\0" in path or b"\n" in path:
         raise ValueError("not a path")
     return path
+
+
+def _read_file(file: bytes, most: int) -> bytes:
+    """Return the first bytes of a file of git's; of what is no file, none: a pipe must not be waited for."""
+    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(number, most) if stat.S_ISREG(os.fstat(number).st_mode) else b""
+    finally:
+        os.close(number)
 
 
 def _check_owner(folder: bytes) -> bytes:

@@ -285,7 +285,8 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
     """Return what was covered in all projects together; `detail` names those that are not complete, and why."""
     skipped: Counter[str] = Counter()
     answered: list[Coverage] = []
-    complete, details = True, []
+    complete = True
+    details: dict[tuple[bool, str], list[str]] = {}  # who tells something; what makes an answer incomplete comes first
     for part in parts:
         coverages = [page.fields["coverage"] for _, page in part.pages]
         answered += coverages[:1]
@@ -295,7 +296,8 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         is_complete = part.error is None and all(coverage["complete"] for coverage in coverages)
         complete &= is_complete
         if why or not is_complete:
-            details.append(f"{part.name}: {'; '.join(dict.fromkeys(why)) or 'the deadline came first'}")
+            told = "; ".join(dict.fromkeys(why)) or "the deadline came first"
+            details.setdefault((is_complete, told), []).append(part.name)
     for coverage in answered:
         skipped.update(coverage["files_skipped"])
     covered: Coverage = {
@@ -309,5 +311,5 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         "projects": {part.name: part.root for part in parts if part.pages},
     }
     if details:
-        covered["detail"] = " | ".join(details)
+        covered["detail"] = " | ".join(f"{', '.join(names)}: {told}" for (_, told), names in sorted(details.items()))
     return covered

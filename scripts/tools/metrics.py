@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 40_600,
     "modules": 194,
-    "private functions used once": 310,
+    "private functions used once": 315,
     "functions named by a participle": 60,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

@@ -4,9 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
+from flashgrep.catalogue import Catalogue
+from flashgrep.config import Settings
+from flashgrep.own_folders import find_owner
 from tests.support.git import commit, git
 from tests.support.rg_tree import RG
-from tests.support.workspace import ask, opened, put
+from tests.support.workspace import ask, files_with, opened, put
 
 LOCAL = ("-c", "protocol.file.allow=always")
 """Submodules of the tests come from folders, which git refuses by default."""
@@ -68,3 +71,61 @@ async def test_submodules_are_searched_as_ripgrep_searches_them(root: Path, tmp_
         found = {path for path, _ in await ask(workspace, "literal", "needle")}
         assert found == ripgrep(root, "-l", "needle")
         assert b"third/middle/third/inner/deep.txt" in found
+
+
+def test_a_submodule_shares_its_superprojects_store_and_nobody_else_does(root: Path, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    put(inner, {"a.txt": b"needle\n"})
+    commit(inner)
+    git(root, *LOCAL, "submodule", "add", "-q", str(inner), "third/inner")
+    commit(root)
+    second = tmp_path / "second"
+    git(root, "worktree", "add", "-q", str(second))
+    git(second, *LOCAL, "submodule", "update", "-q", "--init")
+    outer, submodule = os.fsencode(root.resolve() / ".git"), root / "third" / "inner"
+
+    def owner(folder: Path) -> bytes:
+        return find_owner(os.fsencode(folder))
+
+    assert owner(root) == owner(second) == owner(submodule) == owner(second / "third" / "inner") == outer
+    # A folder that only claims to be that submodule; one whose repository names another work tree; one that is no file.
+    claims = tmp_path / "claims"
+    put(claims, {".git": b"gitdir: %b/modules/third/inner\n" % outer})
+    assert owner(claims) == os.fsencode(claims)
+    config = root / ".git" / "modules" / "third" / "inner" / "config"
+    told = config.read_bytes()
+    for text in (
+        told.replace(b"third/inner", b"third/other"),
+        told.replace(b"[core]", b"[other]"),
+        b"",
+        b"\0" * 99_999,
+    ):
+        config.write_bytes(text)
+        assert owner(submodule) == os.fsencode(submodule)
+    config.unlink()
+    os.mkfifo(config)
+    assert owner(submodule) == os.fsencode(submodule)
+    config.unlink()
+    config.write_bytes(told)
+    assert owner(submodule) == outer
+
+
+async def test_texts_of_a_submodule_are_stored_once(root: Path, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    put(inner, {f"part{at}.py": b"def part_%d():\n    return %d\n" % (at, at) for at in range(9)})
+    commit(inner)
+    git(root, *LOCAL, "submodule", "add", "-q", str(inner), "inner")
+    async with Catalogue(state_dir=tmp_path / "state", settings=Settings()) as projects:
+        first, second = [await projects.open(str(folder)) for folder in (root, root / "inner")]
+        for workspace in (first, second):
+            await workspace.wait_embedded()
+        assert first.store is second.store
+        size = await second.size()
+        assert size is not None
+        assert (size.files, size.texts, size.shared_texts) == (9, 9, 9)
+        assert await files_with(second, "part_3") == {b"part3.py"}
+        assert await files_with(first, "part_3") == {b"inner/part3.py"}
