@@ -6,11 +6,10 @@ from typing import Any
 
 import orjson
 
-from flashgrep.handlers.text import Style, escape_controls, find_notes
+from flashgrep.handlers.text import Style, escape_controls, find_notes, format_json
 from flashgrep.registry import Renderer
 
 NOTHING_FOUND = 1
-JSON_OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_js
     results = result.get("results") if isinstance(result, dict) else None
     status = NOTHING_FOUND if results == [] else 0
     if as_json:
-        return Output(orjson.dumps(result, option=JSON_OPTIONS), b"", status)
+        return Output(format_json(result).encode(), b"", status)
     text = "\n".join((renderer or _render_any)(result, style))
     text += "" if text.endswith("\n") or not text else "\n"
     notes = "".join(f"fgrep: {note}\n" for note in find_notes(result, style)) if isinstance(result, dict) else ""
@@ -41,7 +40,7 @@ def _render_any(result: Any, style: Style) -> Iterator[str]:
         return
     texts = (result.get(name) for name in ("content", "text")) if isinstance(result, dict) else ()
     text = next((text for text in texts if isinstance(text, str)), None)
-    yield orjson.dumps(result, option=JSON_OPTIONS).decode() if text is None else style.text(text)
+    yield format_json(result) if text is None else style.text(text)
 
 
 def _format_item(item: Any, style: Style) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, NotRequired
 
@@ -13,6 +14,7 @@ from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
 from flashgrep.handlers.common import ProjectName
+from flashgrep.handlers.text import for_models
 from flashgrep.params import NameText, PathText
 from flashgrep.registry import RARE, Call, Handler, Params, handler
 
@@ -57,8 +59,8 @@ class BootstrapParams(Params):
     trigger: Annotated[NameText | None, RARE] = Field(
         None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; they all mean the same."
     )
-    compact: bool = Field(False, description="Leave out the skill's text and overview.")
-    force: bool = Field(False, description="Send the skill again although this connection has had it.")
+    compact: Annotated[bool, RARE] = Field(False, description="Leave out the skill's text and overview.")
+    force: Annotated[bool, RARE] = Field(False, description="Send the skill again although this connection has had it.")
     allow_repo_override: Annotated[bool, RARE] = Field(
         False, description="Take the skill from the project instead of the package."
     )
@@ -107,12 +109,16 @@ class BootstrapResult(TypedDict):
     skill_markdown: NotRequired[str]
 
 
-@handler(NAME, *ALIASES, title="Learn to use flashgrep")
-async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
-    """Return the skill that teaches a coding agent flashgrep's methods: call it once, first.
+def render_skill(result: BootstrapResult) -> Iterator[str]:
+    """Yield what was injected, and the skill without its heading."""
+    told = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
+    yield f"{result['canonical_trigger']}: {', '.join(told)}"
+    yield result.get("skill_markdown", "").partition("\n---\n")[2].lstrip("\n")
 
-    A repeated call on the same connection answers `already_injected` without the text, unless `force` is set.
-    """
+
+@handler(NAME, *ALIASES, title="Learn to use flashgrep", render=for_models(render_skill))
+async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
+    """Return the skill that teaches a coding agent flashgrep's methods with worked calls, once a connection."""
     if params.trigger not in {None, NAME, *ALIASES}:
         allowed = [NAME, *ALIASES]
         raise InvalidTrigger(f"invalid trigger: {params.trigger}", requested_trigger=params.trigger, allowed=allowed)

@@ -1,5 +1,6 @@
 """Lines of files: get_slice and read_code read them, write_code and batch_write_code change them."""
 
+import json
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.edit.batch import BatchResult, Operation, write_batch
@@ -19,7 +20,7 @@ from flashgrep.edit.read import SliceQuery, SliceResult
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.handlers.common import CHARS_PER_TOKEN, PATH, PATH_BYTES, ProjectParams, Rev, open_view, tell_near
-from flashgrep.handlers.text import Style, span
+from flashgrep.handlers.text import Style, for_models, span
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
 from flashgrep.registry import NEEDED, RARE, Call, Handler, Params, Usage, handler
@@ -129,8 +130,7 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
 async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
-    When truncated, pass the members of continuation.cursor for the rest. file_hash can be given back to write_code as a
-    precondition.
+    Use it around a hit; read_code for a symbol or a whole file.
     """
     if params.end_line is None and params.max_lines is None:
         raise InvalidParams("end_line: needed: up to which line?", field="end_line")
@@ -151,8 +151,8 @@ async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResul
 async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
 
-    When truncated, pass the members of continuation.cursor for the rest: all pieces together are the file.
-    `targets` reads several at once.
+    Use it to read definitions by their names, or a file you need all of; get_slice for lines you know. `targets` reads
+    several at once. A longer text comes in pieces: pass what the answer names for the rest.
     """
     view = await open_view(call, params)
     if not params.targets:
@@ -223,7 +223,7 @@ class PreconditionParams(Params):
     """What the caller expects of the file; all of it must hold."""
 
     expected_file_hash: NameText | None = Field(
-        None, description="SHA-256 of the file's bytes, as file_hash of a read."
+        None, description="The file's hash as a read tells it: 8 digits or more of its SHA-256."
     )
     expected_start_line_text: Annotated[FileText | None, RARE] = Field(
         None, description="Text of start_line, without its line end."
@@ -318,13 +318,53 @@ class WriteCodeParams(EditParams, ProjectParams):
         return Chunk(self.continuation_id or secrets.token_hex(8), index, bool(self.is_final_chunk))
 
 
-@handler("write_code", command="write-code path", title="Write code", safety="destructive")
+def render_write(result: WriteResult) -> Iterator[str]:
+    """Yield what was written and the file's new hash, or in a dry run the difference."""
+    if result.get("dry_run"):
+        yield from _render_diff(result.get("diff", ""), is_cut=result.get("diff_truncated", False))
+        return
+    continuation = result.get("continuation")
+    if continuation is not None and continuation["cursor"] is not None:
+        cursor = " ".join(f"{name}={value}" for name, value in continuation["cursor"].items())
+        yield f"[received {result.get('received_bytes', 0)} bytes, nothing is written yet; go on with {cursor}]"
+        return
+    places = result.get("occurrences", 1)
+    did = "made" if result.get("created") else f"{places} places changed" if places > 1 else "changed"
+    after = result.get("file_hash_after") or ""
+    lines = "" if places > 1 else f":{result.get('start_line')}-{result.get('end_line')}"
+    yield f"{result['file_path']}{lines} {did}, {result.get('new_line_count', 0)} lines now #{after[:HASH_SHOWN]}"
+
+
+def render_batch(result: BatchResult) -> Iterator[str]:
+    """Yield what became of each operation, with its file's new hash; in a dry run the difference."""
+    for one in result["results"]:
+        if one["status"] == "skipped" and one["reason_code"] == "dry_run":
+            continue
+        said = " ".join(filter(None, [one["status"], one["reason_code"], one["message"]]))
+        after = f" #{one['file_hash_after'][:HASH_SHOWN]}" if one["file_hash_after"] else ""
+        yield f"{one['id']}: {one['file_path']} {said}{after}"
+        if one.get("data"):
+            yield json.dumps(one["data"], ensure_ascii=False)
+    if "diff" in result:
+        yield from _render_diff(result["diff"], is_cut=result.get("diff_truncated", False))
+
+
+def _render_diff(diff: str, *, is_cut: bool) -> Iterator[str]:
+    yield diff.removesuffix("\n") or "no difference"
+    yield f"[dry run: nothing is written{'; the difference is cut' if is_cut else ''}]"
+
+
+@handler(
+    "write_code",
+    command="write-code path",
+    title="Write code",
+    safety="destructive",
+    render=for_models(render_write),
+)
 async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
     """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
 
-    The file is replaced at once or not at all. Line ends, encoding, byte order mark, mode and the final line end stay
-    as they were; U+FFFD that a read showed for bytes that are no text is written as those bytes. A precondition that
-    does not hold refuses the write and shows every mismatch. dry_run returns the diff.
+    Use batch_write_code for several places. Line ends, encoding and mode stay as they were.
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
@@ -342,6 +382,7 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
 class OperationParams(EditParams):
     """One operation of a batch."""
 
+    model_config = ConfigDict(json_schema_extra={"like": "write_code"})
     id: Annotated[NameText | None, RARE] = Field(
         None, min_length=1, description="The caller's name for this operation, unique in the batch; else its number."
     )
@@ -355,7 +396,7 @@ class BatchWriteCodeParams(ProjectParams):
     operations: list[OperationParams] = Field(
         min_length=1,
         max_length=MOST_OPERATIONS,
-        description="The edits; several may be in one file, all in its original line numbers.",
+        description="The edits: an id of yours, and arguments of write_code.",
     )
     mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m")] = Field(
         "atomic", description="atomic: all or none; best_effort: whatever is valid, the rest is reported."
@@ -363,12 +404,13 @@ class BatchWriteCodeParams(ProjectParams):
     dry_run: bool = Field(False, description="Check everything, change nothing, return the diff.")
 
 
-@handler("batch_write_code", title="Write code in several places", safety="destructive")
+@handler(
+    "batch_write_code", title="Write code in several places", safety="destructive", render=for_models(render_batch)
+)
 async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -> BatchResult:
     """Carry out several edits of one or more files, all or none of them, each checked before anything is written.
 
-    Line numbers are those of the files as they are now, in every operation. The answer has a status and a reason for
-    each.
+    Line numbers are those of the files as they are now.
     """
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NotRequired
 
@@ -16,6 +17,7 @@ from flashgrep.embed import available, open_embedder
 from flashgrep.embed.providers import HOSTED
 from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
 from flashgrep.handlers.common import FilePlace, ProjectParams
+from flashgrep.handlers.text import for_models
 from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.params import PathText
@@ -36,11 +38,11 @@ class IndexCodebaseParams(Params):
     path: PathText = Field(min_length=1, description=PATH)
     provider: Annotated[EmbeddingProvider | None, RARE] = Field(
         None,
-        description="Who makes the vectors of this project until the daemon ends; by default who the settings say.",
+        description="Who makes the vectors; by default as the settings say.",
     )
     include_tests: Annotated[bool, RARE] = Field(
         default=False,
-        description="Count test files among `files`. They are indexed and searched in any case, ranked after sources.",
+        description="Count test files among `files`; they are indexed in any case.",
     )
     rebuild: bool = Field(default=False, description="Throw the index away and build it anew.")
     deadline_ms: Annotated[int, RARE] = Field(
@@ -77,12 +79,25 @@ class IndexCodebaseResult(TypedDict):
     detail: NotRequired[str]
 
 
-@handler(NAME, title="Index a codebase", toolset="research", safety="changes_index")
+def render_index(result: IndexCodebaseResult) -> Iterator[str]:
+    """Yield what the index holds, and whether it is all."""
+    files, changes = result["files"] + result["test_files"], result["incremental"]
+    changed = ", ".join(f"{changes[name]} {name}" for name in ("added", "changed", "removed") if changes[name])
+    yield (
+        f"{result['project']} ({result['path']}): {files:,} files, {result['chunks']:,} chunks, "
+        f"{result['stage']}, in {result['duration_seconds']:.1f} s" + (f"; {changed}" if changed else "")
+    )
+    if not result["complete"]:
+        yield "[not done yet; indexing goes on, and answers are right meanwhile]"
+    if "detail" in result:
+        yield f"[{result['detail']}]"
+
+
+@handler(NAME, title="Index a codebase", toolset="research", safety="changes_index", render=for_models(render_index))
 async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> IndexCodebaseResult:
     """Index a folder and wait until it is done; called again, only what changed is read.
 
-    Not needed before searching, which is right without an index, only slower; changes are followed by themselves.
-    On a connection without a project, further calls go to this one.
+    Not needed before searching, nor after changes. On a connection without a project, further calls go to this one.
     """
     started = time.perf_counter()
     root = root_around(call, resolve_folder(call, params.path))
@@ -147,10 +162,10 @@ class WatchCodebaseParams(Params):
 
     path: PathText = Field(min_length=1, description=PATH)
     action: Literal["start", "stop", "status"] = Field(
-        description="start: follow changes as they happen, as projects do when opened. stop: look at the whole tree "
-        "with each question instead. status: change nothing."
+        description="start: follow changes, as every open project does. stop: follow none; each question then looks at "
+        "the whole tree. status: change nothing."
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(
+    limit: Annotated[int, Usage(short="-l", rare=True)] = Field(
         20, ge=0, le=10_000, description="Most files to name; list_files names them all."
     )
 
@@ -176,11 +191,25 @@ class WatchCodebaseResult(TypedDict):
     generation: int
 
 
-@handler("watch_codebase", title="Watch a codebase", toolset="research", safety="changes_index", idempotent=True)
+def render_watch(result: WatchCodebaseResult) -> Iterator[str]:
+    """Yield the state."""
+    yield f"{result['path']}: {result['message']}"
+    if result["problem"]:
+        yield f"[{result['problem']}]"
+
+
+@handler(
+    "watch_codebase",
+    title="Watch a codebase",
+    toolset="research",
+    safety="changes_index",
+    idempotent=True,
+    render=for_models(render_watch),
+)
 async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> WatchCodebaseResult:
     """Start or stop following a folder's changes, or tell whether they are followed and which files.
 
-    Saying it twice is saying it once. Answers are right either way: stopped, each question looks at the whole tree.
+    Answers are right either way.
     """
     root = root_around(call, resolve_folder(call, params.path))
     opened = {str(workspace.path) for workspace in call.host.list_open()}
@@ -268,7 +297,29 @@ class StatsResult(TypedDict):
     watch_problem: NotRequired[str]
 
 
-@handler("stats", title="Index statistics")
+def render_stats(result: StatsResult) -> Iterator[str]:
+    """Yield the figures of the index, and what is not as it should be."""
+    if "message" in result:
+        yield result["message"]
+        yield f"projects: {', '.join(result['projects'])}" if result["projects"] else "no projects yet"
+        return
+    skipped = ", ".join(f"{count} {reason}" for reason, count in result.get("files_skipped", {}).items() if count)
+    pending, size = result.get("files_pending", 0), result.get("index_size_bytes", 0)
+    yield f"{result['project']} ({result.get('root')}), flashgrep {result['version']}"
+    yield (
+        f"{result.get('total_files', 0):,} files, {result.get('total_lines', 0):,} lines, "
+        f"{result.get('total_chunks', 0):,} chunks, index {size:,} bytes, {result.get('stage')}"
+        + (f", skipped: {skipped}" if skipped else "")
+    )
+    share = result.get("indexing", {}).get("share", 1)
+    if share < 1:
+        yield f"[indexing: {share:.0%}, {pending} files wait; answers are right, only slower and ranked by words]"
+    for problem in (result.get("problem"), result.get("watch_problem"), *result.get("settings_warnings", ())):
+        if problem:
+            yield f"[{problem}]"
+
+
+@handler("stats", title="Index statistics", render=for_models(render_stats))
 async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
     """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
     session = call.session

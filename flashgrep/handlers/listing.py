@@ -59,8 +59,8 @@ class ListFilesParams(Params):
     query: Annotated[PathText | None, Usage(words=True)] = Field(
         None,
         min_length=1,
-        description="Parts of the path in any order, the best files first: fzf's terms, as `net tcp !test .go$`. "
-        "Where no path has them all, the nearest: initials, letters left out or mistyped.",
+        description="Parts of the path in any order, best files first: fzf's terms, as `net tcp !test .go$`. Where no "
+        "path has them all, the nearest.",
     )
     path: Below = None
     include: Include = []
@@ -93,7 +93,10 @@ def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
 
 @handler("list_files", title="List files", command="files query", render=render_paths)
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
-    """List a project's files: all that are searched, or those whose path has some words or is near to them."""
+    """List a project's files: all that are searched, or those whose path has some words or is near to them.
+
+    Use it to find a file by part of its path; glob for wildcards, sizes and times.
+    """
     return await ask_projects(call, params, _list, _join_list)
 
 
@@ -113,8 +116,8 @@ async def _list(
     # Files come and go between pages: a page begins at a place in the list as it is now.
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
-    size = partial(_count_chars, as_text=call.as_text)
-    page = budget.fit(paths[start : start + params.limit], size)
+    times, around = (1, TEXT_OVERHEAD) if call.as_text else (2, FILE_OVERHEAD)
+    page = budget.fit(paths[start : start + params.limit], lambda path: times * len(path) + around)
     end = start + len(page)
     results: list[Any] = [path_to_json(path) for path in page]
     result: ListFilesResult = {
@@ -153,7 +156,7 @@ class GlobParams(Params):
         default=[],
         description="Patterns of which none may match; a folder that matches is not entered.",
     )
-    extensions: list[NameText] = Field(
+    extensions: Annotated[list[NameText], RARE] = Field(
         default=[], max_length=1000, description="Only files that end so, as rs or .rs, in either case."
     )
     max_depth: Count | None = Field(None, description="Folders to go down; 0: only the files directly in `path`.")
@@ -229,7 +232,7 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
 
 @handler("glob", command="glob query", title="Find files by pattern", render=render_glob)
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
-    """Find files by wildcards on their paths, with filters, order and paging, as the disk has them now.
+    """Find files by wildcards on their paths, with filters and order, as the disk has them now.
 
     What ignore rules take out is left out, as in `list_files`, unless `respect_ignore` is false.
     """
@@ -355,10 +358,6 @@ def _exclude_below(folders: Sequence[bytes], under: bytes) -> Iterator[str]:
             yield "/" + escape_glob(folder.removeprefix(under + b"/") if under else folder)
 
 
-def _count_chars(path: bytes, *, as_text: bool) -> int:
-    return len(path) + TEXT_OVERHEAD if as_text else 2 * len(path) + FILE_OVERHEAD
-
-
 def _refuse_contradictions(params: GlobParams) -> None:
     """Refuse combinations that contradict themselves, before anything is read."""
     clashes = (
@@ -400,8 +399,9 @@ def _format_file(found: Found) -> GlobFile:
 
 
 def _encode_key(params: GlobParams, key: Key) -> str:
-    return encode_cursor(params, key.value if isinstance(key.value, int) else key.value.hex(), key.path.hex())
+    value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
+    return encode_cursor(params, value, key.path.decode("latin-1"))
 
 
 def _read_key(value: int | str, path: str) -> Key:
-    return Key(value if isinstance(value, int) else bytes.fromhex(value), bytes.fromhex(path))
+    return Key(value if isinstance(value, int) else value.encode("latin-1"), path.encode("latin-1"))

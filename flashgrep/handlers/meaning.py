@@ -114,7 +114,7 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
 async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> SearchCodeResult:
     """Find the functions, classes and sections that answer a question in words, or that fit names of code.
 
-    Use it when you do not know what the code is called; `query` finds text exactly.
+    Use it when you do not know what the code is called; query finds text, get_symbol names.
     """
     return await ask_projects(call, params, _ask, _join)
 

@@ -62,8 +62,8 @@ class QueryParams(Params):
         Literal["smart", "literal", "regex"], Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"})
     ] = Field(
         "smart",
-        description="literal: the text itself. regex: ripgrep's syntax. smart: the text itself, best hits first; where "
-        "nothing has it, as a regex if it looks like one, else the texts with most of its words.",
+        description="regex: ripgrep's syntax. smart: the text itself, best hits first; where nothing has it, as a "
+        "regex if it looks like one, else texts with most of its words.",
     )
     case: Annotated[
         Literal["sensitive", "insensitive", "smart"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})
@@ -174,8 +174,8 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
 async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     """Find lines that match a literal text, a regular expression or words, exactly as ripgrep would now.
 
-    Respects .gitignore and skips hidden and binary files, as ripgrep does. An answer is cut at `limit` or its size;
-    pass `next` back as `cursor` for more. `coverage` says what was searched and what was left out.
+    Use it when you know some of the text. Not for a name's definition or uses (get_symbol), nor when you know only what
+    the code does (search_code). Files that are ignored, hidden or binary are left out.
     """
     return await ask_projects(call, params, _ask, _join, limit=call.host.settings.query.default_limit)
 

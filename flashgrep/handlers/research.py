@@ -19,7 +19,7 @@ from flashgrep.handlers.common import (
 )
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.model import path_to_json, path_to_text
-from flashgrep.registry import Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import Node
 from flashgrep.search.snapshot import SearchStats
@@ -43,7 +43,9 @@ class CodeResearchParams(Params):
         "`path from A to B`, `what imports M`, or a free question.",
     )
     depth: int = Field(2, ge=1, le=3, description="Hops followed from what is asked about.")
-    max_tokens: int = Field(8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
+    max_tokens: Annotated[int, RARE] = Field(
+        8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
+    )
     deadline_ms: Deadline = 20_000
     fresh: Fresh = True
     project: ProjectName = None
@@ -148,7 +150,10 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
 
 @handler("code_research", title="Research code", toolset="research", render=render_research)
 async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> CodeResearchResult:
-    """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains."""
+    """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains.
+
+    Use it for callers of callers and paths between symbols; get_symbol for the direct uses of one name.
+    """
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False

@@ -71,11 +71,11 @@ class GetSymbolParams(Params):
     symbol_name: SymbolName = Field(description="A name, or a qualified one as Class.method or mod::fn.")
     match: Match = Field(
         "exact",
-        description="exact: all its occurrences. prefix: definitions whose name begins so. fuzzy: names most like it.",
+        description="prefix: definitions whose name begins so. fuzzy: the defined names most like it.",
     )
-    case: Annotated[Literal["sensitive", "insensitive"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})] = (
-        Field("sensitive", description="How letters are compared.")
-    )
+    case: Annotated[
+        Literal["sensitive", "insensitive"], Usage(rare=True, shortcuts={"-i": "insensitive", "-s": "sensitive"})
+    ] = Field("sensitive", description="How letters are compared.")
     kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
     role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
     body: bool = Field(default=False, description="With their text; definitions alone, unless `role` says more.")
@@ -158,7 +158,7 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
 async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
     """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
 
-    Right from the first moment: files not parsed yet are parsed for the answer. Comments and strings do not count.
+    Use it for names of code; comments and strings do not count (query finds those).
     """
     return await ask_projects(call, params, _ask, _join)
 
@@ -290,7 +290,10 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     render=render_outline,
 )
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
-    """Show what a file or folder defines as a tree; without a path, a map of the project's most used definitions."""
+    """Show what a file or folder defines as a tree; without a path, a map of the project's most used definitions.
+
+    Use it before you read a long file, or to find your way in a folder.
+    """
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
     max_chars = params.max_tokens * CHARS_PER_TOKEN

@@ -8,10 +8,12 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
+
+import orjson
 
 from flashgrep.errors import ErrorObject
 
@@ -127,6 +129,20 @@ def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL
     lines = "\n".join(render(result, style))
     notes = "".join(f"[{note}]\n" for note in find_notes(result, style))
     return lines + ("\n" if lines and notes and not lines.endswith("\n") else "") + notes.removesuffix("\n")
+
+
+def for_models(render: Callable[[Any], Iterator[str]]) -> Callable[[Any, Style], Iterator[str]]:
+    """Return a renderer that is for models; a person who asks for such an answer gets it whole, as JSON."""
+
+    def render_either(result: Any, style: Style) -> Iterator[str]:
+        return iter([format_json(result)]) if style.is_person else render(result)
+
+    return render_either
+
+
+def format_json(result: Any) -> str:
+    """Return a result as JSON for people."""
+    return orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
 def render_error(error: ErrorObject) -> str:

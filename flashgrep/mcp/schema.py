@@ -14,36 +14,45 @@ from flashgrep.registry import Handler, Usage, usage_of
 
 SHORT = {
     "project": "Project, by name or root.",
-    "projects": "Several projects at once, or `*`: all.",
+    "projects": "Several at once, or `*`: all.",
     "max_tokens": "Size of the answer.",
-    "cursor": "`next` of the answer before.",
+    "limit": "Most results.",
+    "cursor": "From the answer before.",
+    "continuation_start_line": "From the answer before.",
+    "continuation_start_byte": "From the answer before.",
+    "context": "Lines around each hit.",
     "path": "File or folder, from the root.",
     "include": "Globs, as src/**/*.py.",
     "exclude": "Globs.",
-    "language": "Languages, as py.",
+    "language": "As py, rust.",
+    "rev": "Git revision, or a..b.",
+    "dry_run": "Change nothing, show the diff.",
 }
 """What stands in many tools, in fewer words."""
 MOST_FIELDS = 8
 """Fields of a result that are told; a model sees the rest when it has one."""
-MOST_CHOICES = 12
+MOST_CHOICES = 10
 """Values of a field that are listed; a wrong one is answered with all of them."""
 LEFT_OUT = frozenset(
     {"title", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties"}
-    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"}
 )
+LIKE = "like"
+"""A model's note that its fields are those of another tool, where they are described."""
 ERROR = frozenset({"code", "message", "data"})
 """The members of the error object, which is the other form of every result."""
 Schema = dict[str, Any]
 
 
-def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
+def input_schema(handler: Handler, *, bound: bool = False, complete: bool = False) -> Schema:
     """Return the schema of a tool's arguments; leaving an optional field out stands for null.
 
-    ``bound``: the connection is bound to one project, so that there is none to name.
+    ``bound``: the connection is bound to one project, so that there is none to name. ``complete``: for a program, with
+    the fields that are rare.
     """
     whole = handler.params_schema()
     marks = dict(find_marks(handler.params))
-    rare = {name for name, mark in marks.items() if mark.rare}
+    rare = {name for name, mark in marks.items() if mark.rare and not complete}
     needed = {name for name, mark in marks.items() if mark.needed}
 
     def shorten_object(node: Mapping[str, Any]) -> Schema:
@@ -58,6 +67,10 @@ def input_schema(handler: Handler, *, bound: bool = False) -> Schema:
         for name in ("project", "projects"):
             schema["properties"].pop(name, None)
     used = {name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()}
+    for name, inner in used.items():
+        if LIKE in whole["$defs"][name]:
+            for field in inner["properties"].values():
+                field.pop("description", None)
     return schema | ({"$defs": used} if used else {})
 
 

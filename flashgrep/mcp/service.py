@@ -26,8 +26,8 @@ PAGE = 50
 MOST_RESULT_CHARS = 300_000
 """Told to hosts that cut results at a size of their own unless a tool asks for more (Claude Code does): a read of the
 most bytes allowed, with what JSON adds. What an answer holds by default is far smaller and up to the method."""
-SIZED_BY = frozenset({"max_tokens", "max_bytes", "end_line"})
-"""Parameters by which a caller can ask for that much."""
+SIZED_BY = frozenset({"end_line"})
+"""Parameters by which a caller asks for that much."""
 CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": False},
     "resources": {"subscribe": False, "listChanged": False},
@@ -129,16 +129,11 @@ class Service:
             meta["flashgrep/aliases"] = list(handler.aliases)
         descriptor: dict[str, Any] = {
             "name": handler.name,
-            "title": handler.title,
+            **({"title": handler.title} if structured else {}),
             "description": handler.doc,
-            "inputSchema": input_schema(handler, bound=is_bound),
+            "inputSchema": input_schema(handler, bound=is_bound, complete=structured),
             **({"outputSchema": output_schema(handler)} if structured else {}),
-            "annotations": {
-                "readOnlyHint": handler.safety == "reads",
-                "destructiveHint": handler.safety == "destructive",
-                "idempotentHint": handler.idempotent,
-                "openWorldHint": False,
-            },
+            "annotations": annotations_of(handler),
         }
         self._descriptors[handler.name, is_bound, structured] = descriptor = {
             **descriptor,
@@ -241,6 +236,14 @@ class Service:
             mime_type, text = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT), found["content"]
             meta = {"_meta": {"continuation": found["continuation"]}} if found["truncated"] else {}
         return {"contents": [{"uri": uri, "mimeType": mime_type, "text": text, **meta}]}
+
+
+def annotations_of(handler: Handler) -> dict[str, bool]:
+    """Return a tool's hints, without the protocol's defaults and what means nothing where it only reads."""
+    if handler.safety == "reads":
+        return {"readOnlyHint": True, "openWorldHint": False}
+    hints = {"destructiveHint": False} if handler.safety != "destructive" else {}
+    return {**hints, **({"idempotentHint": True} if handler.idempotent else {}), "openWorldHint": False}
 
 
 def read_cursor(cursor: Any) -> int:

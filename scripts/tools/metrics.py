@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 40_600,
+    "lines": 41_500,
     "modules": 194,
     "private functions used once": 315,
     "functions named by a participle": 60,

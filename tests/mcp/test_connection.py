@@ -168,7 +168,7 @@ def test_read_only_neither_lists_nor_runs_what_writes(
     root = project({"a": "x\n"})
     client = host(daemon, opened, "--project", str(root), "--read-only", "--toolsets", "all")
     tools = client.request("tools/list")["tools"]
-    changing = {tool["name"] for tool in tools if not tool["annotations"]["readOnlyHint"]}
+    changing = {tool["name"] for tool in tools if not tool["annotations"].get("readOnlyHint")}
     assert changing == {"index_codebase", "watch_codebase"}  # our own state, and none of the project's files
     assert not WRITES & {tool["name"] for tool in tools}
     told = client.call("write_code", file_path="a", start_line=1, end_line=1, replacement="y")

@@ -87,12 +87,9 @@ def test_every_wire_lists_the_same_tools(client: McpClient) -> None:
         handler.name for handler in REGISTRY if handler.toolset in {"core", "research"}
     ]
     unix = {tool["name"]: tool for tool in tools}
-    assert unix["write_code"]["annotations"] == {
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": False,
-        "openWorldHint": False,
-    }
+    # What the protocol takes for granted is not said: that a tool writes, and may destroy.
+    assert unix["write_code"]["annotations"] == {"openWorldHint": False}
+    assert unix["index_codebase"]["annotations"] == {"destructiveHint": False, "openWorldHint": False}
     assert unix["query"]["annotations"]["readOnlyHint"]
     assert unix["bootstrap_skill"]["_meta"]["flashgrep/aliases"][0] == "flashgrep-init"
     for tool in tools:
@@ -265,11 +262,14 @@ def test_bare_calls_go_on_beside_the_protocol(line: McpClient) -> None:
     assert line.call("list_files", filter="main")["structuredContent"]["files"] == ["src/main.py"]
 
 
-def test_a_rare_parameter_is_taken_though_it_is_not_listed(line: McpClient) -> None:
-    query = next(tool for tool in line.request("tools/list")["tools"] if tool["name"] == "query")
-    assert "explain" not in query["inputSchema"]["properties"]
-    assert "additionalProperties" not in query["inputSchema"]
-    assert "explained" in line.call("query", text="parse_config", explain=True)["structuredContent"]
+def test_a_rare_parameter_is_taken_though_it_is_listed_for_programs_alone(daemon: DaemonAtHand, root: Path) -> None:
+    for structured in (False, True):
+        line = McpClient(transport("unix", daemon, root, structured=structured), "legacy")
+        query = next(tool for tool in line.request("tools/list")["tools"] if tool["name"] == "query")
+        assert ("explain" in query["inputSchema"]["properties"]) is structured
+        assert "additionalProperties" not in query["inputSchema"]
+        assert "explained" in line.call("query", query="parse_config", explain=True)["content"][0]["text"]
+        line.transport.close()
 
 
 def test_a_client_sees_its_own_project_only(daemon: DaemonAtHand, root: Path, project: MakeProject) -> None:

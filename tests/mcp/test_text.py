@@ -1,14 +1,28 @@
 """Answers as a model gets them: text alone, compact, saying what is unusual in words that can be acted on."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flashgrep.mcp.prompts import INSTRUCTIONS
 from tests.conftest import DaemonAtHand
-from tests.support.mcp_clients import McpClient, transport
+from tests.support.mcp_clients import LineTransport, McpClient, transport
 
+CHOSEN_AMONG = (
+    "query",
+    "get_symbol",
+    "search_code",
+    "code_research",
+    "list_files",
+    "get_slice",
+    "read_code",
+    "outline",
+)
+"""Tools that answer like questions: each says when it is the one."""
 FILES = {
     "src/config.py": 'def parse_config(path):\n    """Read settings."""\n    return open(path)\n',
     "src/main.py": "from config import parse_config\n\n\ndef main():\n    parse_config('a')\n    parse_config('b')\n",
@@ -45,6 +59,22 @@ def read(client: McpClient, tool: str, **arguments: Any) -> str:
     [content] = result["content"]
     assert content.keys() == {"type", "text"}
     return str(content["text"])
+
+
+def count_tokens(told: Any) -> float:
+    """Return about how many tokens JSON takes: cl100k has 4.4 characters of these lists in a token."""
+    return len(json.dumps(told, ensure_ascii=False, separators=(",", ":"))) / 4.4
+
+
+def test_what_every_conversation_begins_with_is_short(daemon: DaemonAtHand, root: Path, model: McpClient) -> None:
+    assert count_tokens(model.request("tools/list")["tools"]) <= 3_500
+    assert count_tokens(INSTRUCTIONS) <= 250
+    wire = daemon.wire("unix")
+    wire.call("$/bind", project=str(root), toolsets=["all"])
+    everything = McpClient(LineTransport(wire), "legacy").request("tools/list")["tools"]
+    wire.close()
+    assert count_tokens(everything) <= 7_000
+    assert all("Use it" in tool["description"] for tool in everything if tool["name"] in CHOSEN_AMONG)
 
 
 def test_tools_have_no_output_schemas(model: McpClient) -> None:
@@ -106,6 +136,38 @@ def test_the_short_hash_of_a_read_guards_a_write(model: McpClient, root: Path) -
     assert refused["isError"]
     assert "precondition_failed" in refused["content"][0]["text"]
     (root / "note.txt").unlink()
+
+
+def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
+    made = read(model, "write_code", file_path="new.txt", replacement="a\nb\n", precondition={"expected_absent": True})
+    assert made.startswith("new.txt:")
+    assert " made, 2 lines now #" in made
+    diff = read(model, "write_code", file_path="new.txt", old_text="b", new_text="c", dry_run=True)
+    assert "-b\n+c" in diff
+    assert diff.endswith("[dry run: nothing is written]")
+    operations = [{"id": "1", "file_path": "new.txt", "old_text": "a", "new_text": "x"}]
+    operations += [{"id": "2", "file_path": "gone.txt", "old_text": "a", "new_text": "x"}]
+    lines = read(model, "batch_write_code", operations=operations, mode="best_effort").splitlines()
+    assert lines[0].startswith("1: new.txt applied #")
+    assert lines[1].startswith("2: gone.txt failed file_not_found")
+    assert (root / "new.txt").read_text() == "x\nb\n"
+    (root / "new.txt").unlink()
+
+
+def test_what_is_told_of_the_index_is_a_few_lines(model: McpClient, root: Path) -> None:
+    # Other tests make files that may not be forgotten yet.
+    stats = read(model, "stats")
+    assert re.match(rf"project \({root}\), flashgrep .*\n\d files, \d+ lines, ", stats)
+    assert re.match(rf"project \({root}\): \d files, .*, ready, in ", read(model, "index_codebase", path=str(root)))
+    watched = read(model, "watch_codebase", path=str(root), action="status")
+    assert re.fullmatch(rf"{root}: watching \d files, as before", watched)
+
+
+def test_the_skill_comes_as_it_is(model: McpClient) -> None:
+    first = read(model, "bootstrap_skill", force=True)
+    assert first.startswith("flashgrep-init: injected, skill ")
+    assert "\n# flashgrep\n" in first
+    assert read(model, "bootstrap_skill", compact=True).count("\n") <= 1
 
 
 def test_paths_stand_one_a_line(model: McpClient) -> None:
