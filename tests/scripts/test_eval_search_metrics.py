@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from scripts.benchmarks.search.metrics import Figures, distinct, figures, mean
+from scripts.benchmarks.search.metrics import Figures, distinct, figures, interval, mean
 
 
 def test_the_wanted_file_on_top_is_perfect() -> None:
@@ -43,3 +43,14 @@ def test_a_mean_is_taken_column_by_column() -> None:
 
 def test_a_file_is_ranked_where_it_came_first() -> None:
     assert distinct(["b", "a", "b", "c", "a"]) == ["b", "a", "c"]
+
+
+def test_the_interval_of_a_mean_narrows_with_the_square_root_of_the_questions() -> None:
+    few, many = (interval([0.0, 1.0] * count) for count in (25, 400))
+    for (low, high), count in ((few, 50), (many, 800)):
+        assert (high - low) / 2 == pytest.approx(1.96 * 0.5 / math.sqrt(count), rel=0.1)
+        assert (high + low) / 2 == pytest.approx(0.5, abs=0.01)
+
+
+def test_equal_values_have_no_interval() -> None:
+    assert interval([0.7] * 9) == pytest.approx((0.7, 0.7))

@@ -12,9 +12,9 @@ from typing import Any
 
 import anyio
 
-from benchmarks.search.asking import KINDS, Question, asked, faults
+from benchmarks.search.asking import asked, faults
 from benchmarks.search.docstrings import Sides, measured, pool
-from benchmarks.search.metrics import Figures, mean
+from benchmarks.search.metrics import Figures, interval, mean
 from benchmarks.search.packages import Package, Unavailable, packages, unpacked
 from benchmarks.search.ranking import SIDES, Way, ablations, judged
 from flashgrep.embed.static import DATA, load
@@ -87,7 +87,7 @@ async def _questions(roots: Mapping[Package, Path], ways: Mapping[str, Way]) -> 
     for package, root in roots.items():
         if package.repository in questions:
             results[package.repository] = await judged(root, questions[package.repository], ways)
-            print(_row(package.repository, mean(results[package.repository]["hybrid"])), flush=True)
+            print(_row(package.repository, results[package.repository]["hybrid"]), flush=True)
     return results
 
 
@@ -99,34 +99,49 @@ def _told(results: Results) -> dict[str, Any]:
         print(f"  {repository:16}" + "".join(f"{mean(found[way]).ndcg:8.3f}" for way in ways[: len(SIDES)]))
     lost = [name for name, found in results.items() if _ndcg(found, "model, no rules") < _ndcg(found, "BM25, no rules")]
     print(f"the model alone is worse than BM25 alone on: {', '.join(lost) or 'none'}")
-    print("\nBy kind of question, hybrid")
-    kinds = {kind: [figures for _, figures in _of_kind(results, kind)] for kind in KINDS}
-    for kind, found in kinds.items():
-        if found:
-            print(_row(f"{kind} ({len(found)})", mean(found)))
-    print("\nAll questions")
-    table = {way: mean([one for found in results.values() for one in found[way]]) for way in ways}
-    for way, figures in table.items():
-        print(_row(way, figures) + f"  {figures.ndcg - table['hybrid'].ndcg:+.3f}")
+    for title, groups in (("kind of question", _by_kind(results)), ("language", _by_language(results))):
+        print(f"\nBy {title}, hybrid")
+        for name, rows in groups.items():
+            print(_row(f"{name} ({len(rows)})", rows))
+    print("\nAll questions, and how much better than hybrid")
+    table = {way: [one for found in results.values() for one in found[way]] for way in ways}
+    for way, rows in table.items():
+        better = [one.ndcg - other.ndcg for one, other in zip(rows, table["hybrid"], strict=True)]
+        print(_row(way, rows) + f"  {sum(better) / len(better):+.3f} ({_bounds(better)})")
     repositories = {name: {way: mean(rows)._asdict() for way, rows in found.items()} for name, found in results.items()}
-    return {"all": {way: figures._asdict() for way, figures in table.items()}, "repositories": repositories}
+    return {"all": {way: mean(rows)._asdict() for way, rows in table.items()}, "repositories": repositories}
 
 
-def _of_kind(results: Results, kind: str) -> Iterator[tuple[Question, Figures]]:
+def _by_kind(results: Results) -> dict[str, list[Figures]]:
     questions = asked()
+    groups: dict[str, list[Figures]] = defaultdict(list)
     for repository, found in results.items():
         for question, figures in zip(questions[repository], found["hybrid"], strict=True):
-            if question.kind == kind:
-                yield question, figures
+            groups[question.kind].append(figures)
+    return groups
+
+
+def _by_language(results: Results) -> dict[str, list[Figures]]:
+    groups: dict[str, list[Figures]] = defaultdict(list)
+    for package in packages():
+        groups[package.language] += results.get(package.repository, {}).get("hybrid", [])
+    return {language: rows for language, rows in groups.items() if rows}
 
 
 def _ndcg(found: Mapping[str, Sequence[Figures]], way: str) -> float:
     return mean(found[way]).ndcg
 
 
-def _row(name: str, figures: Figures) -> str:
-    ndcg, reciprocal, recall, tokens = figures
-    return f"  {name:34} NDCG@10 {ndcg:.3f}  MRR {reciprocal:.3f}  recall@10 {recall:.3f}  tokens {tokens:7.0f}"
+def _row(name: str, rows: Sequence[Figures]) -> str:
+    ndcg, reciprocal, recall, tokens = mean(rows)
+    bounds = _bounds([one.ndcg for one in rows])
+    return (
+        f"  {name:34} NDCG@10 {ndcg:.3f} ({bounds})  MRR {reciprocal:.3f}  recall@10 {recall:.3f}  tokens {tokens:7.0f}"
+    )
+
+
+def _bounds(values: Sequence[float]) -> str:
+    return "{:.3f} to {:.3f}".format(*interval(values))
 
 
 # Documentation

@@ -1,8 +1,6 @@
 """Questions asked of a repository as the daemon would ask them: a workspace in process, the real index and rules."""
 
-import hashlib
 import os
-import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,7 +11,6 @@ import anyio
 
 from benchmarks.search.asking import Question
 from benchmarks.search.metrics import Figures, distinct, figures
-from flashgrep.embed.static import DATA, load
 from flashgrep.search.fusion import RULES, Rules
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
 from flashgrep.workspace import Workspace, WorkspaceOptions
@@ -93,21 +90,9 @@ def _user(root: Path) -> Path:
     return root.with_name(f"{root.name}-user")
 
 
-def _forget_other_model(root: Path) -> None:
-    """Drop a repository's index when its vectors are of another data file of the embedded model."""
-    noted, digest = (
-        root.with_name(f"{root.name}.model"),
-        hashlib.sha256(DATA.read_bytes()).hexdigest() + load(DATA).name,
-    )
-    if not noted.exists() or noted.read_text() != digest:
-        shutil.rmtree(_user(root), ignore_errors=True)
-        noted.write_text(digest)
-
-
 @asynccontextmanager
 async def _opened(root: Path) -> AsyncIterator[Workspace]:
     """Open a repository and wait until it has its vectors."""
-    _forget_other_model(root)
     options = WorkspaceOptions(state_dir=_user(root) / "state", cache_dir=_user(root) / "cache")
     async with anyio.create_task_group() as tasks:
         workspace = Workspace(root.name, os.fsencode(root), options)
