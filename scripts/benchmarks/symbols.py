@@ -13,6 +13,7 @@ from benchmarks.rows import Row, least, p50
 from benchmarks.targets import Targets
 from benchmarks.timing import repeated
 from flashgrep.index.writer import Reserved
+from flashgrep.indexer.job import ProjectJob
 from flashgrep.indexer.process import Parsers
 from flashgrep.indexer.workers import prepare
 from flashgrep.ingest.openat import RootFolder
@@ -42,7 +43,7 @@ def parsing(root: Path, max_size: int = 64 << 20) -> Row:
     whole = prepare(RootFolder(os.fsencode(root)), paths, Reserved(1, 1), None, max_size)
     hashes = {row.path: text_hash for row, text_hash in whole.files if text_hash}
     texts = [(at, hashes[path], path) for at, path in enumerate(paths) if path in hashes]
-    parsers = Parsers(RootFolder(os.fsencode(root)), max_size, 2)
+    parsers = Parsers(ProjectJob(RootFolder(os.fsencode(root)), max_size), 2)
     try:
         list(parsers.run([texts[:32], texts[32:64]]))  # starts the processes and loads the grammars
         started = time.perf_counter()
