@@ -94,7 +94,7 @@ def measure(daemon: Private, first: Path, numbers: list[int]) -> int:
         if root != first:
             git(first, "worktree", "add", "-q", "--detach", str(root))
         (root / "own_file.py").write_text(f"def only_in_{number:03}():\n    pass\n")
-        checkout = time.perf_counter() - started
+        checkout, before = time.perf_counter() - started, daemon.cpu()
         adopt(daemon, root)
         client = daemon.client()
         exact = wait_until(client, {"listing", "indexing"}) and time.perf_counter() - started - checkout
@@ -104,7 +104,8 @@ def measure(daemon: Private, first: Path, numbers: list[int]) -> int:
         if number in {SECOND, *numbers}:
             size = found["index_size_bytes"] / MIB
             print(
-                f"{number:3} work trees: checkout {checkout:.2f} s, exact {exact:.2f} s and all {ready:.2f} s; "
+                f"{number:3} work trees: checkout {checkout:.2f} s, exact {exact:.2f} s and all {ready:.2f} s "
+                f"({daemon.cpu() - before:.2f} s of processor); "
                 f"store {size:.2f} MB, with its log {disk_use(daemon) / MIB:.1f} MB; "
                 f"memory {daemon.resident() / MIB:.0f} MB; {found['shared_texts']} texts shared",
                 flush=True,
@@ -121,8 +122,8 @@ def ask(daemon: Private, client: Client, rare: str, root: Path) -> None:
     rg = program([RG, "--no-config", "-nF", rare], root)
     grep = program(["git", "grep", "-nF", rare], root)
     print(
-        f"    {rare!r}: {ours.p50:.2f} ms p50 ({ours.hits} hits); rg {rg.p50:.0f} ms ({rg.hits}); "
-        f"git grep {grep.p50:.0f} ms ({grep.hits})",
+        f"    {rare!r}: {ours.p50:.2f} ms p50, {ours.cpu:.2f} of processor ({ours.hits} hits); "
+        f"rg {rg.p50:.0f} ms ({rg.hits}); git grep {grep.p50:.0f} ms ({grep.hits})",
         flush=True,
     )
 

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -113,15 +114,15 @@ async def test_damage_and_a_rebuild_concern_all_work_trees_at_once(trees: tuple[
             connection.execute("UPDATE posting_block SET data = zeroblob(20)")
         assert await files_with(second, "needle") == {b"new.txt"}
         assert await files_with(first, "part_7") == {b"src/part7.py"}
-        await opened(projects, main)
-        await opened(projects, other)
+        for workspace in (first, second):
+            await workspace.wait_indexed()
         assert first.index.is_open
         assert second.index.is_open
         await second.rebuild()
         assert await files_with(first, "part_7") == {b"src/part7.py"}
         assert await files_with(second, "needle") == {b"new.txt"}
-        await opened(projects, other)
-        await opened(projects, main)
+        for workspace in (first, second):
+            await workspace.wait_indexed()
         assert roots_in(database(main)) == {os.fsencode(main), os.fsencode(other)}
 
 
@@ -271,3 +272,44 @@ async def test_whatever_happens_to_several_work_trees_each_answers_for_itself(se
         await trees.agree()
         await projects.tidy()
         assert roots_in(database(root)) == {os.fsencode(tree) for tree in trees.trees}
+
+
+async def test_work_trees_opened_at_once_are_indexed_by_one_indexer_each_text_once(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    put(other, {"new.txt": b"needle\n"})
+    async with catalogue_of(main) as projects:
+        async with anyio.create_task_group() as tasks:
+            for root in (main, other, main, other):
+                tasks.start_soon(opened, projects, root)
+        first, second = await projects.open(str(main)), await projects.open(str(other))
+        assert (first.store.scheduler.pid, first.store) == (second.store.scheduler.pid, second.store)
+        for workspace, wanted in ((first, set[bytes]()), (second, {b"new.txt"})):
+            assert await files_with(workspace, "needle") == wanted
+            assert await files_with(workspace, "part_7") == {b"src/part7.py"}
+    with closing(sqlite3.connect(database(main))) as connection:
+        texts = connection.execute("SELECT count(*), count(DISTINCT hash) FROM text").fetchone()
+        assert texts == (len(FILES) + 1, len(FILES) + 1)
+        assert connection.execute("SELECT count(*) FROM chunked").fetchone() == (len(FILES) + 1,)
+
+
+async def test_an_indexer_that_is_killed_or_a_root_that_goes_leaves_the_other_work_tree_right(
+    trees: tuple[Path, Path],
+) -> None:
+    main, other = trees
+    async with catalogue_of(main) as projects:
+        first, second = await opened(projects, main), await opened(projects, other)
+        for turn in range(2):
+            put(main, {f"turn{turn}.txt": b"needle\n"})
+            put(other, {f"other{turn}.txt": b"thread\n"})
+            pid = first.store.scheduler.pid
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+            assert await files_with(first, "needle") == {b"turn%d.txt" % at for at in range(turn + 1)}
+            assert await files_with(second, "thread") == {b"other%d.txt" % at for at in range(turn + 1)}
+        shutil.move(other, other.with_name("moved"))
+        put(main, {"last.txt": b"ribbon\n"})
+        await opened(projects, main)
+        assert first.progress.stage == "ready"
+        assert await files_with(first, "ribbon") == {b"last.txt"}
+        shutil.move(other.with_name("moved"), other)
+        assert await files_with(await opened(projects, other), "thread") == {b"other%d.txt" % at for at in range(2)}
