@@ -139,8 +139,15 @@ async def ask_projects(
     errors = [part.error for part in parts if part.error is not None]
     refused = next((error for error in errors if isinstance(error, InvalidParams | Forbidden)), None)
     answered = [part for part in parts if part.pages]
-    if refused is not None or not answered:  # refused is the question, or the connection: for all of them
-        raise refused or errors[0]
+    if refused is not None:  # the question is, or the connection may not ask it: it is so for all of them
+        raise refused
+    if not answered:
+        error = errors[0]
+        if len(parts) == 1:
+            raise error
+        told = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
+        message = f"none of {len(parts)} projects has answered: {told}"
+        raise type(error)(message, reason=error.reason, **error.data)
 
     first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
     reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
