@@ -306,7 +306,7 @@ def coverage_of(
     }
     unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
     details = (
-        BARE if workspace.is_bare else "",
+        BARE if workspace.is_bare else workspace.revisions.problem,
         "" if is_listed else UNLISTED,
         stats.detail,
         workspace.freshness.swept_because,

@@ -9,7 +9,7 @@ import numpy as np
 
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.read import SliceQuery, SliceResult, slice_content
-from flashgrep.errors import InvalidParams, NotFound, TooLarge
+from flashgrep.errors import InvalidParams, NotFound, TooLarge, Unavailable
 from flashgrep.git.program import Git
 from flashgrep.git.repository import (
     INDEX,
@@ -64,6 +64,8 @@ class Revisions:
         self._blobs: Blobs | None = None
         self._tables: list[RevisionTable] = []
         self._asked_at = 0.0
+        self.problem = ""
+        """Why git could not read the repository when it was last asked; nothing where it could."""
 
     async def at(self, rev: str) -> "RevisionView":
         """Return the project as it is in a revision, or in the newer of two the files that differ.
@@ -84,7 +86,7 @@ class Revisions:
             files = {path: file for path, file in new.files.items() if before.get(path) != file.blob}
             return RevisionView(self._project, new.revision, self._know(files))
 
-        return await self._project.in_turn(find)
+        return await self._in_turn(find)
 
     def rest(self, seconds: float) -> bool:
         """Let go of git and of what was read, if nobody has asked for so long; return whether there was anything."""
@@ -112,7 +114,7 @@ class Revisions:
                 )
             return self._find(asked), None
 
-        old, new = await self._project.in_turn(find)
+        old, new = await self._in_turn(find)
 
         def ask(now: Snapshot) -> ResultT:
             def ask_both(before: Snapshot) -> ResultT:
@@ -127,6 +129,15 @@ class Revisions:
             return old.known.ask(now, ask_both)
 
         return await self._project.in_thread(ask)
+
+    async def _in_turn(self, find: Callable[[], ResultT]) -> ResultT:
+        try:
+            found = await self._project.in_turn(find)
+        except Unavailable as error:
+            self.problem = error.message
+            raise
+        self.problem = ""
+        return found
 
     def _repository(self) -> Blobs:
         self._asked_at = time.monotonic()

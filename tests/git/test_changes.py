@@ -11,10 +11,8 @@ from flashgrep.model import Document
 from flashgrep.search.changes import FileChange, State, describe_change, find_changed, find_hunks
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
-from tests.support.git import commit, git
+from tests.support.git import commit, diff, diff_revision, git
 from tests.support.workspace import opened, put
-
-STATUS = {"A": "added", "D": "deleted", "M": "modified"}
 
 
 @pytest.fixture
@@ -62,22 +60,10 @@ def look(old: State, new: State) -> list[FileChange]:
     return found
 
 
-def told_by_git(root: Path, *arguments: str) -> set[tuple[str, str]]:
-    """Return (status, path) of each file that git tells."""
-    fields = git(root, "diff", "--name-status", "--no-renames", "-z", *arguments).decode().split("\0")[:-1]
-    return {(STATUS[status], path) for status, path in zip(fields[::2], fields[1::2], strict=True)}
-
-
 async def told_by_us(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
     assert await workspace.refresh()
-    found = set()
-    for change in await workspace.revisions.compare(rev, look):
-        path, status = change.file.path.decode(), change.file.status
-        if status == "renamed":
-            found |= {("deleted", change.file.old_path.decode()), ("added", path)}
-        elif status != "untracked":
-            found.add((status, path))
-    return found
+    assert await workspace.revisions.compare(rev, look) is not None
+    return await diff_revision(workspace, rev)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -104,7 +90,7 @@ async def test_the_files_are_those_that_git_tells(root: Path, workspace: Workspa
         "HEAD": ["HEAD"], "HEAD~2": ["HEAD~2"], ":index": [],
         "HEAD~3..HEAD": ["HEAD~3", "HEAD"], "HEAD~1...HEAD": ["HEAD~1", "HEAD"],
     }.items():  # fmt: skip
-        told = told_by_git(root, *arguments)
+        told = diff(root, *arguments)
         if rev == ":index":  # git holds what was added with -N for new, we for changed
             told = {("modified" if status == "added" else status, path) for status, path in told}
         assert await told_by_us(workspace, rev) == told, rev

@@ -98,6 +98,20 @@ def test_a_bare_repository_is_asked_about_head(root: Path, connect: Callable[...
     assert ".ci/run.yml" in daemon.run("files", cwd=bare).stdout
 
 
+def test_a_broken_repository_is_noted_in_answers_about_the_work_tree(root: Path, connect: Callable[..., Wire]) -> None:
+    wire = connect(root)
+    assert "git" not in wire.call("query", query="now = 1")["coverage"].get("detail", "")
+    config = (root / ".git/config").read_bytes()
+    (root / ".git/config").write_bytes(b"[nonsense")
+    assert wire.fail("list_files", rev="HEAD")["data"]["reason"] == "repository_broken"
+    found = wire.call("query", query="now = 1")
+    assert (found["total"], found["coverage"]["complete"]) == (1, True)
+    assert "git cannot read the repository" in found["coverage"]["detail"]
+    (root / ".git/config").write_bytes(config)
+    assert wire.call("list_files", rev="v1")["total"] == 3
+    assert "git" not in wire.call("query", query="now = 1")["coverage"].get("detail", "")
+
+
 def test_the_command_line_takes_a_revision(root: Path, daemon: DaemonAtHand) -> None:
     daemon.add(root)
     found = daemon.run("query", "needle", "--rev", "v1", "-g", "*.py", cwd=root)

@@ -2,7 +2,6 @@
 
 import os
 import random
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -12,41 +11,17 @@ import pytest
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.index import schema, segments
 from flashgrep.index.segments import Kind, SegmentRow
-from flashgrep.model import path_from_json
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.workspace import Workspace
-from tests.support.git import commit, git
-from tests.support.truth import Found
+from tests.support.git import ask_revision as ask
+from tests.support.git import commit, git, grep
 from tests.support.workspace import opened, put
 
 WORDS = ["needle", "thread", "Loom", "weft", "spin_lock", "größe", "x"]
 NAMES = ["a.py", "b.c", "src/c.py", "src/deep/d.txt", ".hidden/e.py", "-f.txt", "g h.txt", "ü.md", "src-old/i.py"]
-
-
-def grep(root: Path, pattern: str, rev: str, *flags: str) -> Found:
-    """Return (path, line number) of every line that git grep finds in a revision, or with --cached in the index."""
-    where = ["--cached"] if rev == ":index" else [rev]
-    command = ["git", "-C", str(root), "grep", "-I", "-n", "-z", "--no-color", *flags, "-e", pattern]
-    done = subprocess.run([*command, *where], capture_output=True, check=False)
-    assert done.returncode in {0, 1}, done.stderr
-    found: Found = set()
-    for line in done.stdout.split(b"\n")[:-1]:
-        path, number, _ = line.split(b"\0", 2)
-        found.add((path if rev == ":index" else path.removeprefix(rev.encode() + b":"), int(number)))
-    return found
-
-
-async def ask(workspace: Workspace, rev: str, text: str, mode: str = "literal") -> Found:
-    """Return (path, line number) of every hit in a revision, from a complete answer."""
-    pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
-    view = await workspace.revisions.at(rev)
-    answer = await view.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
-    assert answer.complete
-    assert answer.total == len(answer.results)
-    return {(path_from_json(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]) for hit in answer.results}
 
 
 @pytest.fixture

@@ -4,6 +4,13 @@ import os
 import subprocess
 from pathlib import Path
 
+from flashgrep.model import path_from_json
+from flashgrep.pattern import Pattern
+from flashgrep.search.changes import find_changed
+from flashgrep.search.exact import Question
+from flashgrep.workspace import Workspace
+from tests.support.truth import Found
+
 IDENTITY = {
     "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org",
     "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org",
@@ -22,3 +29,51 @@ def commit(root: Path, message: str = "change") -> str:
     git(root, "add", "-A")
     git(root, "commit", "-q", "--allow-empty", "-m", message)
     return git(root, "rev-parse", "HEAD").decode().strip()
+
+
+def exists(root: Path, rev: str) -> bool:
+    """Return whether a revision has this name."""
+    return bool(git(root, "rev-parse", "--verify", "--quiet", rev + "^{commit}", check=False))
+
+
+def grep(root: Path, pattern: str, rev: str, *flags: str) -> Found:
+    """Return (path, line number) of every line that git grep finds in a revision, or with --cached in the index."""
+    where = ["--cached"] if rev == ":index" else [rev]
+    command = ["git", "-C", str(root), "grep", "-I", "-n", "-z", "--no-color", *flags, "-e", pattern]
+    done = subprocess.run([*command, *where], capture_output=True, check=False)
+    assert done.returncode in {0, 1}, done.stderr
+    found: Found = set()
+    for line in done.stdout.split(b"\n")[:-1]:
+        path, number, _ = line.split(b"\0", 2)
+        found.add((path if rev == ":index" else path.removeprefix(rev.encode() + b":"), int(number)))
+    return found
+
+
+async def ask_revision(workspace: Workspace, rev: str, text: str, mode: str = "literal") -> Found:
+    """Return (path, line number) of every hit in a revision, from a complete answer."""
+    pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
+    view = await workspace.revisions.at(rev)
+    answer = await view.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
+    assert answer.complete
+    assert answer.total == len(answer.results)
+    return {(path_from_json(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]) for hit in answer.results}
+
+
+STATUS = {"A": "added", "D": "deleted", "M": "modified"}
+
+
+def diff(root: Path, *arguments: str) -> set[tuple[str, str]]:
+    """Return (status, path) of each file that git tells."""
+    fields = git(root, "diff", "--name-status", "--no-renames", "-z", *arguments).decode().split("\0")[:-1]
+    return {(STATUS[status], path) for status, path in zip(fields[::2], fields[1::2], strict=True)}
+
+
+async def diff_revision(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
+    """Return (status, path) of each tracked file that we tell."""
+    found = set()
+    for path, status, old_path in await workspace.revisions.compare(rev, find_changed):
+        if status == "renamed":
+            found |= {("deleted", old_path.decode()), ("added", path.decode())}
+        elif status != "untracked":
+            found.add((status, path.decode()))
+    return found

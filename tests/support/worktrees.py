@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashgrep.catalogue import Catalogue
+from tests.support.git import ask_revision, diff, diff_revision, exists, grep
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, put
 
@@ -62,6 +63,12 @@ class WorkTrees:
             for word in WORDS[: 2 if len(self.done) % 5 else len(WORDS)]:
                 found, wanted = await ask(workspace, "literal", word), ripgrep(root, word, "-F")
                 assert found == wanted, (word, root.name, self.done)
+            rev = self.rng.choice(["HEAD", "HEAD~1", "HEAD~3", "topic1", ":index"])
+            if rev == ":index" or exists(root, rev):
+                found, wanted = await ask_revision(workspace, rev, WORDS[0]), grep(root, WORDS[0], rev, "-F")
+                assert found == wanted, (rev, root.name, self.done)
+                changed = await diff_revision(workspace, rev)
+                assert changed == diff(root, *([] if rev == ":index" else [rev])), (rev, root.name, self.done)
 
     def _text(self) -> bytes:
         lines = [f"{self.rng.choice(WORDS)} {self.rng.choice(WORDS)}\n" for _ in range(self.rng.randrange(1, 5))]
