@@ -182,6 +182,11 @@ class IndexScheduler:
         """The indexer's process number, while there is one."""
         return self._child.pid if self._child else None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it keeps any project up to date: nobody else may write to the store."""
+        return bool(self._projects)
+
     def wake(self) -> None:
         """Say that there may be something to do."""
         self._work.set()
@@ -208,16 +213,19 @@ class IndexScheduler:
                 with anyio.move_on_after(END_SECONDS, shield=True):
                     await running[1].wait()
             await self.close()
+            self._forgotten.clear()
+            self._tell_idle()
         elif self._served is project:
             self._ended_by_us = True
             await self.close()
 
-    async def forget(self, roots: Collection[bytes]) -> None:
-        """Have projects that are not open dropped from the store; if the indexer fails, they stay."""
+    async def forget(self, roots: Collection[bytes]) -> bool:
+        """Have projects that are not open dropped from the store, unless the indexer fails; False: none is open now."""
         self._forgotten.update(roots)
         while not self._forgotten.isdisjoint(roots) and self._projects:
             self._work.set()
             await self._idle.wait()
+        return self.is_busy
 
     async def close(self) -> None:
         """End the indexer."""

@@ -46,11 +46,6 @@ class Store:
         self.scheduler = IndexScheduler(job, self, changing)
         self._members: list[Member] = []
 
-    @property
-    def is_open(self) -> bool:
-        """Whether any project is open in it."""
-        return bool(self._members)
-
     async def join(self, member: Member, tasks: TaskGroup, *, indexes: bool) -> None:
         """Have a project load what is indexed of it, and keep that up to date if it ``indexes``."""
         async with self.scheduler.changing:
@@ -122,13 +117,15 @@ class Stores:
 
     async def forget(self, file: Path, roots: Collection[bytes]) -> None:
         """Drop projects that are not open from a store, and the store if it has no others."""
-        async with self._locks.setdefault(file, anyio.Lock()):
-            store = self._stores.get(file)
-            if store is None or not store.is_open:
-                if not await anyio.to_thread.run_sync(forget_projects, file, roots):
-                    await anyio.to_thread.run_sync(partial(rmtree, file.parent, ignore_errors=True))
+        while True:
+            async with self._locks.setdefault(file, anyio.Lock()):
+                store = self._stores.get(file)
+                if store is None or not store.scheduler.is_busy:
+                    if not await anyio.to_thread.run_sync(forget_projects, file, roots):
+                        await anyio.to_thread.run_sync(partial(rmtree, file.parent, ignore_errors=True))
+                    return
+            if await store.scheduler.forget(roots):
                 return
-        await store.scheduler.forget(roots)
 
 
 def describe_stores(cache: Path) -> list[dict[str, Any]]:

@@ -313,3 +313,16 @@ async def test_an_indexer_that_is_killed_or_a_root_that_goes_leaves_the_other_wo
         assert await files_with(first, "ribbon") == {b"last.txt"}
         shutil.move(other.with_name("moved"), other)
         assert await files_with(await opened(projects, other), "thread") == {b"other%d.txt" % at for at in range(2)}
+
+
+async def test_work_trees_taken_off_the_list_at_once_leave_nothing(trees: tuple[Path, Path]) -> None:
+    async with catalogue_of(trees[0]) as projects:
+        for root in trees:
+            await opened(projects, root)
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as tasks:
+                for root in reversed(trees):
+                    tasks.start_soon(projects.remove, str(root))
+        assert projects.list_projects() == []
+        await opened(projects, trees[0])
+        assert await files_with(await projects.open(str(trees[0])), "part_7") == {b"src/part7.py"}
