@@ -14,7 +14,7 @@ from typing import Final, Literal
 from rapidfuzz import fuzz, process
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
-from flashgrep.errors import NotFound
+from flashgrep.errors import NotFound, clip
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.ingest.parse.lookup import (
     ROLES,
@@ -46,6 +46,12 @@ NEAR_NAMES: Final = 5_000
 SUGGESTED: Final = 5
 SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
 """Kinds an outline shows unless everything is asked for."""
+MOST_SIGNATURE, MOST_VALUE = 100, 50
+"""Characters of a line of an outline; of a constant less, whose value is seldom what is looked for."""
+LONG_FUNCTION = 200
+"""Lines from which on a function is taken for a module of its own (a factory), whose functions an outline shows."""
+_FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
+_VALUES: Final = frozenset({"constant", "variable", "field", "property"})
 _DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
 _MAPPED_KINDS: Final = SHOWN_KINDS - {"heading", "extension"}
 MAP_FILES: Final = 3_000
@@ -334,6 +340,7 @@ def outline(source: SymbolSource, paths: Iterable[bytes], *, max_chars: int, eve
     kinds = _DEEP_KINDS if everything else SHOWN_KINDS
     for path, symbols in _open_all(source, paths, made):
         ends: list[int] = []  # of the definitions around
+        helpers_to = 0  # where the short function ends whose own functions are told with everything only
         for index, row in enumerate(symbols.rows):
             checkpoint()
             while ends and ends[-1] <= row[START]:
@@ -341,7 +348,12 @@ def outline(source: SymbolSource, paths: Iterable[bytes], *, max_chars: int, eve
             kind = KINDS[row[KIND]]
             if kind not in kinds or (kind == "variable" and ends):
                 continue
-            found, signature = symbols.defined(index), symbols.signature(index)
+            if row[START] < helpers_to and not everything:
+                continue
+            found, most = symbols.defined(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
+            signature = clip(symbols.signature(index), most)
+            if kind in _FUNCTIONS and found.end_line - found.start_line < LONG_FUNCTION:
+                helpers_to = row[END]
             max_chars -= len(signature) + ENTRY_OVERHEAD + 2 * len(ends)
             if max_chars < 0:
                 made.left_out += 1

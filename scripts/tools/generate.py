@@ -14,11 +14,32 @@ from flashgrep.handlers import REGISTRY
 from flashgrep.launcher import LOCAL
 from flashgrep.paths import bundled_ripgrep
 from flashgrep.registry import Handler
+from flashgrep.vocabulary import FLAGS, SYNONYMS
 
 HEAD = """# flashgrep: reference of methods
 
 Generated from the code by `scripts/generate`; do not edit. Every method is a JSON-RPC 2.0 method of the same name on
 every wire, an MCP tool, and a command of `fgrep`.
+"""
+HABITS = """## What calls from habit are taken for
+
+`camelCase`, dashes and a leading `-` are read as our spelling. `null`, `"null"` and an empty text leave an optional
+parameter out. JSON in a text is read where a list or an object is meant, and a list of one where a text is.
+
+| call | before | now |
+|---|---|---|
+| `query {"pattern": "x", "glob": "*.py", "-i": true}` | refused: no such field | `query`, `include`, `case` |
+| `query {"query": "a+", "regex": true}`, `query {"regex": "a+"}` | refused | mode `regex` |
+| `query {"query": "x", "include": "*.py"}`, `{"include": "[\\"*.py\\"]"}` | refused: no list | a list of one |
+| `query {"query": "x", "path": "srcs"}` | refused: no such field | `no such file or folder: srcs; near: src` |
+| `query {"query": "x", "inclde": []}` | refused, all fields listed | `did you mean include?` |
+| `read_code {"file": "a.py", "offset": 10, "limit": 20}` | refused | lines 10 to 29 |
+| `get_slice {"path": "a.py", "view_range": [3, 9]}` | refused | lines 3 to 9 |
+| `read_code {"symbol": "needel"}` | `symbol not found` | `symbol not found: needel; near: needle` |
+| `write_code {"file_path": "a.py", "old_string": "x", "new_string": "y"}` | refused | `old_text`, `new_text` |
+| `write_code {"path": "new.py", "content": "…"}` | refused | a new file; never over one that is there |
+| `batch_write_code {"edits": "[{…}]"}` without `id` | refused | operations, numbered |
+| `glob {"pattern": "**/*.js"}` with `node_modules` ignored | all of `node_modules` | the project's own files |
 """
 WRONG = 1
 
@@ -39,7 +60,7 @@ def main(arguments: list[str]) -> int:
 def generated() -> dict[Path, str]:
     """Return every generated file of the checkout with its text."""
     root = Path(__file__).parents[2]
-    reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY)])
+    reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY), *_vocabulary()])
     return {
         root / "skills" / "reference.md": reference,
         root / ".flashgrep.example": config.format_example(),
@@ -82,6 +103,20 @@ def _section(handler: Handler) -> str:
     lines += [f"Also called {', '.join(f'`{alias}`' for alias in handler.aliases)}.", ""] if handler.aliases else []
     lines += [f"Command: `fgrep {handler.command}` · {handler.safety} · toolset `{handler.toolset}`", ""]
     return "\n".join([*lines, *_fields(handler), ""])
+
+
+def _vocabulary() -> Iterator[str]:
+    """Yield what parameters are called besides, and calls as agents make them from habit."""
+    yield HABITS
+    yield "| parameter | also taken for it, where a method has no parameter of that name |\n|---|---|"
+    yield from (
+        f"| `{name}` | {' '.join(f'`{other}`' for other in others.split())} |" for name, others in SYNONYMS.items()
+    )
+    flags: dict[str, list[str]] = {}
+    for name, (field, _) in FLAGS.items():
+        flags.setdefault(field or "nothing", []).append(f"`{name}`")
+    yield from (f"| `{field}`, of a yes or no | {' '.join(names)} |" for field, names in flags.items())
+    yield ""
 
 
 def _fields(handler: Handler) -> Iterator[str]:

@@ -156,6 +156,17 @@ def test_an_outline_is_a_tree_within_its_budget(source: FolderSource) -> None:
     assert (len(small.entries), small.left_out) == (2, 3)
 
 
+def test_an_outline_leaves_out_helpers_inside_short_functions_and_cuts_long_lines(tmp_path: Path) -> None:
+    arguments = ", ".join(f"argument_{number}" for number in range(30))
+    code = f"def outer({arguments}):\n    def helper():\n        return 1\n    return helper\n\n\n"
+    (tmp_path / "a.py").write_text(code + "def factory():\n" + "    pass\n" * 200 + "    def made():\n        pass\n")
+    source = FolderSource(tmp_path)
+    made = outline(source, [b"a.py"], max_chars=10_000)
+    assert [entry.signature[:12] for entry in made.entries] == ["def outer(ar", "def factory(", "def made():"]
+    assert len(made.entries[0].signature) <= 101
+    assert len(outline(source, [b"a.py"], max_chars=10_000, everything=True).entries) > 3
+
+
 def test_a_map_shows_what_other_files_use_most(source: FolderSource) -> None:
     made = repository_map(source, max_chars=60)
     assert [(entry.path, entry.signature, entry.uses) for entry in made.entries] == [

@@ -1,0 +1,161 @@
+"""What an agent's everyday questions cost: flashgrep over MCP, an expert with rg and sed, and an agent's own habits.
+
+Tokens are tiktoken's (cl100k) where it is installed, else characters / 4, of calls and answers together. The packages
+are those of ``scripts/eval_search``, fetched by their registries' own clients.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from scripts.benchmarks.search.packages import packages, unpacked
+
+TASKS: Final = Path(__file__).with_name("agent_tasks.toml")
+FGREP: Final = Path(sys.executable).with_name("fgrep")
+READY_SECONDS: Final = 300
+MOST_OF_EXPERT, MOST_OF_HABIT, MOST_OF_A_TASK = 0.8, 0.35, 1.3
+
+
+class Cost(NamedTuple):
+    """Calls, and tokens of calls and answers."""
+
+    calls: int
+    tokens: int
+    answer: str
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure all tasks; 1 where a fact is missing, or with ``--check`` a bar is not reached."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
+    parser.add_argument("--only", help="tasks whose need has this in it")
+    parser.add_argument("--show", action="store_true", help="print flashgrep's answers")
+    parser.add_argument("--check", action="store_true", help="fail where a bar is not reached")
+    options = parser.parse_args(argv)
+    options.cache.mkdir(parents=True, exist_ok=True)
+    tasks = tomllib.loads(TASKS.read_text(encoding="utf-8"))["task"]
+    tasks = [task for task in tasks if not options.only or options.only in task["need"]]
+    wanted = {task["repository"] for task in tasks}
+    folders = {one.repository: unpacked(one, options.cache) for one in packages() if one.repository in wanted}
+    count = make_counter()
+    totals, missing, worst = [0, 0, 0], 0, 0.0
+    print("| task | flashgrep | expert | habit | of expert |\n|---|---|---|---|---|")
+    with a_daemon() as environ:
+        for repository, package in folders.items():
+            # Tasks write: each way has a copy of its own.
+            folder, other = (Path(environ["HOME"]) / way / repository for way in ("asked", "searched"))
+            shutil.copytree(package, folder)
+            shutil.copytree(package, other)
+            with a_client(folder, environ) as call:
+                for task in (task for task in tasks if task["repository"] == repository):
+                    ours = measure(task["ask"], lambda ask, call=call: call(ask), count)
+                    expert, habit = (measure(task[who], shell_in(other), count) for who in ("expert", "habit"))
+                    for who, cost in (("flashgrep", ours), ("expert", expert)):
+                        lacking = [fact for fact in task["facts"] if fact not in cost.answer]
+                        missing += len(lacking)
+                        if lacking:
+                            print(f"{task['need']}: {who} lacks {lacking}", file=sys.stderr)
+                    totals = [total + cost.tokens for total, cost in zip(totals, (ours, expert, habit), strict=True)]
+                    worst = max(worst, ours.tokens / expert.tokens)
+                    costs = " | ".join(f"{cost.tokens} ({cost.calls})" for cost in (ours, expert, habit))
+                    print(f"| {task['need']} | {costs} | {ours.tokens / expert.tokens:.2f} |")
+                    if options.show:
+                        print(ours.answer)
+    of_expert, of_habit = totals[0] / totals[1], totals[0] / totals[2]
+    print(f"| **all** | {totals[0]} | {totals[1]} | {totals[2]} | {of_expert:.2f} (of habit {of_habit:.2f}) |")
+    print(f"worst task {worst:.2f} of the expert, {missing} facts missing")
+    reached = of_expert <= MOST_OF_EXPERT and of_habit <= MOST_OF_HABIT and worst <= MOST_OF_A_TASK
+    return 1 if missing or (options.check and not reached) else 0
+
+
+def measure(steps: Sequence[Any], run: Callable[[Any], tuple[str, str]], count: Callable[[str], int]) -> Cost:
+    """Return what steps cost; ``run`` returns what is said and what is answered."""
+    said = [run(step) for step in steps]
+    return Cost(len(said), sum(count(each) for pair in said for each in pair), "\n".join(answer for _, answer in said))
+
+
+def make_counter() -> Callable[[str], int]:
+    """Return the function that counts a text's tokens."""
+    try:
+        import tiktoken  # type: ignore[import-not-found]  # noqa: PLC0415 - nothing that the project needs
+    except ImportError:
+        return lambda text: -(-len(text) // 4)
+    encoding = tiktoken.get_encoding("cl100k_base")
+    return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def shell_in(folder: Path) -> Callable[[str], tuple[str, str]]:
+    """Return the function that runs a command line in a folder, with the rg of this environment."""
+    path = f"{FGREP.parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(command: str) -> tuple[str, str]:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        )  # fmt: skip
+        return command, done.stdout.decode("utf-8", "replace")
+
+    return run
+
+
+@contextmanager
+def a_daemon() -> Iterator[dict[str, str]]:
+    """Give the environment of a daemon of its own, which is ended, and its state removed, at the end."""
+    state = Path(tempfile.mkdtemp(prefix="fg"))
+    homes = {"HOME": str(state), "XDG_CONFIG_HOME": str(state), "XDG_CACHE_HOME": str(state)}
+    environ = {**os.environ, **homes, "FLASHGREP_STATE_DIR": str(state / "state"), "FLASHGREP_TCP_PORT": "0"}
+    try:
+        yield environ
+    finally:
+        subprocess.run([FGREP, "daemon", "stop"], env=environ, capture_output=True, check=False)
+        shutil.rmtree(state, ignore_errors=True)
+
+
+@contextmanager
+def a_client(folder: Path, environ: dict[str, str]) -> Iterator[Callable[[dict[str, Any]], tuple[str, str]]]:
+    """Give a host's way to call tools about an indexed folder: the call and its answer as a model sees them."""
+    command = [FGREP, "mcp", "--project", str(folder), "--toolsets", "core,research"]
+    with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        numbers = iter(range(1, 1_000_000))
+
+        def ask(method: str, params: dict[str, Any]) -> Any:
+            number = next(numbers)
+            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            print(json.dumps(message), file=process.stdin, flush=True)
+            for line in process.stdout or ():
+                answer = json.loads(line)
+                if answer.get("id") == number:
+                    return answer["result"]
+            raise RuntimeError("the server has ended")
+
+        def call(step: dict[str, Any]) -> tuple[str, str]:
+            arguments = {name: value for name, value in step.items() if name != "tool"}
+            result = ask("tools/call", {"name": step["tool"], "arguments": arguments})
+            text = "".join(part["text"] for part in result["content"])
+            return f"{step['tool']} {json.dumps(arguments)}", text
+
+        ask(
+            "initialize",
+            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+        )
+        until = time.monotonic() + READY_SECONDS
+        call({"tool": "index_codebase", "path": str(folder)})
+        while "ready" not in call({"tool": "stats"})[1] and time.monotonic() < until:
+            time.sleep(0.5)
+        yield call
+        process.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
