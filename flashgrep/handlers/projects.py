@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -164,7 +165,7 @@ async def ask_projects(
         ]
         nexts += [(part.name, None, FAILED) for part in parts if part.error is not None and not part.pages]
         more = any(skip != FAILED for _, _, skip in nexts)
-        merged |= {"total": total, "next": encode_cursor(params, total, nexts) if more else None}
+        merged |= {"total": total, "next": encode_cursor(params, total, *chain.from_iterable(nexts)) if more else None}
     merged["coverage"] = _cover(parts, question.started)
     join(merged, answers)
     result: ResultT = merged
@@ -255,8 +256,9 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     if getattr(params, "cursor", None) is None:
         return None, parts
 
-    def read(total: int | None, nexts: list[list[Any]]) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
-        places = {str(name): (None if cursor is None else str(cursor), int(skip)) for name, cursor, skip in nexts}
+    def read(total: int | None, *nexts: Any) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
+        each = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
+        places = {str(name): (None if cursor is None else str(cursor), int(skip)) for name, cursor, skip in each}
         if any(skip < FAILED for _, skip in places.values()):
             raise ValueError(places)
         return None if total is None else int(total), places

@@ -228,7 +228,7 @@ async def test_contradictions_are_refused(catalogue: Catalogue) -> None:
         await ask(catalogue, "query", text="(", mode="regex", projects=["p0", "p1"])
     with pytest.raises(InvalidParams, match="offset"):
         await ask(catalogue, "glob", offset=1, projects=["p0", "p1"])
-    backwards = encode_cursor(QueryParams(query="spin", projects=["p0"]), 1, [["p0", None, -5]])
+    backwards = encode_cursor(QueryParams(query="spin", projects=["p0"]), 1, "p0", None, -5)
     with pytest.raises(InvalidParams, match="not one of ours"):
         await ask(catalogue, "query", text="spin", projects=["p0"], cursor=backwards)
     page = await ask(catalogue, "query", text="spin", projects=["p0", "p1"], limit=1)
