@@ -12,7 +12,9 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 from hypothesis import seed
@@ -20,7 +22,8 @@ from hypothesis.errors import HypothesisException
 
 from benchmarks import rg_calls
 from flashgrep.errors import FlashgrepError
-from tests import test_faults_index, test_faults_kill, test_search_truth
+from tests.faults import test_index, test_kill
+from tests.search import test_truth
 from tests.search.test_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
 from tests.support.workspace import opened, repository
 
@@ -28,6 +31,7 @@ ROUND_SECONDS = 20.0
 """One tree is asked for so long before the next kind of round; each round has a seed of its own."""
 CALLS = 100
 """Of `fgrep rg` in one round: some 20 s."""
+_BODIES: dict[Any, Callable[..., Any]] = {}
 
 
 def main() -> int:
@@ -119,16 +123,20 @@ def _guarded(test: Callable[[int], None], number: int, tried: Counter[str]) -> i
 
 
 def _drawn_trees(number: int) -> None:
-    test = test_search_truth.test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes
+    test = test_truth.test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes
+    body = _BODIES.setdefault(test, test.hypothesis.inner_test)  # as pytest's plugins run coroutines
+    test.hypothesis.inner_test = lambda **drawn: anyio.run(partial(body, **drawn))
     seed(number)(test)()
 
 
 def _flipped_bits(number: int) -> None:
-    test_faults_index.test_bits_flipped_at_drawn_offsets_never_cost_a_hit(number)
+    with repository() as root:
+        anyio.run(test_index.test_bits_flipped_at_drawn_offsets_never_cost_a_hit, number, root)
 
 
 def _killed_indexers(number: int) -> None:
-    test_faults_kill.test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit(number)
+    with repository() as root:
+        anyio.run(test_kill.test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit, number, root)
 
 
 if __name__ == "__main__":
