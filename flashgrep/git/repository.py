@@ -219,7 +219,9 @@ class Repository:
         if self.is_shallow:
             message += "; the clone is shallow, and older commits are not in it"
             more = {"suggestion": "git fetch --unshallow, if an older commit is meant; flashgrep fetches nothing"}
-        return NotFound(message, reason="revision_not_found", rev=name, near=[one for one, _, _ in near], **more)
+        found = [one for one, _, _ in near]
+        message += f"; near: {', '.join(found)}" if found else ""
+        return NotFound(message, reason="revision_not_found", rev=name, near=found, **more)
 
 
 def parse_tree(printed: bytes) -> Files:

@@ -120,4 +120,4 @@ def test_the_command_line_takes_a_revision(root: Path, daemon: DaemonAtHand) -> 
     assert daemon.run("read", "docs/a.md", "--rev", "v1", cwd=root).stdout.endswith("needle\n")
     failed = daemon.run("query", "needle", "--rev", "v3", cwd=root)
     assert failed.returncode == 2
-    assert "v3" in failed.stderr
+    assert "no such revision: v3; near: v1" in failed.stderr
