@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.checkpoint import checkpoint
-from flashgrep.errors import NotFound
+from flashgrep.errors import NotFound, clip
 from flashgrep.handlers.common import (
     CHARS_PER_TOKEN,
     Below,
@@ -58,6 +58,8 @@ from flashgrep.workspace import Workspace
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
 """Characters of JSON, and of text, around one occurrence's texts."""
+LINE_SHOWN = 100
+"""Characters of a line of an outline for a model: long signatures are for reading the definition."""
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
     "type", "constant", "variable", "field", "property", "event", "macro", "module", "namespace", "object",
@@ -279,7 +281,10 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     """Yield each file and, set in below it, its symbols with their lines."""
     for file in result["results"]:
         yield style.path(file)
-        yield from (f"{'  ' if style.is_person else ''}{style.text(line)}" for line in file["symbols"])
+        if style.is_person:
+            yield from (f"  {style.text(line)}" for line in file["symbols"])
+        else:
+            yield from (clip(line, LINE_SHOWN) for line in file["symbols"])
 
 
 @handler(

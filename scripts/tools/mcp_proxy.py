@@ -1,0 +1,122 @@
+"""Lets a client that speaks streamable HTTP, and knows no token, speak with what ships: an address, or a process.
+
+Used by ``scripts/conformance``; a test's tool, for one client at a time and 127.0.0.1 alone.
+"""
+
+import http.client
+import json
+import queue
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+SECONDS = 30
+OWN = frozenset({"host", "connection", "content-length", "transfer-encoding"})
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Answers by ``answer_post``; everything else than POST is not allowed, as there is no stream to listen on."""
+
+    def do_POST(self) -> None:
+        """Answer a message."""
+        self.send_answer(*self.answer_post(self.rfile.read(int(self.headers.get("Content-Length", 0)))))
+
+    def do_GET(self) -> None:
+        """Refuse."""
+        self.send_answer(405, {"Allow": "POST"}, b"")
+
+    do_DELETE = do_GET  # noqa: N815 - the base class finds methods by these names
+
+    def answer_post(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body."""
+        raise NotImplementedError
+
+    def send_answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        """Send an answer."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@contextmanager
+def proxy_to_address(url: str, token: str) -> Iterator[str]:
+    """Pass requests on to an address, with the token; what a header says otherwise is passed on as it is."""
+    target = urlsplit(url)
+
+    class ToAddress(Proxy):
+        def answer_post(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in OWN}
+            ours = f"localhost:{self.server.server_port}", f"127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
+            asked = self.headers.get("Host", "")
+            headers |= {"Authorization": f"Bearer {token}", "Host": target.netloc if asked in ours else asked}
+            if headers.get("Origin") in {f"http://{name}" for name in ours}:
+                headers["Origin"] = f"http://{target.netloc}"
+            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=SECONDS)
+            try:
+                connection.request("POST", f"{target.path}?{target.query}", body, headers)
+                answer = connection.getresponse()
+                told = {name: value for name, value in answer.getheaders() if name.lower() not in OWN}
+                return answer.status, told, answer.read()
+            finally:
+                connection.close()
+
+    with _serve(ToAddress) as here:
+        yield here
+
+
+@contextmanager
+def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterator[str]:
+    """Pass messages on to a process that speaks lines, and its answers back; what it says unasked is dropped."""
+    waiting: dict[Any, queue.Queue[bytes]] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
+
+        class ToProcess(Proxy):
+            def answer_post(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+                message = json.loads(body)
+                answers: queue.Queue[bytes] = queue.Queue()
+                asked = message.get("id") if "method" in message else None
+                if asked is not None:
+                    waiting[asked] = answers
+                process.stdin.write(json.dumps(message).encode() + b"\n")
+                process.stdin.flush()
+                if asked is None:
+                    return 202, {}, b""
+                return 200, {"Content-Type": "application/json"}, answers.get(timeout=SECONDS)
+
+        def route() -> None:
+            for line in process.stdout:
+                answer = json.loads(line)
+                if "method" not in answer and answer.get("id") in waiting:
+                    waiting.pop(answer["id"]).put(line)
+
+        reader = Thread(target=route, daemon=True)
+        reader.start()
+        try:
+            with _serve(ToProcess) as here:
+                yield here
+        finally:
+            process.stdin.close()
+            reader.join(SECONDS)
+
+
+@contextmanager
+def _serve(proxy: type[Proxy]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), proxy)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://localhost:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(SECONDS)
