@@ -27,6 +27,7 @@ _FOLDERS = (
     (VENDORED, rb"vendor|third[_-]?party|node_modules|bower_components|site-packages|external"),
     (GENERATED, rb"dist|build|gen|generated|__generated__"),
     (TEST, rb"tests?|testing|testdata|specs?|__tests__|selftests?|fixtures?|mocks?|e2e|examples?|benchmarks?"),
+    (TEST, rb"[^/]*(?:[._-]tests?|(?-i:[a-zA-Z]Tests?))"),  # Acme.Json.Tests (.NET), AcmeUITests (Xcode), unit-tests
 )
 _FOLDER_TIERS = [(tier, re.compile(rb"(?:^|/)(?:%s)(?:/|\Z)" % names, re.IGNORECASE)) for tier, names in _FOLDERS]
 _GENERATED = re.compile(
@@ -34,7 +35,10 @@ _GENERATED = re.compile(
     rb"|^(?:package-lock\.json|yarn\.lock|go\.sum)$",
     re.IGNORECASE,
 )
-_TEST = re.compile(rb"^test_|[._-](?:test|tests|spec|mock)\.[a-z]+$|(?-i:[a-z]Tests?)\.[a-z]+$", re.IGNORECASE)
+_TEST = re.compile(
+    rb"^test_|[._-](?:test|tests|unittest|spec|mock)\.[a-z]+$|(?-i:[a-z]Tests?)\.[a-z]+$|(?-i:^tests?\.[a-z]+|\.t)$",
+    re.IGNORECASE,
+)
 
 MANY_TEXTS = 1000
 """More are looked for by one pass over the whole table, which takes 2 ns a file."""

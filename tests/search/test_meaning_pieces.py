@@ -99,9 +99,19 @@ def test_a_piece_with_none_of_the_words_is_shown_only_if_it_is_surely_meant() ->
 
 @pytest.mark.parametrize(
     ("path", "tier"),
-    [(b"src/contest.py", SOURCE), (b"latest.go", SOURCE), (b"ParserTest.java", TEST), (b"Tests/a.swift", TEST)],
+    [
+        *(
+            (path, SOURCE)
+            for path in (b"src/contest.py", b"latest.go", b"src/Latest/a.cs", b"src/Test.java", b"fastest/a.t.c")
+        ),
+        *(
+            (path, TEST)
+            for path in (b"ParserTest.java", b"Tests/a.swift", b"src/slice/test.rs", b"base/file_unittest.cc")
+        ),
+        *((path, TEST) for path in (b"Acme.Json.Tests/Person.cs", b"AcmeUITests/Tap.swift", b"t/mojo/dom.t")),
+    ],
 )
-def test_files_are_told_from_their_tests_by_case_too(path: bytes, tier: int) -> None:
+def test_files_are_told_from_their_tests_by_the_habits_of_each_language(path: bytes, tier: int) -> None:
     assert tier_of(path) == tier
 
 
