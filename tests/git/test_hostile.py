@@ -39,13 +39,15 @@ async def workspace(root: Path) -> AsyncIterator[Workspace]:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-async def test_a_setting_that_names_a_program_runs_nothing(root: Path, workspace: Workspace, setting: str) -> None:
+async def test_a_setting_that_names_a_program_runs_nothing(
+    root: Path, tmp_path: Path, workspace: Workspace, setting: str
+) -> None:
     put(root, {"a.txt": b"word\n", "b.txt": b"word\n", ".gitattributes": b"*.txt filter=evil diff=evil\n"})
     commit(root)
     put(root, {"a.txt": b"word two\n"})
     commit(root)
     put(root, {"a.txt": b"word three\n"})
-    run = root.parent / f"{root.name}-run"
+    run = tmp_path / "run"
     marker, script = run / "marker", run / "run"
     run.mkdir()
     script.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
@@ -66,8 +68,8 @@ async def test_a_setting_that_names_a_program_runs_nothing(root: Path, workspace
     assert not marker.exists()
 
 
-async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(root: Path) -> None:
-    source = root.parent / f"{root.name}-source"
+async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
     source.mkdir()
     git(source, "init", "-q")
     git(source, "config", "uploadpack.allowFilter", "true")
@@ -75,7 +77,7 @@ async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(root: Pat
     commit(source)
     put(source, {"a.txt": b"word new\n"})
     commit(source)
-    root.rename(f"{root}-away")
+    root.rename(tmp_path / "away")
     git(source, "clone", "-q", "--filter=blob:none", f"file://{source}", str(root))
     objects = git(root, "count-objects", "-v")
     blob = git(source, "rev-parse", "HEAD~1:a.txt").decode().strip()
@@ -89,14 +91,14 @@ async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(root: Pat
     assert git(root, "count-objects", "-v") == objects
 
 
-async def test_a_shallow_clone_says_where_its_history_ends(root: Path) -> None:
-    source = root.parent / f"{root.name}-source"
+async def test_a_shallow_clone_says_where_its_history_ends(root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
     source.mkdir()
     git(source, "init", "-q")
     for text in (b"one\n", b"two\n", b"three\n"):
         put(source, {"a.txt": text})
         commit(source)
-    root.rename(f"{root}-away")
+    root.rename(tmp_path / "away")
     git(source, "clone", "-q", "--depth=2", f"file://{source}", str(root))
     async with opened(root, environ=dict(os.environ)) as workspace:
         assert await lines_with(workspace, "HEAD~1", "two") == 1
@@ -107,13 +109,13 @@ async def test_a_shallow_clone_says_where_its_history_ends(root: Path) -> None:
 
 @pytest.mark.parametrize("what", ["HEAD", "config", "refs", "objects", "blob", "index"])
 async def test_a_broken_repository_is_told_and_the_work_tree_is_searched(
-    root: Path, workspace: Workspace, what: str
+    root: Path, tmp_path: Path, workspace: Workspace, what: str
 ) -> None:
     put(root, {"a.txt": b"word\n"})
     commit(root)
     blob = git(root, "rev-parse", "HEAD:a.txt").decode().strip()
     broken = root / ".git" / (f"objects/{blob[:2]}/{blob[2:]}" if what == "blob" else what)
-    broken.rename(root.parent / f"{root.name}-broken")
+    broken.rename(tmp_path / "broken")
     if what in {"HEAD", "config", "blob", "index"}:
         broken.write_bytes(b"\0nonsense [")
     with pytest.raises(FlashgrepError) as told:

@@ -78,9 +78,9 @@ async def test_git_that_was_killed_is_started_anew_and_ended_at_rest(workspace: 
     assert await count(workspace, "HEAD~2") == 5
 
 
-async def test_a_repository_that_is_made_anew_is_read_anew(root: Path, workspace: Workspace) -> None:
+async def test_a_repository_that_is_made_anew_is_read_anew(root: Path, tmp_path: Path, workspace: Workspace) -> None:
     assert await count(workspace, "HEAD") == 15
-    (root / ".git").rename(root.parent / f"{root.name}-old")
+    (root / ".git").rename(tmp_path / "old")
     git(root, "init", "-q")
     put(root, {"new.txt": b"word\n"})
     git(root, "add", "new.txt")
@@ -89,9 +89,9 @@ async def test_a_repository_that_is_made_anew_is_read_anew(root: Path, workspace
 
 
 async def test_a_work_tree_beside_the_first_has_a_head_and_an_index_of_its_own(
-    root: Path, workspace: Workspace
+    root: Path, tmp_path: Path, workspace: Workspace
 ) -> None:
-    beside = root.parent / f"{root.name}-beside"
+    beside = tmp_path / "beside"
     git(root, "worktree", "add", "-q", str(beside), "HEAD~1")
     put(beside, {"staged.txt": b"word\n"})
     git(beside, "add", "staged.txt")
