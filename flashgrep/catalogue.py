@@ -22,7 +22,7 @@ from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.git.repository import is_bare
 from flashgrep.machine import count_cores, release_memory
-from flashgrep.own_folders import INDEX, PrivateFolders, remove_former, store_folder, writes_folder
+from flashgrep.own_folders import INDEX, PrivateFolders, identify, remove_former, store_folder, writes_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
 from flashgrep.pattern import forget_patterns
 from flashgrep.registry import Call, Session
@@ -288,7 +288,7 @@ class Catalogue:
         for name in [name for name, root in self._roots.items() if root in forgotten]:
             with contextlib.suppress(NotFound):
                 async with self._lock_project(name, make=False) as known:
-                    if known not in self._open and not self._roots[known].exists():
+                    if known not in self._open and not identify(str(self._roots[known])):
                         await self._forget(known)
         return sorted(forgotten)
 

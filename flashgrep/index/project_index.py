@@ -108,14 +108,18 @@ def list_files(file: Path) -> dict[bytes, int]:
 
 
 def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
-    """Drop projects from a store that no project is open in; False: nothing is left there that is worth keeping."""
+    """Drop projects from a store that no project is open in; False: nothing is left there that is worth keeping.
+
+    A store that cannot be written just now (locked, a full disk) stays as it is.
+    """
     try:
-        writer = Writer(file)
-    except (OSError, sqlite3.Error, Damaged):
+        with contextlib.closing(Writer(file)) as writer:
+            known = {*writer.list_roots()}
+            others = known.difference(roots)
+            if others:
+                writer.drop_projects(known.intersection(roots))
+            return any(map(identify, others))
+    except Damaged:
         return False
-    with contextlib.closing(writer):
-        known = {*writer.list_roots()}
-        others = known.difference(roots)
-        if others:
-            writer.drop_projects(known.intersection(roots))
-        return any(map(identify, others))
+    except (OSError, sqlite3.Error) as error:
+        return not (isinstance(error, sqlite3.Error) and schema.is_damage(error))

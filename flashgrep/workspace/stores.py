@@ -139,7 +139,7 @@ def describe_stores(cache: Path) -> list[dict[str, Any]]:
         described.append(
             {
                 "owner": os.fsencode(owner or folder).decode("latin-1"),
-                "gone": owner is None or not owner.exists(),
+                "gone": owner is None or identify(str(owner)) is None,
                 "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
                 "projects": projects,
             }
@@ -158,8 +158,8 @@ def find_gone(cache: Path, *, stores: bool) -> dict[Path, set[bytes]]:
         if owner is None:
             continue
         roots = set(list_files(folder / INDEX))
-        if owner.exists():
+        if identify(str(owner)):
             found[folder / INDEX] = {root for root in roots if not identify(root)}
-        elif stores and (owner.parent.exists() or owner.parent.parent.exists()):
+        elif stores and (identify(str(owner.parent)) or identify(str(owner.parent.parent))):
             found[folder / INDEX] = roots | {os.fsencode(owner)}
     return {file: roots for file, roots in found.items() if roots}
