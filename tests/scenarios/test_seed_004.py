@@ -357,7 +357,7 @@ def test_invalid_option_combinations_return_structured_errors(daemon: DaemonAtHa
         ({"respect_ignore": True, "follow_symlinks": True}, "follow_symlinks"),
         ({"sort_by": "colour"}, "sort_by"),
         ({"limit": -1}, "limit"),
-        ({"pattern": "[a"}, "pattern"),
+        ({"pattern": "[a"}, "query"),
         ({"colour": True}, "colour"),
     ]
     with ways(daemon, project(FILES), ["tcp", "mcp stdio"]) as both:
