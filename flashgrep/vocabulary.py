@@ -100,6 +100,7 @@ MOST_NAME: Final = 100
 NEAR_ENOUGH: Final = 70
 """Of 100; below it a name is none that was meant."""
 _SPAN: Final = re.compile(r"\s*(\d{1,10})\s*(?:-|:|,|\.\.)\s*(\d{1,10})\s*")
+_PLAIN: Final = frozenset({str, int, float, bool, None})
 _DROP: Final = object()
 
 
@@ -136,7 +137,7 @@ class _Shape:
             value = self._read_text(value, names)
         elif list in kinds and (is_number or (isinstance(value, dict) and dict not in kinds)):
             value = [value]
-        elif isinstance(value, list) and list not in kinds and len(value) == 1:
+        elif isinstance(value, list) and kinds <= _PLAIN and len(value) == 1:
             value = value[0]
         elif is_number and kinds <= {str, None} and not self.verbatim:
             value = str(value)

@@ -88,7 +88,9 @@ class ReadCodeParams(RangeParams):
     start_line: LineNumber = Field(1, description="First line, from 1.")
     end_line: LineNumber | None = Field(None, description="Last line, included; default: the end of the file.")
     tail: Count | None = Field(None, ge=1, description="Read the last so many lines instead of a range.")
-    symbol_context_lines: Annotated[Count, RARE] = Field(20, description="Lines shown on either side of the symbol.")
+    symbol_context_lines: Annotated[Count, RARE] = Field(
+        20, description="Lines shown on either side of the symbol; none by default where the answer is text."
+    )
     max_tokens: Count | None = Field(
         None, ge=1, description="Most tokens (characters / 4); 8,000 when no max_bytes is given either."
     )
@@ -192,7 +194,10 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
     if params.path is None and params.symbol_name is not None:
         await view.refresh()
         path, first, last = await view.find_definition(params.symbol_name)
-        start, end = max(1, first - params.symbol_context_lines), last + params.symbol_context_lines
+        # A model pays for what it reads, and asked for the symbol.
+        usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
+        around = 0 if usual else params.symbol_context_lines
+        start, end = max(1, first - around), last + around
     # A budget in bytes alone is not narrowed by the usual one in tokens.
     max_tokens = params.max_tokens
     if max_tokens is None and params.max_bytes is None:

@@ -118,6 +118,10 @@ def test_a_read_is_a_header_and_the_lines_as_they_are(model: McpClient) -> None:
     header, lines = read(model, "get_slice", file_path="src/main.py", start_line=4, end_line=5).split("\n", 1)
     assert header.startswith("src/main.py:4-5 #")
     assert lines == "def main():\n    parse_config('a')\n"
+    header, lines = read(model, "read_code", symbol_name="main").split("\n", 1)
+    assert header.startswith("src/main.py:4-6 of 6 #")
+    header, lines = read(model, "read_code", symbol_name="main", symbol_context_lines=1).split("\n", 1)
+    assert header.startswith("src/main.py:3-6 of 6 #")
     header, lines = read(model, "read_code", file_path="docs/crlf.txt").split("\n", 1)
     assert header.startswith("docs/crlf.txt:1-3 of 3 #")
     assert header.endswith(" CRLF")
