@@ -12,6 +12,8 @@ from pydantic import BaseModel
 
 from flashgrep.registry import Handler, Usage, usage_of
 
+SPECIFIED = frozenset({"semantic_search"})
+"""Tools whose descriptions a specification has word for word."""
 SHORT = {
     "project": "Project, by name or root.",
     "projects": "Several at once, or `*`: all.",
@@ -57,7 +59,7 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
 
     def shorten_object(node: Mapping[str, Any]) -> Schema:
         fields = {name: shorten(field) for name, field in node.get("properties", {}).items() if name not in rare}
-        for name in fields.keys() & SHORT.keys():
+        for name in fields.keys() & (SHORT.keys() if handler.name not in SPECIFIED else ()):
             fields[name]["description"] = SHORT[name]
         required = [name for name in fields if name in node.get("required", ()) or name in needed]
         return {"properties": fields} | ({"required": required} if required else {})

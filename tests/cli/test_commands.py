@@ -59,7 +59,7 @@ def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(daemon: 
     ("arguments", "told"),
     [
         (["query", "(", "--mode", "regex"], "at 0"),
-        (["query"], "Missing argument 'text'"),
+        (["query"], "Missing argument 'query'"),
         (["query", "x", "--no-such"], "No such option: --no-such"),
         (["query", "x", "--mode", "magic"], "is not one of 'smart', 'literal', 'regex'"),
         (["query", "x", "--limit", "0"], "limit"),
