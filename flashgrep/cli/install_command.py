@@ -1,7 +1,6 @@
 """``fgrep install``: flashgrep in the settings of agents and editors, and in the rules that agents read."""
 
 import difflib
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -160,9 +159,6 @@ def print_entry(name: str, *, in_project: bool) -> str:
     in_project = in_project and bool(host.project_file)
     path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
     command = find_command(shared=in_project)
-    if host.format == "json":
-        entry = host.merge_entry(None, command, in_project=in_project)
-        return f"# {path}\n{json.dumps({host.key: {'flashgrep': entry}}, indent=2)}"
     empty = plan_entry(host, Path(os.devnull), command, in_project=in_project)
     return f"# {path}\n{empty.after.rstrip()}"
 

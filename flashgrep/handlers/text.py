@@ -8,6 +8,7 @@ import base64
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -186,7 +187,11 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     if is_cut:
         total, shown = result.get("total"), len(results or [])
         of_all = f"{shown} of {total:,} shown" if isinstance(total, int) and total > shown else "there is more"
-        way = f"go on with --cursor {result['next']}" if style.is_person else f"more: cursor={result['next']}"
+        way = (
+            f"go on with --cursor {shlex.quote(result['next'])}"
+            if style.is_person
+            else f"more: cursor={result['next']}"
+        )
         yield f"{of_all}; {way}"
     if near and style.is_person:
         yield from (f"did you mean {one}?" for one in near)

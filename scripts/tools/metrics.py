@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 41_500,
-    "modules": 194,
-    "private functions used once": 315,
+    "lines": 40_505,
+    "modules": 193,
+    "private functions used once": 310,
     "functions named by a participle": 60,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
@@ -29,7 +29,7 @@ LIMITS = {
 SMALL = 60
 """Lines of a module that may be too small to stand alone."""
 
-SLACK = {"lines": 4_500, "modules": 13, "private functions used once": 25, "functions named by a participle": 6}
+SLACK = {"lines": 500, "modules": 3, "private functions used once": 10, "functions named by a participle": 5}
 """How far a measure may be below its limit before the limit has to follow."""
 
 PARTICIPLE = re.compile(r"_?(?:\w+_)?(?:\w{2,}ed|shown|told|said|sent|left|kept|given|taken|made|held|read_out|found)")
