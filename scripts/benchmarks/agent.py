@@ -7,6 +7,7 @@ are those of ``scripts/eval_search``, fetched by their registries' own clients.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,11 @@ from scripts.benchmarks.search.packages import packages, unpacked
 TASKS: Final = Path(__file__).with_name("agent_tasks.toml")
 FGREP: Final = Path(sys.executable).with_name("fgrep")
 READY_SECONDS: Final = 300
+SED: Final = re.compile(r"sed -n '(\d+),(\d+)p' \S+")
+NUMBERED: Final = re.compile(r"^(?:[^:\n]+:)?(\d+):", re.MULTILINE)
+"""Line numbers as rg prints them."""
+LEAD: Final = 15
+"""Lines that a read begins before a hit, so that it shows the beginning of what the hit is in."""
 MOST_OF_EXPERT, MOST_OF_HABIT, MOST_OF_A_TASK = 0.8, 0.35, 1.3
 
 
@@ -31,7 +37,7 @@ class Cost(NamedTuple):
 
     calls: int
     tokens: int
-    answer: str
+    answers: list[str]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,8 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for task in (task for task in tasks if task["repository"] == repository):
                     ours = measure(task["ask"], lambda ask, call=call: call(ask), count)
                     expert, habit = (measure(task[who], shell_in(other), count) for who in ("expert", "habit"))
+                    if unseen := find_unseen_lines(task["expert"], expert.answers):
+                        raise SystemExit(f"{task['need']}: the expert reads what nothing has shown him: {unseen}")
                     for who, cost in (("flashgrep", ours), ("expert", expert)):
-                        lacking = [fact for fact in task["facts"] if fact not in cost.answer]
+                        lacking = [fact for fact in task["facts"] if fact not in "\n".join(cost.answers)]
                         missing += len(lacking)
                         if lacking:
                             print(f"{task['need']}: {who} lacks {lacking}", file=sys.stderr)
@@ -71,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     costs = " | ".join(f"{cost.tokens} ({cost.calls})" for cost in (ours, expert, habit))
                     print(f"| {task['need']} | {costs} | {ours.tokens / expert.tokens:.2f} |")
                     if options.show:
-                        print(ours.answer)
+                        print(*ours.answers, sep="\n")
     of_expert, of_habit = totals[0] / totals[1], totals[0] / totals[2]
     print(f"| **all** | {totals[0]} | {totals[1]} | {totals[2]} | {of_expert:.2f} (of habit {of_habit:.2f}) |")
     print(f"worst task {worst:.2f} of the expert, {missing} facts missing")
@@ -82,7 +90,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def measure(steps: Sequence[Any], run: Callable[[Any], tuple[str, str]], count: Callable[[str], int]) -> Cost:
     """Return what steps cost; ``run`` returns what is said and what is answered."""
     said = [run(step) for step in steps]
-    return Cost(len(said), sum(count(each) for pair in said for each in pair), "\n".join(answer for _, answer in said))
+    return Cost(len(said), sum(count(each) for pair in said for each in pair), [answer for _, answer in said])
+
+
+def find_unseen_lines(commands: Sequence[str], answers: Sequence[str]) -> list[str]:
+    """Return the reads that begin neither near a line that an answer before showed, nor where a read before ended."""
+    unseen, known = [], set[int]()
+    for command, answer in zip(commands, answers, strict=True):
+        if read := SED.fullmatch(command):
+            first, last = int(read[1]), int(read[2])
+            if not any(first + ahead in known for ahead in range(LEAD + 1)):
+                unseen.append(command)
+            known.add(last + 1)
+        known.update(int(line) for line in NUMBERED.findall(answer))
+    return unseen
 
 
 def make_counter() -> Callable[[str], int]:
