@@ -225,18 +225,30 @@ _CPP_IN_HEADER: Final = re.compile(
 )
 
 
+_C_HEADER: Final = "c header"
+_NO_ENDING: Final = "no ending"
+
+
 def language_of(path: bytes, data: bytes = b"") -> Language:
     """Return a file's language by its name, else by its first line; ``UNKNOWN`` where neither tells.
 
     ``data``, as much of it as is at hand, also tells C++ headers from those of C.
     """
+    named = name_class(path)
+    if named == _C_HEADER:
+        return LANGUAGES["cpp" if _CPP_IN_HEADER.search(data, 0, _HEADER_BYTES) else "c"]
+    if named == _NO_ENDING and (interpreter := _INTERPRETER.match(data)):
+        return _BY_COMMAND[interpreter[1].decode()]
+    return LANGUAGES.get(named, UNKNOWN)
+
+
+def name_class(path: bytes) -> str:
+    """Return what a file's name says of its language: files of one class with the same text are in the same."""
     name = path.rpartition(b"/")[2]
     found = _language_of_name(name.decode("utf-8", "replace"))
-    if found.name == "c" and name.endswith(b".h") and _CPP_IN_HEADER.search(data, 0, _HEADER_BYTES):
-        return LANGUAGES["cpp"]
-    if found is UNKNOWN and b"." not in name[1:] and (interpreter := _INTERPRETER.match(data)):
-        return _BY_COMMAND[interpreter[1].decode()]
-    return found
+    if found is UNKNOWN:
+        return "" if b"." in name[1:] else _NO_ENDING
+    return _C_HEADER if found.name == "c" and name.endswith(b".h") else found.name
 
 
 @lru_cache(maxsize=1 << 14)

@@ -175,11 +175,16 @@ class Reader:
         with self.transaction() as connection:
             return int(connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()[0])
 
-    def texts_of_blobs(self, *, parsed: bool) -> dict[bytes, int]:
-        """Return the texts whose name in git is known, by that name; ``parsed``: those that have been parsed alone."""
-        query = "SELECT blob, id FROM text WHERE blob IS NOT NULL AND (? OR id IN (SELECT text_id FROM symbol))"
+    def texts_of_blobs(self, *, parsed: bool) -> dict[tuple[bytes, str], int]:
+        """Return the texts whose name in git is known, by that and the class of their files' names.
+
+        ``parsed``: those that have been parsed alone.
+        """
+        query = (
+            "SELECT blob, name_class, id FROM text WHERE blob IS NOT NULL AND (? OR id IN (SELECT text_id FROM symbol))"
+        )
         with self.transaction() as connection:
-            return dict(connection.execute(query, [not parsed]))
+            return {(blob, named): text_id for blob, named, text_id in connection.execute(query, [not parsed])}
 
     def done(self, embedding: str) -> set[LateStage]:
         """Return which late stages have reached every text of the project, vectors with these settings."""

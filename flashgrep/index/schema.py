@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from flashgrep.damage import Damaged
 
-FORMAT = 6
+FORMAT = 7
 """Changed where the same tables mean something else; other tables are told by themselves."""
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
@@ -35,7 +35,8 @@ CREATE TABLE text (
     hash BLOB NOT NULL UNIQUE,
     size INTEGER NOT NULL,
     lines INTEGER NOT NULL,
-    blob BLOB
+    blob BLOB,
+    name_class TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE project (
     id INTEGER PRIMARY KEY,
@@ -65,7 +66,8 @@ CREATE TABLE segment (
 );
 CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# text: one row for each distinct text of any project; blob: git's name (SHA-1) of a file with it, where it can be told.
+# text: one row for each distinct text of any project and each class of names that its files have, which says in which
+# language it is; hash: of both; blob: git's name (SHA-1) of a file with it, where it can be told.
 # project: a root; the settings of the embedder that made all its vectors last, and the set of these ("" and 0: none).
 # path: one row a file of a project; text_id 0 and a reason in skip: declined.
 # segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.

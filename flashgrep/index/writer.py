@@ -15,6 +15,7 @@ from flashgrep.index.postings import Block
 from flashgrep.index.schema import LateStage, take_numbers
 from flashgrep.index.segments import SegmentRow
 from flashgrep.index.table import FileRow
+from flashgrep.languages import name_class
 
 VACUUM_PAGES = 4_000
 """Freed pages are given back so many at a time (0.3 s), so that others can write in between."""
@@ -32,13 +33,15 @@ _BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
 
 
 class Text(NamedTuple):
-    """A distinct text of a batch: its number, content hash, bytes and lines; git's name of a file with it, or None."""
+    """A distinct text of a batch: its number, hash, bytes and lines; git's name of a file with it, or None."""
 
     text_id: int
     hash: bytes
     size: int
     lines: int
     blob: bytes | None
+    name_class: str
+    """Of its files, see ``languages.name_class``."""
 
 
 class Reserved(NamedTuple):
@@ -117,7 +120,7 @@ class Writer:
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
-            insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob) VALUES (?, ?, ?, ?, ?)"
+            insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
             # Another batch may have stored some of the texts since this one asked which are known.
             fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
             if fresh:
@@ -212,9 +215,13 @@ def drop_outdated(connection: sqlite3.Connection, versions: Mapping[str, str]) -
         dropped = {each for stage in outdated for each in _BUILT_ON[stage]}
         if "symbols" in dropped:
             symbols.drop_all(connection)
+            # A file whose name means another language now has another text: it is found changed, and stored anew.
+            rows = connection.execute("SELECT project, path, name_class FROM path JOIN text ON text.id = text_id")
+            other = [row[:2] for row in rows.fetchall() if name_class(row[1]) != row[2]]
+            connection.executemany("DELETE FROM path WHERE project = ? AND path = ?", other)
         if "chunks" in dropped:
             chunks.drop_all(connection)
         elif "vectors" in dropped:
             chunks.drop_vectors(connection)
-        rows = [(f"stage {stage}", version) for stage, version in versions.items()]
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        noted = [(f"stage {stage}", version) for stage, version in versions.items()]
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", noted)

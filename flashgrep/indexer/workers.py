@@ -27,6 +27,7 @@ from flashgrep.index.table import FileRow
 from flashgrep.index.writer import Reserved, Text
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
+from flashgrep.languages import name_class
 from flashgrep.machine import release_memory
 from flashgrep.model import Document, Skipped
 
@@ -160,7 +161,8 @@ def prepare(
             data = found.document.data
             lines = data.count(b"\n") + (not data.endswith(b"\n"))
             number = reserved.first + len(grams)
-            texts[found.hash] = Text(number, found.hash, len(data), lines, found.document.blob())
+            blob = found.document.blob()
+            texts[found.hash] = Text(number, found.hash, len(data), lines, blob, name_class(path))
             grams.append(grams_of(data))
     if connection is not None:
         connection.close()
@@ -181,7 +183,14 @@ def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | No
     row = FileRow(path, 0, skip, stat.size, stat.mtime_ns, 0 if racy else stat.ctime_ns, stat.inode)
     if isinstance(document, Skipped):
         return _Content(row, b"", Document(b""))
-    return _Content(row, hashlib.blake2b(document.data, digest_size=16).digest(), document)
+    return _Content(row, hash_text(path, document.data), document)
+
+
+def hash_text(path: bytes, data: bytes) -> bytes:
+    """Return the hash by which a text is known: of what it says, and of what the file's name says of its language."""
+    found = hashlib.blake2b(name_class(path).encode() + b"\0", digest_size=16)
+    found.update(data)
+    return found.digest()
 
 
 def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:

@@ -11,6 +11,7 @@ from flashgrep.git.repository import Files, Repository
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.ingest.extract import extract
+from flashgrep.languages import name_class
 from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
 
@@ -77,6 +78,7 @@ class RevisionTable:
         self.files = files
         self.blobs = blobs
         self.table = FileTable.of([FileRow(path, 0, "", max(0, file.size), 0, 0, 0) for path, file in files.items()])
+        self._names = [(bytes.fromhex(file.blob.decode("ascii")), name_class(path)) for path, file in files.items()]
         self._known: tuple[object, FileTable, dict[bytes, Mark]] | None = None
 
     def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT]) -> ResultT:
@@ -98,7 +100,7 @@ class RevisionTable:
         known, key = self._known, (reader and reader.identity, seal, project.parsed)
         if known is None or known[0] != key:
             text_ids = {} if reader is None else reader.texts_of_blobs(parsed=project.parsed)
-            found = [text_ids.get(bytes.fromhex(file.blob.decode("ascii")), 0) for file in self.files.values()]
+            found = [text_ids.get(name, 0) for name in self._names]
             columns = self.table.columns.copy()
             columns[:, TEXT_ID] = found
             mark = Mark(ours=True, sequence=0, size=0)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 40_505,
+    "lines": 40_542,
     "modules": 193,
     "private functions used once": 310,
     "functions named by a participle": 60,

@@ -22,7 +22,7 @@ from flashgrep.search.symbol_source import SnapshotSource, forget_parsed, parse_
 from flashgrep.search.symbols import Match, SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
 from tests.search.test_research_engine import PYTHON, SWIFT
-from tests.support.workspace import index_of, opened, put
+from tests.support.workspace import files_with, index_of, opened, put
 
 REGISTRY = Registry([*symbol_methods.HANDLERS, *research_methods.HANDLERS])
 FILES = {name: text.encode() for name, text in {**PYTHON, **SWIFT}.items()} | {
@@ -223,3 +223,14 @@ async def test_search_progress(workspace: Workspace) -> None:
     assert answer["coverage"]["complete"]
     small = await called(workspace, "code_research", query=query, depth=3, max_tokens=200)
     assert small["left_out"] > 0
+
+
+@pytest.mark.parametrize("names", [("a.txt", "b.py"), ("a", "b.py"), ("a.h", "b.hh"), ("b.py", "c.rb", "d.bak")])
+async def test_the_same_text_is_in_the_language_of_each_files_name(root: Path, names: tuple[str, ...]) -> None:
+    text = b"class Needle {\n};\n" if names[1] == "b.hh" else b"def needle():\n    pass\n"
+    put(root, dict.fromkeys(names, text))
+    async with opened(root) as alone:
+        await alone.wait_parsed()
+        found = await alone.in_thread(lambda now: SnapshotSource(now).defining("needle", prefix=False))
+        assert found == [name.encode() for name in names if language_of(name.encode(), text).symbols]
+        assert await files_with(alone, "eedle") == {name.encode() for name in names}

@@ -87,6 +87,22 @@ async def test_an_index_without_versions_is_of_older_code(root: Path) -> None:
         assert await defines(workspace, "openly_defined")
 
 
+async def test_a_file_whose_name_means_another_language_now_is_stored_anew(root: Path) -> None:
+    text = b"def openly_defined():\n    return 1\n"
+    put(root, {"a.py": text, "b.txt": text})
+    async with opened(root, stages=BEFORE) as workspace:
+        await workspace.wait_embedded()
+    with closing(sqlite3.connect(index_of(root))) as connection, connection:  # as if .py had been no language's ending
+        connection.execute("UPDATE text SET name_class = 'x', hash = x'00' WHERE name_class = 'python'")
+        connection.execute("UPDATE symbol SET packed = x''")
+    async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
+        await workspace.refresh()
+        assert list(workspace.tree.pending) == [b"a.py"]
+        await workspace.wait_embedded()
+        assert await defines(workspace, "openly_defined")
+        assert await files_with(workspace, "openly_defined") == {b"a.py", b"b.txt"}
+
+
 def test_versions_tell_the_stages_apart() -> None:
     assert set(stage_versions()) == set(BEFORE)
     assert len(set(stage_versions().values())) == len(BEFORE)
