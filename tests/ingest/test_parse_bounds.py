@@ -1,6 +1,7 @@
 """Parsing keeps its bounds: any bytes, size, time, minified text; and a crash ends one file only."""
 
 import gc
+import subprocess
 import sys
 import textwrap
 import tracemalloc
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 
 from flashgrep.checkpoint import ending
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
-from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
+from flashgrep.ingest.parse.isolate import COMMAND, IsolatedParser, Parsed
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.worker import frame
 from flashgrep.languages import LANGUAGES, language_of
 from flashgrep.model import Skipped
+from tests.conftest import BOUND
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("sample.*"))
 PARSED = [row.name for row in LANGUAGES.values() if row.symbols]
@@ -111,8 +114,10 @@ FRAGILE = """
             os.abort()
         while data == b"hang":
             time.sleep(1)
+        while data == b"spin":
+            pass
         return honest(language, data)
-    worker.answer = answer
+    worker.answer, worker.FILE_SECONDS = answer, 2
     worker.main()
 """
 
@@ -139,6 +144,22 @@ def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: li
         bad, good = parser.parse([("python", b"hang"), ("python", b"a = 1")])
     assert bad == Skipped("unparsed", "symbols: no end after 3 s")
     assert isinstance(good, Parsed)
+
+
+def test_a_file_that_keeps_the_worker_busy_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
+    with IsolatedParser(fragile) as parser:
+        bad, good = parser.parse([("python", b"spin"), ("python", b"a = 1")])
+    assert bad == Skipped("unparsed", "symbols: no end after 15 s of processor time")
+    assert isinstance(good, Parsed)
+
+
+def test_a_worker_whose_indexer_was_killed_ends_without_a_word() -> None:
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.close()
+        worker.stdout = None
+        _, told = worker.communicate(frame([("python", 5)]) + b"a = 1", timeout=BOUND)
+    assert (worker.returncode, told) == (1, b"")
 
 
 @pytest.mark.parametrize(

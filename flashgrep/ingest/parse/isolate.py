@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -14,12 +15,12 @@ from typing import Self
 
 import orjson
 
-from flashgrep.ingest.parse.worker import frame
+from flashgrep.ingest.parse.worker import FILE_SECONDS, frame
 from flashgrep.model import Skipped
 
 COMMAND = (sys.executable, "-m", "flashgrep.ingest.parse.worker")
-FILE_SECONDS = 15.0
-"""The parser gives up on a file itself after 5 s; three times that means it hangs where it cannot look at the clock."""
+STOPPED_SECONDS = 120.0
+"""The worker is ended after ``worker.FILE_SECONDS`` of a file's processor time; this is for one that gets none."""
 BATCH_BYTES = 4_000_000
 
 
@@ -38,7 +39,7 @@ class _WorkerGoneError(Exception):
 class IsolatedParser:
     """One parsing process, started when first needed and again after a file ended it; not for use by two threads."""
 
-    def __init__(self, command: Sequence[str] = COMMAND, seconds: float = FILE_SECONDS) -> None:
+    def __init__(self, command: Sequence[str] = COMMAND, seconds: float = STOPPED_SECONDS) -> None:
         self._command = tuple(command)
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
@@ -115,7 +116,10 @@ class IsolatedParser:
             if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise _WorkerGoneError(f"no end after {self._seconds:g} s")
             if not (more := os.read(descriptor, 1 << 16)):
-                raise _WorkerGoneError(f"the grammar crashed (status {self._process.wait(self._seconds)})")
+                status = self._process.wait(self._seconds)
+                if status == -signal.SIGPROF:
+                    raise _WorkerGoneError(f"no end after {FILE_SECONDS:g} s of processor time")
+                raise _WorkerGoneError(f"the grammar crashed (status {status})")
             self._buffer += more
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]

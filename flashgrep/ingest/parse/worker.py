@@ -10,6 +10,7 @@ import contextlib
 import gc
 import os
 import resource
+import signal
 import sys
 from typing import Any, BinaryIO
 
@@ -20,6 +21,8 @@ from flashgrep.machine import release_memory
 
 MEMORY_BYTES = 3 << 30
 """Address space; the largest file accepted needs about 200 MB, the interpreter and grammars map 600 MB."""
+FILE_SECONDS = 15.0
+"""The parser gives up on a file itself after 5 s; three times that means it hangs where it cannot look at the clock."""
 
 
 def read_frame(stream: BinaryIO) -> Any:
@@ -57,8 +60,15 @@ def main() -> None:
     while (batch := read_frame(stdin)) is not None:
         texts = [(language, stdin.read(size)) for language, size in batch]
         for language, data in texts:
-            stdout.write(answer(language, data))
-            stdout.flush()
+            # Processor time, since a loaded machine is not the file's fault. The signal ends this process.
+            signal.setitimer(signal.ITIMER_PROF, FILE_SECONDS)
+            answered = answer(language, data)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            try:
+                stdout.write(answered)
+                stdout.flush()
+            except BrokenPipeError:  # the indexer was killed
+                os._exit(1)
         gc.collect()
         release_memory()  # a large tree's pieces are spread over the heap: 500 MB stayed with a worker otherwise
 
