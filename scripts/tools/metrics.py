@@ -19,8 +19,8 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 40_542,
-    "modules": 193,
+    "lines": 41_040,
+    "modules": 196,
     "private functions used once": 310,
     "functions named by a participle": 60,
 }
