@@ -21,6 +21,7 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.git.repository import is_bare
+from flashgrep.ingest.outside import OutsideWatch
 from flashgrep.machine import count_cores, release_memory
 from flashgrep.own_folders import INDEX, PrivateFolders, identify, remove_former, store_folder, writes_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
@@ -99,6 +100,7 @@ class Catalogue:
         self._workers = LookupWorkers(count_cores())
         self._scheduler = Scheduler(self._workers)
         self._stores = Stores()
+        self._outside = OutsideWatch()
         self._former: set[Path] = set()
         """Roots of projects whose index, of an earlier version, was removed."""
         self._tasks: TaskGroup | None = None
@@ -355,6 +357,7 @@ class Catalogue:
             scheduler=self._scheduler,
             workers=self._workers,
             stores=self._stores,
+            outside=self._outside,
         )
         if root in self._former:
             workspace.progress.detail = "indexed anew: the index of an earlier version is not read"

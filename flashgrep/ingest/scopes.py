@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from stat import S_ISDIR
 from typing import Literal
@@ -96,21 +96,13 @@ class Scopes:
         for known in [known for known in self._known if known == folder or known.startswith(below)]:
             self._known.pop(known, None)
 
-    def outside(self) -> tuple[tuple[bytes, int, int], ...]:
-        """Return (path, mtime in ns, size) of every rules file outside the tree; -1, -1 where there is none.
+    def outside(self) -> Mapping[bytes, bool]:
+        """Return the path of every rules file outside the tree, there or not; True: only whether it is there counts.
 
-        Of a repository above the root only its being there counts: git touches that folder all the time.
+        Of a repository above the root nothing else does: git touches that folder all the time.
         """
         self.of(b"")
-        found: list[tuple[bytes, int, int]] = []
-        for path, by_presence in list(self._outside.items()):
-            try:
-                state = os.stat(path)
-            except OSError:
-                found.append((path, -1, -1))
-            else:
-                found.append((path, 0, 0) if by_presence else (path, state.st_mtime_ns, state.st_size))
-        return tuple(found)
+        return self._outside
 
     @LazyAttribute
     def excludes(self) -> bytes:

@@ -4,7 +4,7 @@ Regular files only; links are neither followed nor listed. A folder taken out by
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from flashgrep.errors import Busy
@@ -132,10 +132,10 @@ class Walker:
         """Return whether a file of this name changes what is ours: an ignore file, or a repository's top."""
         return name in SPEAKING
 
-    def outside_rules(self) -> tuple[tuple[bytes, int, int], ...]:
-        """Return (path, mtime in ns, size) of every rules file that lies outside the watched tree.
+    def outside_rules(self) -> Mapping[bytes, bool]:
+        """Return the path of every rules file outside the watched tree; True: only whether it is there counts.
 
-        -1, -1 stands where there is no such file. When the value changes, forget and walk again.
+        When one of them changes, forget and walk again.
         """
         return self._scopes.outside()
 

@@ -26,6 +26,7 @@ from flashgrep.indexer.job import ProjectJob, stage_versions
 from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
+from flashgrep.ingest.outside import OutsideWatch
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.ingest.watch import watch
 from flashgrep.own_folders import PrivateFolders, writes_folder
@@ -98,6 +99,7 @@ class Workspace:
         scheduler: Scheduler | None = None,
         workers: LookupWorkers | None = None,
         stores: Stores | None = None,
+        outside: OutsideWatch | None = None,
     ) -> None:
         """``ripgrep`` scans, if there is one; what follows is shared by a daemon's projects."""
         self.name = name
@@ -120,7 +122,7 @@ class Workspace:
         self._folder = RootFolder(root, self._identity)
         walk = WalkOptions(private=options.private, nothing=self.is_bare)
         self.walker = Walker(root, walk, folder=self._folder)
-        self.tree = Tree(self._folder, self.walker, self._watcher)
+        self.tree = Tree(self._folder, self.walker, self._watcher, outside)
         self.freshness = Freshness(self.tree, self._watcher)
         place = Load(next(_NUMBERS), self._folder, str(self.index.file))
         self.lookups = Lookups(self, place, self._scheduler, workers)

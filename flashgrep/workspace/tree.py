@@ -16,6 +16,7 @@ from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.ingest.finder import Known
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
+from flashgrep.ingest.outside import OutsideRules, OutsideWatch
 from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.search.snapshot import Snapshot
@@ -50,7 +51,8 @@ class Tree:
     caller that is cancelled between the two leaves it to the next one.
     """
 
-    def __init__(self, root: RootFolder, walker: Walker, watcher: Watcher) -> None:
+    def __init__(self, root: RootFolder, walker: Walker, watcher: Watcher, outside: OutsideWatch | None = None) -> None:
+        """``outside`` is shared by a daemon's projects."""
         self._root = root
         self.table = FileTable()
         self.pending: dict[bytes, Mark] = {}
@@ -72,7 +74,7 @@ class Tree:
         """Paths stored lately, and in which generation of the index."""
         self._stored_from = 0
         """The generation after which all stored paths are among them."""
-        self._outside: tuple[tuple[bytes, int, int], ...] = ()  # until a sweep, which every project begins with
+        self._outside = OutsideRules(walker.outside_rules, outside or OutsideWatch())
 
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
@@ -207,10 +209,7 @@ class Tree:
                 self.gone = True
             sweep |= change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
         self._take_excluded(excluded, gone)
-        # Ignore rules outside the watched folders have no events.
-        outside = self._walker.outside_rules()
-        sweep |= outside != self._outside
-        self._outside = outside
+        sweep |= self._outside.look_again()
         if not sweep:
             self.listed_since = since
 
@@ -228,13 +227,11 @@ class Tree:
         """Walk the whole tree, placing watches, and compare it with the table; ``anew``: with an empty one."""
         pending = list(self.pending)
         self._walker.forget()
-        before = self._walker.outside_rules()
+        before = self._outside.look()
         entries, excluded = self._walk(b"")
         table = FileTable() if anew else self.table
         changed, missing = table.compare([entry[0] for entry in entries], [entry[1:] for entry in entries])
-        after = self._walker.outside_rules()
-        # A nested repository met on the way adds its own rules; one that changed meanwhile means another sweep.
-        self._outside = after if set(before) <= set(after) else before
+        self._outside.note(before)
         marks = {path: Mark(ours=False, sequence=next(self._sequence), size=0) for path in missing}
         for at in changed:
             marks[entries[at].path] = Mark(ours=True, sequence=next(self._sequence), size=entries[at].size)

@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 41_040,
     "modules": 196,
-    "private functions used once": 310,
+    "private functions used once": 313,  # the steps of that
     "functions named by a participle": 60,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
