@@ -256,8 +256,11 @@ def _replace(target: Path, text: str, mode: int | None) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        if mode is not None:
-            Path(fresh).chmod(mode)
+        if mode is None:  # a new file: as any program makes it, since git and colleagues read some of them
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
+        Path(fresh).chmod(mode)
         Path(fresh).replace(target)
     except OSError:
         Path(fresh).unlink(missing_ok=True)

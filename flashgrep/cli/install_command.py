@@ -21,7 +21,7 @@ from flashgrep.cli.host_settings import (
     write_change,
 )
 from flashgrep.cli.hosts import HOSTS, find_command, locate_folders
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import FlashgrepError, InvalidParams
 
 ALL: Final = "all"
 RULES: Final = "rules"
@@ -30,7 +30,7 @@ _BEGIN, _END = "<!-- flashgrep -->", "<!-- /flashgrep -->"
 _RULES: Final = """\
 - Search code with the flashgrep tools, not with grep, find or cat: `query` for text, `search_code` for meaning.
 - `get_symbol` finds a definition and its uses; `outline` shows a file; `read_code` reads a symbol or a range.
-- Answers match the disk at this moment; `complete: false` or a note says what was left out.
+- Answers match the disk at this moment; a note in brackets says what was left out.
 """
 _RULES_FILES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 _CURSOR_FOLDER: Final = ".cursor"
@@ -167,23 +167,35 @@ def plan_rules(folder: Path, *, remove: bool) -> Iterator[Change]:
     """Yield the changes that put our lines into the rules agents read here, or take them out.
 
     AGENTS.md is made if there is none; the others are written to where they are, Cursor's where its folder is.
+
+    Raises:
+        InvalidParams: a file cannot be changed safely.
+
     """
-    for name in _RULES_FILES:
-        path = folder / name
-        if name == _RULES_FILES[0] or path.exists():
-            text = read_text(path)
-            head, begin, rest = text.partition(f"{_BEGIN}\n")
-            _, end, tail = rest.partition(f"{_END}\n")
-            if begin and not end:
-                fail(f"{path}: {_BEGIN} without {_END}; it is left as it was")
-            without = head + tail if begin else text
-            gap = "" if not head or head.endswith("\n\n") or begin else "\n" if head.endswith("\n") else "\n\n"
-            within = f"{head}{gap}{_BEGIN}\n{_RULES}{_END}\n{tail}"
-            yield Change(path, text, without if remove else within, text if gap else "")
-    path = folder / _CURSOR_RULES
-    if (folder / _CURSOR_FOLDER).is_dir():
-        text = read_text(path)
-        yield Change(path, text, "" if remove else _CURSOR_HEAD + _RULES)
+    paths = [folder / name for name in _RULES_FILES if name == _RULES_FILES[0] or (folder / name).exists()]
+    paths += [folder / _CURSOR_RULES] if (folder / _CURSOR_FOLDER).is_dir() else []
+    for path in paths:
+        yield plan_rules_file(path, remove=remove)
+
+
+def plan_rules_file(path: Path, *, remove: bool) -> Change:
+    """Return the change that puts our lines into one file of rules, or takes them out.
+
+    Raises:
+        InvalidParams: the mark at the end of our lines is gone.
+
+    """
+    text = read_text(path)
+    if path.name == Path(_CURSOR_RULES).name:  # all of it is ours
+        return Change(path, text, "" if remove else _CURSOR_HEAD + _RULES)
+    head, begin, rest = text.partition(f"{_BEGIN}\n")
+    _, end, tail = rest.partition(f"{_END}\n")
+    if begin and not end:
+        raise InvalidParams(f"{path}: {_BEGIN} without {_END}; it is left as it was", path=str(path))
+    gap = "" if not head or head.endswith("\n\n") or begin else "\n" if head.endswith("\n") else "\n\n"
+    without = head + tail if begin else text
+    within = f"{head}{gap}{_BEGIN}\n{_RULES}{_END}\n{tail}"
+    return Change(path, text, without if remove else within, text if gap else "")
 
 
 def find_own_changes(projects: list[Path]) -> Iterator[Installed]:
@@ -197,14 +209,10 @@ def find_own_changes(projects: list[Path]) -> Iterator[Installed]:
     }
     yield from find_entries(files, state, find_command(shared=False))
     for each in find_installed(state):
-        if each.owner == RULES and any(change.before != change.after for change in plan_rules_file(each.path)):
-            yield each
-
-
-def plan_rules_file(path: Path) -> Iterator[Change]:
-    """Yield the change that takes our lines out of one file of rules."""
-    folder = path.parents[2] if path.name == Path(_CURSOR_RULES).name else path.parent
-    yield from (change for change in plan_rules(folder, remove=True) if change.path == path)
+        if each.owner == RULES and each.path.exists():
+            text = each.path.read_bytes()
+            if _BEGIN.encode() in text or each.path.name == Path(_CURSOR_RULES).name:
+                yield each
 
 
 def plan_removal(entry: Installed) -> Change:
@@ -215,5 +223,5 @@ def plan_removal(entry: Installed) -> Change:
 
     """
     if entry.owner == RULES:
-        return next(plan_rules_file(entry.path))
+        return plan_rules_file(entry.path, remove=True)
     return plan_entry(HOSTS[entry.owner], entry.path, None)

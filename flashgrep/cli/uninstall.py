@@ -55,14 +55,19 @@ def uninstall(
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     stop_daemon()
+    left: list[str] = []
     for entry in hosts:
-        with suppress(InvalidParams, OSError):  # what is left is told below
+        try:
             take_back(plan_removal(entry), Path(find_user_paths().state))
+        except InvalidParams as error:
+            left.append(error.message)
+        except OSError as error:
+            left.append(f"{entry.path}: {error.strerror}")
     for path in files:
         remove(path)
-    left = [*(entry.path for entry in find_own_changes(folders)), *find_leftovers()]
+    left += map(str, find_leftovers())
     if left:
-        fail("could not be removed: " + ", ".join(map(str, left)))
+        fail("could not be removed: " + ", ".join(left))
     sys.stderr.write("clean: no process, no index, no state, no settings is left\n")
 
 

@@ -320,6 +320,25 @@ def test_rules_are_added_once_and_taken_out_to_the_byte(tmp_path: Path) -> None:
     assert not list((tmp_path / ".cursor").iterdir())
 
 
+def test_rules_whose_end_was_lost_are_left_and_told_and_the_rest_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    claude, mine = tmp_path / "CLAUDE.md", tmp_path / "mine"
+    claude.touch()
+    mine.touch()
+    assert fgrep(tmp_path, "install", "--rules").returncode == 0
+    assert fgrep(tmp_path, "install", "cursor").returncode == 0
+    assert (tmp_path / "AGENTS.md").stat().st_mode == mine.stat().st_mode
+    broken = claude.read_text().replace("<!-- /flashgrep -->", "")
+    claude.write_text(broken)
+    refused = fgrep(tmp_path, "install", "--rules", "--uninstall")
+    assert (refused.returncode, "without" in refused.stderr) == (2, True)
+    gone = fgrep(tmp_path, "uninstall", "--yes")
+    assert gone.returncode == 2
+    assert str(claude) in gone.stderr
+    assert claude.read_text() == broken
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["CLAUDE.md", "home", "mine"]
+
+
 def test_the_registrys_description_fits_the_package() -> None:
     told = json.loads((Path(__file__).parents[2] / "server.json").read_text())
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
