@@ -14,7 +14,7 @@ absence too; a block that does not cover the gram asked for is damage. numpy doe
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -217,3 +217,56 @@ def decode_pairs(block: OpenBlock) -> Pairs:
     grams = np.repeat(np.frombuffer(block.grams, "<u4").astype(np.uint64), counts)
     pairs: Pairs = (grams << np.uint64(32)) | documents
     return pairs
+
+
+def splice(
+    blocks: Sequence[OpenBlock], offsets: Sequence[int], segment: int, covered: tuple[int, int]
+) -> Iterator[Block]:
+    """Yield the blocks of a segment made of others': the lists of a key are put end to end, undecoded.
+
+    ``offsets``: what the numbers of each block's documents grow by; a key's lists come in the order of documents.
+    Only a list's first number depends on what is before it, so all other bytes are copied: a quarter of the time that
+    decoding, sorting and encoding take.
+    """
+    grams = np.concatenate([np.frombuffer(block.grams, "<u4") for block in blocks])
+    payload = np.concatenate([np.frombuffer(block.payload, np.uint8) for block in blocks])
+    bases = np.cumsum([0, *(len(block.payload) for block in blocks)])
+    counts = [len(block.grams) for block in blocks]
+    ends = np.concatenate([np.frombuffer(block.ends, "<u4") for block in blocks]) + np.repeat(bases[:-1], counts)
+    # Lists fill the payload, so each begins where the one before ends.
+    starts = np.concatenate((bases[:1], ends))[: len(ends)]
+    values, at, shift = (payload & (MORE - 1)).astype(np.uint32), np.flatnonzero(payload >= MORE) + 1, 7
+    firsts, widths = values[starts].astype(np.int64), np.ones(len(starts), np.int64)
+    while len(at):  # once for each further byte of the longest number
+        values[at] <<= np.uint32(shift)
+        longer = np.flatnonzero(payload[starts + widths - 1] >= MORE)
+        firsts[longer] += values[starts[longer] + widths[longer]]
+        widths[longer] += 1
+        at, shift = at[payload[at] >= MORE] + 1, shift + 7
+    added = np.repeat(np.array(offsets, np.int64), counts)
+    lasts = np.add.reduceat(values, starts).astype(np.int64) + added if len(starts) else firsts
+
+    order = grams.astype(np.uint64) << np.uint64(32) | np.arange(len(grams), dtype=np.uint64)
+    order = order[(grams >= covered[0]) & (grams <= covered[1])]
+    order.sort()
+    lists = order.astype(np.uint32)
+    grams = grams[lists]
+    heads = np.concatenate(([True], grams[1:] != grams[:-1]))[: len(lists)]
+    gaps = firsts[lists] + added[lists]
+    gaps[1:] -= np.where(heads[1:], 0, lasts[lists[:-1]])
+    first_bytes, first_ends = _encode_leb128(gaps.astype(np.uint32))
+
+    # Each list is two pieces now: its first number, and its other bytes as they stand.
+    pieces = np.empty((len(lists), 2, 2), np.int64)
+    pieces[:, 0, 1] = np.diff(first_ends, prepend=0)
+    pieces[:, 0, 0] = len(payload) + first_ends - pieces[:, 0, 1]
+    pieces[:, 1, 0] = starts[lists] + widths[lists]
+    pieces[:, 1, 1] = ends[lists] - pieces[:, 1, 0]
+    begins, lengths = pieces.reshape(-1, 2).T
+    stops = np.cumsum(lengths)
+    places = np.repeat(begins - (stops - lengths), lengths)
+    places += np.arange(len(places))
+    tails = np.append(np.flatnonzero(heads)[1:], len(lists)) - 1 if len(lists) else lists
+    yield from _cut_blocks(
+        grams[heads], stops[1::2][tails], np.concatenate((payload, first_bytes))[places], segment, covered
+    )

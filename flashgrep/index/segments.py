@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.damage import Damaged
-from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, decode_pairs, encode, open_block
+from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, decode_pairs, encode, open_block, splice
 from flashgrep.index.schema import take_numbers
 
 SLICE_BYTES: Final = 4 << 20
@@ -78,9 +78,14 @@ def _seal(connection: sqlite3.Connection) -> None:
 def put(connection: sqlite3.Connection, row: SegmentRow, blocks: Iterable[Block]) -> None:
     """Store a segment, whose ``bytes`` are counted here; call it inside a transaction."""
     size = 0
-    for block in blocks:
-        size += len(block.data)
-        connection.execute("INSERT INTO posting_block VALUES (?, ?)", [row.id << 32 | block.first, block.data])
+
+    def numbered_blocks() -> Iterator[tuple[int, bytes]]:
+        nonlocal size
+        for block in blocks:
+            size += len(block.data)
+            yield row.id << 32 | block.first, block.data
+
+    connection.executemany("INSERT INTO posting_block VALUES (?, ?)", numbered_blocks())
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", row._replace(bytes=size))
     _seal(connection)
 
@@ -137,24 +142,27 @@ def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
     return []
 
 
-def merge(connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_]) -> None:
+def merge(connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_] | None) -> None:
     """Make one segment of neighbours; call it inside a transaction.
 
-    ``alive``: of the documents from the first of the first segment on, which are kept.
+    ``alive``: of the documents from the first of the first segment on, which are kept; None: all.
     """
     target = take_numbers(connection, "next_segment")
 
     def merged_blocks() -> Iterator[Block]:
         for low, high in _slice_keys(connection, rows):
-            parts = [np.empty(0, np.uint64)]
+            blocks: list[OpenBlock] = []
+            offsets: list[int] = []
             for row in rows:
-                for block in _read_blocks(connection, row.id, low, high):
-                    pairs = decode_pairs(block)
-                    left = np.searchsorted(pairs, np.uint64(low << 32), "left")
-                    right = np.searchsorted(pairs, np.uint64(high << 32 | LAST_KEY), "right")
-                    parts.append(pairs[left:right] + np.uint64(row.first - rows[0].first))
-            pairs = np.concatenate(parts)
-            pairs = pairs[alive[(pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
+                blocks += _read_blocks(connection, row.id, low, high)
+                offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
+            if alive is None:
+                yield from splice(blocks, offsets, target, (low, high))
+                continue
+            decoded = zip(blocks, offsets, strict=True)
+            pairs = np.concatenate([decode_pairs(block) + np.uint64(offset) for block, offset in decoded])
+            keys = pairs >> np.uint64(32)
+            pairs = pairs[(keys >= low) & (keys <= high) & alive[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]]
             pairs.sort()
             yield from encode(pairs, target, (low, high))
 

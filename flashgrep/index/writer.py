@@ -97,7 +97,9 @@ class Writer:
                 connection.execute("DELETE FROM path WHERE project = ?", [number])
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
             take_numbers(connection, "generation")
-        return self.merge(tidy=True)
+        anew = self.merge(tidy=True)
+        self.shrink()
+        return anew
 
     def reserve(self, documents: int) -> Reserved:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
@@ -173,10 +175,14 @@ class Writer:
                 rows = segments.segments(connection, kind)
                 chosen = rows if dropped else segments.worth_merging(rows)
                 if chosen:
-                    segments.merge(connection, chosen, self._find_alive(kind, chosen[0].first, chosen[-1].last))
+                    alive = self._find_alive(kind, chosen[0].first, chosen[-1].last) if dropped else None
+                    segments.merge(connection, chosen, alive)
+        return anew
+
+    def shrink(self) -> None:
+        """Give freed pages back to the system: once no stage is left that would take them at once."""
         while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
-        return anew
 
     def _find_alive(self, kind: segments.Kind, first: int, last: int) -> npt.NDArray[np.bool_]:
         """Return which documents of a range are still known."""

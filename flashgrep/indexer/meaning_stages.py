@@ -79,6 +79,7 @@ class MeaningStages:
             yield left
         flush()
         self.remade = self._writer.merge()
+        self._writer.shrink()
         yield table.count_to_chunk(connection, self._number)
 
     def store_vectors(self, settings: str) -> Iterator[Left]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flashgrep.damage import Damaged
 from flashgrep.index.grams import grams_of, number
-from flashgrep.index.postings import decode, decode_pairs, encode, open_block, pairs_of
+from flashgrep.index.postings import decode, decode_pairs, encode, open_block, pairs_of, splice
 
 texts = st.lists(st.text(alphabet="abAB \t\n\r\u00e9x\u017f\u212a", max_size=40).map(str.encode), max_size=12)
 numbers = st.lists(st.integers(0, 2**32 - 1), max_size=60, unique=True).map(sorted)
@@ -62,6 +62,32 @@ def test_slices_of_any_size_give_the_same_pairs(
         opened = [open_block(block.data, 9) for block in encode(pairs, 9)]
     assert np.concatenate([decode_pairs(block) for block in opened]).tolist() == pairs.tolist()
     assert (opened[0].first, opened[-1].last) == (0, 0xFFFFFFFF)
+    assert all(mine.last + 1 == following.first for mine, following in pairwise(opened))
+
+
+@given(
+    st.lists(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=200), min_size=1, max_size=5),
+    st.lists(st.integers(0, 1 << 22), min_size=5, max_size=5),
+    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)),
+)
+def test_segments_spliced_are_those_encoded_together(
+    parts: list[list[np.ndarray[tuple[int], np.dtype[np.uint32]]]], holes: list[int], bounds: tuple[int, int]
+) -> None:
+    low, high = min(bounds), max(bounds)
+    blocks, offsets, expected, offset = [], [], [np.empty(0, np.uint64)], 0
+    for number_of_part, (documents, hole) in enumerate(zip(parts, holes, strict=False)):
+        pairs = pairs_of(documents)
+        mine = [open_block(block.data, number_of_part) for block in encode(pairs, number_of_part)]
+        blocks += mine
+        offsets += [offset] * len(mine)
+        expected.append(pairs + np.uint64(offset))
+        offset += len(documents) + hole  # numbers that no text took
+    whole = np.sort(np.concatenate(expected))
+    grams = whole >> np.uint64(32)
+    opened = [open_block(block.data, 9) for block in splice(blocks, offsets, 9, (low, high))]
+    spliced = np.concatenate([decode_pairs(block) for block in opened])
+    assert spliced.tolist() == whole[(grams >= low) & (grams <= high)].tolist()
+    assert (opened[0].first, opened[-1].last) == (low, high)
     assert all(mine.last + 1 == following.first for mine, following in pairwise(opened))
 
 

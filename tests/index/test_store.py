@@ -101,6 +101,7 @@ def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tr
     before = {text: found(reader, text) for text in questions}
     assert any(before.values())
     writer.merge()
+    writer.shrink()
     assert len(segments(writer.connection, Kind.GRAMS)) == 1
     assert {text: found(reader, text) for text in questions} == before
     assert reader.size().texts == 20
