@@ -55,6 +55,14 @@ class Language:
         entries = self.files.split()
         return tuple(entry.removeprefix("=") if "=" in entry or "*" in entry else f"*.{entry}" for entry in entries)
 
+    def exports(self, name: str, text: str) -> bool:
+        """Return whether other files can use a definition: by keyword in its text, else by how its name is written."""
+        if self.exported:
+            return re.search(self.exported, text, re.MULTILINE) is not None
+        if self.hidden:
+            return re.search(self.hidden, text, re.MULTILINE) is None
+        return name[:1].isupper() if self.name == "go" else not name.startswith("_") or name.endswith("__")
+
 
 _EXPORT: Final = r"^\s*export\b|\bmodule\.exports\b|^\s*exports\."
 
@@ -206,6 +214,14 @@ _ROWS: Final = (
 
 LANGUAGES: Final[Mapping[str, Language]] = {row.name: row for row in _ROWS}
 """Every language by its name."""
+
+FAMILIES: Final[Mapping[str, str]] = {
+    member: members
+    for members in ("javascript typescript tsx vue svelte astro", "c cpp cuda objc objcpp", "java kotlin scala groovy",
+                    "ocaml ocaml_interface")
+    for member in members.split()
+}  # fmt: skip
+"""Languages whose files use each other's names, each with all of its family."""
 
 UNKNOWN: Final = Language("", "", nature="data", comments=(b"//", b"/*", b"#", b"--", b";"))
 """What is assumed of a file in no language we know."""

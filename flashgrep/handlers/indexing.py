@@ -162,8 +162,7 @@ class WatchCodebaseParams(Params):
 
     path: PathText = Field(min_length=1, description=PATH)
     action: Literal["start", "stop", "status"] = Field(
-        description="start: follow changes, as every open project does. stop: follow none; each question then looks at "
-        "the whole tree. status: change nothing."
+        description="start: as every open project. stop: each question then looks at the whole tree. status: as it is."
     )
     limit: Annotated[int, Usage(short="-l", rare=True)] = Field(
         20, ge=0, le=10_000, description="Most files to name; list_files names them all."

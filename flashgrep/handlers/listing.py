@@ -147,8 +147,8 @@ class GlobParams(Params):
     query: GlobText = Field(
         "**/*",
         min_length=1,
-        description="Wildcards, as in every filter: *.py is a name at any depth, src/**/*.py a path from `path` on; "
-        "`[abc]`, `[!a]`, `{a,b}`. Used only if `include` is empty.",
+        description="*.py is a name at any depth, src/**/*.py a path from `path` on; `[!a]`, `{a,b}`. Used only if "
+        "`include` is empty.",
     )
     path: PathText | None = Field(None, description="Folder to look in, within the project; its root by default.")
     include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns of which one has to match.")
@@ -172,7 +172,7 @@ class GlobParams(Params):
     )
     respect_ignore: bool | None = Field(
         default=None,
-        description="False: also what .gitignore and its like take out; the default with follow_symlinks.",
+        description="False: also what .gitignore takes out; the default with follow_symlinks.",
     )
     sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="What to order by; then the path.")
     sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(

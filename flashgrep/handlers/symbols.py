@@ -41,8 +41,10 @@ from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.model import path_to_json
-from flashgrep.params import PathText, SymbolName
+from flashgrep.params import NameText, PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.search.outlines import Outline, outline
+from flashgrep.search.repository_map import repository_map
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import (
@@ -51,8 +53,6 @@ from flashgrep.search.symbols import (
     Match,
     SymbolQuestion,
     SymbolSearch,
-    outline,
-    repository_map,
 )
 from flashgrep.workspace import Workspace
 
@@ -250,9 +250,7 @@ def _format_hit(found: Found) -> SymbolHit:
 class OutlineParams(Params):
     """Which file or folder, and how much of it."""
 
-    path: PathText = Field(
-        "", description="File or folder, relative to the project; empty: a map of the whole project."
-    )
+    path: PathText = Field("", description="File or folder, relative to the project; empty: as repo_map.")
     everything: Annotated[bool, RARE] = Field(default=False, description="Fields, variables and enumerators too.")
     max_tokens: MaxTokens = 2_000
     fresh: Fresh = True
@@ -295,9 +293,9 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     render=render_outline,
 )
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
-    """Show what a file or folder defines as a tree; without a path, a map of the project's most used definitions.
+    """Show what a file, or each file of a folder, defines as a tree; without a path, as repo_map.
 
-    Use it before you read a long file, or to find your way in a folder.
+    Use it before you read a long file.
     """
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
@@ -313,32 +311,73 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
             raise await tell_near(workspace, missing, params.path)
 
     def make(snapshot: Snapshot) -> OutlineResult:
-        """Make the outline and its lines, both in the thread of the look-up: there can be 100,000."""
         source = SnapshotSource(snapshot)
         if paths is None:
             made = repository_map(source, max_chars=max_chars)
         else:
             made = outline(source, paths, max_chars=max_chars, everything=params.everything)
-        files: dict[bytes, list[str]] = {}
-        for entry in made.entries:
-            checkpoint()
-            span = f"{entry.line}" if entry.line == entry.end_line else f"{entry.line}-{entry.end_line}"
-            used = f" (used in {entry.uses} files)" if entry.uses else ""
-            line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}{used}"
-            files.setdefault(entry.path, []).append(line)
-        return {
-            "path": params.path,
-            "results": [
-                {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
-                for path, lines in files.items()
-            ],
-            "files": made.files_read,
-            "left_out": made.left_out,
-            "files_skipped": made.skipped,
-            "fresh": fresh,
-        }
+        return _format_outline(made, params.path, fresh=fresh)
 
     return await workspace.in_thread(make)
 
 
-HANDLERS: tuple[Handler, ...] = (get_symbol, outline_path)
+def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
+    """Return an outline's lines by file; called in the thread of the look-up, since there can be 100,000."""
+    files: dict[bytes, list[str]] = {}
+    for entry in made.entries:
+        checkpoint()
+        span = f"{entry.line}" if entry.line == entry.end_line else f"{entry.line}-{entry.end_line}"
+        line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}"
+        files.setdefault(entry.path, []).append(line)
+    return {
+        "path": path,
+        "results": [
+            {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
+            for path, lines in files.items()
+        ],
+        "files": made.files_read,
+        "left_out": made.left_out,
+        "files_skipped": made.skipped,
+        "fresh": fresh,
+    }
+
+
+class RepoMapParams(Params):
+    """What of the project, and how much."""
+
+    path: PathText = Field("", description="Only definitions below this folder.")
+    mentions: Annotated[list[NameText], Field(max_length=100)] = Field(
+        default=[], description="Names, words of names, or parts of paths, that matter now."
+    )
+    max_tokens: MaxTokens = 1_500
+    fresh: Annotated[Fresh, RARE] = True
+    rev: Annotated[Rev, RARE] = None
+    project: ProjectName = None
+
+
+@handler("repo_map", command="repo-map path", title="Map of a project", toolset="research", render=render_outline)
+async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResult:
+    """Show the definitions that matter most in a project or folder: those the rest leans on.
+
+    Use it first in code you do not know.
+    """
+    workspace = await open_view(call, params)
+    fresh = await workspace.refresh() if params.fresh else False
+    below = await resolve_path(workspace, params.path) if params.path else b""
+    if below and not workspace.paths(PathFilter((), (), under=below)):
+        missing = NotFound(f"no file to map at: {params.path}", reason="path_not_found", target_path=params.path)
+        raise await tell_near(workspace, missing, params.path)
+
+    def make(snapshot: Snapshot) -> OutlineResult:
+        made = repository_map(
+            SnapshotSource(snapshot),
+            max_chars=params.max_tokens * CHARS_PER_TOKEN,
+            under=below,
+            mentions=params.mentions,
+        )
+        return _format_outline(made, params.path, fresh=fresh)
+
+    return await workspace.in_thread(make)
+
+
+HANDLERS: tuple[Handler, ...] = (get_symbol, outline_path, repo_map)

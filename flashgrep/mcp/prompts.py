@@ -12,8 +12,8 @@ Prefer it to grep, find, ls and cat.
 
 Text or regex: query. Code by what it does: search_code. Definition or uses of a name: get_symbol. Files by pattern: \
 glob; by part of the path: list_files. Lines of a file: get_slice. A symbol's code or a whole file: read_code. Who \
-calls or implements what: code_research. What a file defines: outline. Change one place: write_code; several, all or \
-none: batch_write_code.
+calls or implements what: code_research. What a file defines: outline; what matters in a project: repo_map. Change one \
+place: write_code; several, all or none: batch_write_code.
 
 Paths are from the project's root, lines count from 1. Hits stand below their file as line:text. What is unusual \
 stands in [brackets]: for the rest, call again with the same arguments and the cursor or continuation named there. \

@@ -15,22 +15,22 @@ from flashgrep.registry import Handler, Usage, usage_of
 SPECIFIED = frozenset({"semantic_search"})
 """Tools whose descriptions a specification has word for word."""
 SHORT = {
-    "project": "Project, by name or root.",
-    "projects": "Several at once, or `*`: all.",
+    "project": "",
+    "projects": "`*`: all.",
     "max_tokens": "Size of the answer.",
-    "limit": "Most results.",
-    "cursor": "From the answer before.",
-    "continuation_start_line": "From the answer before.",
-    "continuation_start_byte": "From the answer before.",
+    "limit": "",
+    "cursor": "",
+    "continuation_start_line": "",
+    "continuation_start_byte": "",
     "context": "Lines around each hit.",
-    "path": "File or folder, from the root.",
+    "path": "",
     "include": "Globs, as src/**/*.py.",
-    "exclude": "Globs.",
+    "exclude": "",
     "language": "As py, rust.",
     "rev": "Git revision, or a..b.",
-    "dry_run": "Change nothing, show the diff.",
+    "dry_run": "",
 }
-"""What stands in many tools, in fewer words."""
+"""What stands in many tools, in fewer words; in none where the name, the instructions or an answer's note say it."""
 MOST_FIELDS = 8
 """Fields of a result that are told; a model sees the rest when it has one."""
 MOST_CHOICES = 10
@@ -60,7 +60,8 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
     def shorten_object(node: Mapping[str, Any]) -> Schema:
         fields = {name: shorten(field) for name, field in node.get("properties", {}).items() if name not in rare}
         for name in fields.keys() & (SHORT.keys() if handler.name not in SPECIFIED else ()):
-            fields[name]["description"] = SHORT[name]
+            fields[name].pop("description", None)
+            fields[name] |= {"description": SHORT[name]} if SHORT[name] else {}
         required = [name for name in fields if name in node.get("required", ()) or name in needed]
         return {"properties": fields} | ({"required": required} if required else {})
 
@@ -69,8 +70,8 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
         for name in ("project", "projects"):
             schema["properties"].pop(name, None)
     used = {name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()}
-    for name, inner in used.items():
-        if LIKE in whole["$defs"][name]:
+    if any(LIKE in inner for inner in whole.get("$defs", {}).values()):
+        for inner in used.values():
             for field in inner["properties"].values():
                 field.pop("description", None)
     return schema | ({"$defs": used} if used else {})

@@ -1,6 +1,5 @@
 """Chunks of code as answers show them: cut from files as they are now, looked for by their text, or listed."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -95,14 +94,6 @@ def cut_chunks(path: bytes, data: bytes) -> ChunkedText:
 
 
 def is_exported(found: FoundChunk) -> bool:
-    """Return whether a chunk defines something for other files: by keyword, else by how its name is written."""
-    language, name = language_of(found.path), found.chunk.name.rpartition(".")[2]
-    if not name:
-        return False
-    if language.exported:
-        return re.search(language.exported, found.text, re.MULTILINE) is not None
-    if language.hidden:
-        return re.search(language.hidden, found.text, re.MULTILINE) is None
-    if language.name == "go":
-        return name[:1].isupper()
-    return not name.startswith("_") or name.endswith("__")
+    """Return whether a chunk defines something for other files."""
+    name = found.chunk.name.rpartition(".")[2]
+    return bool(name) and language_of(found.path).exports(name, found.text)

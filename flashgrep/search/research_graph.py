@@ -12,16 +12,11 @@ from typing import Final, Literal
 from flashgrep.ingest.parse.describe import receiver
 from flashgrep.ingest.parse.lookup import OWN, FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, START, TYPE_KINDS
+from flashgrep.languages import FAMILIES
 
 EdgeKind = Literal["calls", "uses", "implements", "imports"]
 CHAINS: Final = 50
 """Chains shown; a busy function has thousands."""
-_FAMILIES: Final = (
-    {"javascript", "typescript", "tsx", "vue", "svelte", "astro"},
-    {"c", "cpp", "cuda", "objc", "objcpp"},
-    {"java", "kotlin", "scala", "groovy"},
-    {"ocaml", "ocaml_interface"},
-)
 _EXPLICIT: Final = frozenset({"python", "javascript", "typescript", "tsx", "go", "rust", "php", "lua", "zig"})
 """Languages in which a method is never called by its bare name."""
 _IMPORTING: Final = frozenset({"python", "javascript", "typescript", "tsx", "rust"})
@@ -323,7 +318,7 @@ class Resolver:
 
 
 def _same_family(one: str, other: str) -> bool:
-    return one == other or any(one in family and other in family for family in _FAMILIES)
+    return FAMILIES.get(one, one) == FAMILIES.get(other, other)
 
 
 def _in_scope(use: Use, target: Definition) -> bool:

@@ -1,12 +1,11 @@
-"""Symbols by name, definitions first, sources before tests; and outlines of what files define.
+"""Symbols by name: definitions first, sources before tests.
 
 Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
 from typing import Final, Literal
@@ -14,8 +13,8 @@ from typing import Final, Literal
 from rapidfuzz import fuzz, process
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
-from flashgrep.errors import NotFound, clip
-from flashgrep.index.table import TEST, tier_of
+from flashgrep.errors import NotFound
+from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.lookup import (
     ROLES,
     FileSymbols,
@@ -24,7 +23,6 @@ from flashgrep.ingest.parse.lookup import (
     matches_qualifiers,
     split_name,
 )
-from flashgrep.ingest.parse.model import END, KIND, KINDS, START
 from flashgrep.model import Skipped
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
@@ -44,22 +42,6 @@ SHOWING_SECONDS: Final = 0.2
 """What was found when the deadline came may take so much longer to be shown."""
 NEAR_NAMES: Final = 5_000
 SUGGESTED: Final = 5
-SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
-"""Kinds an outline shows unless everything is asked for."""
-MOST_SIGNATURE, MOST_VALUE = 100, 50
-"""Characters of a line of an outline; of a constant less, whose value is seldom what is looked for."""
-LONG_FUNCTION = 200
-"""Lines from which on a function is taken for a module of its own (a factory), whose functions an outline shows."""
-_FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
-_VALUES: Final = frozenset({"constant", "variable", "field", "property"})
-_DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
-_MAPPED_KINDS: Final = SHOWN_KINDS - {"heading", "extension"}
-MAP_FILES: Final = 3_000
-"""Files a map looks at: sources first, nearest to the root first."""
-_COMMON: Final = 50
-"""A name defined in so many files (``main``, ``init``) says little about who uses which."""
-ENTRY_OVERHEAD: Final = 12
-"""Characters around a signature: its lines and its indentation."""
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
 
@@ -311,103 +293,3 @@ def near_names(name: str, known: Sequence[str], limit: int) -> list[tuple[str, f
     """Return the names most like one, with how like they are, 0 to 100."""
     found = process.extract(name.lower(), known, scorer=fuzz.ratio, limit=limit, score_cutoff=FUZZY_CUTOFF)
     return [(near, score) for near, score, _ in found]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of an outline: a symbol, how deep it is nested, and how often its name is used elsewhere."""
-
-    path: bytes
-    line: int
-    end_line: int
-    depth: int
-    kind: str
-    signature: str
-    uses: int = 0
-
-
-@dataclass(slots=True)
-class Outline(SearchStats):
-    """Entries in order, and what did not fit."""
-
-    entries: list[Entry] = field(default_factory=list)
-    left_out: int = 0
-
-
-def outline(source: SymbolSource, paths: Iterable[bytes], *, max_chars: int, everything: bool = False) -> Outline:
-    """Return the symbols of files as a tree, by path and place, cut when the budget is spent."""
-    made = Outline()
-    kinds = _DEEP_KINDS if everything else SHOWN_KINDS
-    for path, symbols in _open_all(source, paths, made):
-        ends: list[int] = []  # of the definitions around
-        helpers_to = 0  # where the short function ends whose own functions are told with everything only
-        for index, row in enumerate(symbols.rows):
-            checkpoint()
-            while ends and ends[-1] <= row[START]:
-                ends.pop()
-            kind = KINDS[row[KIND]]
-            if kind not in kinds or (kind == "variable" and ends):
-                continue
-            if row[START] < helpers_to and not everything:
-                continue
-            found, most = symbols.defined(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
-            signature = clip(symbols.signature(index), most)
-            if kind in _FUNCTIONS and found.end_line - found.start_line < LONG_FUNCTION:
-                helpers_to = row[END]
-            max_chars -= len(signature) + ENTRY_OVERHEAD + 2 * len(ends)
-            if max_chars < 0:
-                made.left_out += 1
-            else:
-                made.entries.append(Entry(path, found.start_line, found.end_line, len(ends), kind, signature))
-            ends.append(row[END])
-    return made
-
-
-def repository_map(source: SymbolSource, *, max_chars: int) -> Outline:
-    """Return the definitions other files use most, until the budget is spent: a first look at a project."""
-    made = Outline()
-    ranked = sorted((tier_of(path), path.count(b"/"), path) for path in source.paths())
-    chosen = [path for tier, _, path in ranked if tier <= TEST][:MAP_FILES]
-    defined: dict[str, list[Entry]] = {}
-    used: Counter[str] = Counter()
-    for path, symbols in _open_all(source, chosen, made):
-        names = set()
-        for index in range(len(symbols.rows)):
-            checkpoint()
-            kind = symbols.kind(index)
-            if kind in _MAPPED_KINDS and symbols.defined_role(index) == "definition":
-                found, signature = symbols.defined(index), symbols.signature(index)
-                names.add(found.name)
-                depth = 1 if found.container else 0
-                entry = Entry(path, found.start_line, found.end_line, depth, kind, signature)
-                defined.setdefault(found.name, []).append(entry)
-        offsets = (offset for mark in ("call", "base", "import") for offset in symbols.parsed.marked(mark).tolist())
-        used.update({symbols.word_at(offset) for offset in offsets} - names)
-
-    entries = [
-        replace(entry, uses=used[name])
-        for name, entries in defined.items()
-        for entry in entries
-        if len(entries) < _COMMON
-    ]
-    entries.sort(key=lambda entry: (tier_of(entry.path), -entry.uses, entry.path, entry.line))
-    seen: set[bytes] = set()
-    for entry in entries:
-        max_chars -= len(entry.signature) + ENTRY_OVERHEAD + 2 + (0 if entry.path in seen else len(entry.path))
-        seen.add(entry.path)
-        if max_chars < 0:
-            break
-        made.entries.append(entry)
-    made.left_out = len(entries) - len(made.entries)
-    made.entries.sort(key=lambda entry: (entry.path, entry.line))
-    return made
-
-
-def _open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iterator[tuple[bytes, FileSymbols]]:
-    for path in paths:
-        opened = source.open(path)
-        if isinstance(opened, Skipped):
-            made.count_skipped(opened.reason)
-        elif opened is not None:
-            made.files_read += 1
-            yield path, opened

@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 41_040,
+    "lines": 41_140,
     "modules": 196,
     "private functions used once": 313,  # the steps of that
     "functions named by a participle": 60,

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch, outline, repository_map
+from flashgrep.search.outlines import outline
+from flashgrep.search.repository_map import repository_map
+from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
 from tests.search.symbol_folder import FolderSource
 
 FILES = {
@@ -169,7 +171,46 @@ def test_an_outline_leaves_out_helpers_inside_short_functions_and_cuts_long_line
 
 def test_a_map_shows_what_other_files_use_most(source: FolderSource) -> None:
     made = repository_map(source, max_chars=60)
-    assert [(entry.path, entry.signature, entry.uses) for entry in made.entries] == [
-        (b"src/store.py", "class Store(Root):", 2)
-    ]
+    assert [(entry.path, entry.signature) for entry in made.entries] == [(b"src/store.py", "class Store(Root):")]
     assert made.left_out > 0
+
+
+def test_a_map_ranks_by_who_uses_what_and_by_what_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    files = {
+        "core.py": "def heart():\n    pass\n\n\ndef aside():\n    pass\n",
+        "left.py": "from core import heart\n\n\ndef left():\n    heart()\n",
+        "right.py": "from core import heart\n\n\ndef right():\n    heart()\n",
+        "app/main.py": "from left import left\nfrom right import right\n\n\ndef main():\n    left()\n    right()\n",
+        "app/odd.py": "from core import aside\n\n\ndef odd():\n    aside()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def first(**options: Any) -> str:
+        made = repository_map(FolderSource(tmp_path), max_chars=40, **options)
+        return made.entries[0].signature
+
+    assert first() == "def heart():"
+    assert first(mentions=["aside"]) == "def aside():"
+    assert first(under=b"app") in {"def main():", "def odd():"}
+    assert first(under=b"app", mentions=["odd.py"]) == "def odd():"
+    everything = repository_map(FolderSource(tmp_path), max_chars=10_000)
+    assert len(everything.entries) == 6
+    assert everything.left_out == 0
+
+
+def test_a_map_tells_a_method_below_its_type_and_only_where_its_type_is_named(tmp_path: Path) -> None:
+    files = {
+        "box.py": "class Box:\n    def get(self):\n        pass\n\n    def _hide(self):\n        pass\n",
+        "bag.py": "class Bag:\n    def get(self):\n        def inner():\n            pass\n",
+        "get.go": "package a\n\nfunc get() {}\n",
+    }
+    files |= {f"use_{number}.py": "from box import Box\n\nBox().get()\n" for number in range(5)}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    made = repository_map(FolderSource(tmp_path), max_chars=80)
+    assert [(entry.signature, entry.depth) for entry in made.entries] == [("class Box:", 0), ("def get(self):", 1)]
+    told = [entry.signature for entry in repository_map(FolderSource(tmp_path), max_chars=10_000).entries]
+    assert "def inner():" not in told, "what is inside a function is its own"
+    assert "func get()" in told

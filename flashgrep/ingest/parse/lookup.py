@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 import numpy as np
@@ -211,11 +212,8 @@ class FileSymbols:
 
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""
-        extra = LANGUAGES[self.language].word
-        end = offset
-        while end < len(self.data) and (self.data[end] in _WORD or self.data[end] in extra):
-            end += 1
-        return self.data[offset:end].decode("utf-8", "replace")
+        found = _name_pattern(LANGUAGES[self.language].word).match(self.data, offset)
+        return found[0].decode("utf-8", "replace") if found else ""
 
     def _occurrence(self, offset: int, text: str, role: Role, index: int, span: tuple[int, int] | None) -> Occurrence:
         line = self.lines.line(offset)
@@ -237,6 +235,11 @@ class FileSymbols:
     def _within(spans: Ints, offset: int) -> bool:
         before = int(spans[:, 0].searchsorted(offset, side="right")) - 1
         return before >= 0 and offset < int(spans[before, 1])
+
+
+@cache
+def _name_pattern(extra: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[\w\x80-\xff%s]+" % re.escape(extra))
 
 
 def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
