@@ -25,6 +25,7 @@ import anyio
 import anyio.to_thread
 
 from flashgrep.checkpoint import CURRENT_TURN, Abandoned
+from flashgrep.shared_turn import SHARED_TURN
 
 QUANTUM = 0.005
 """Seconds a look-up runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
@@ -175,6 +176,16 @@ class Scheduler:
         ``portable``: the same for a worker, if one is there sooner. Cancelled, the look-up ends at its next
         checkpoint; nobody waits for that.
         """
+        shared = SHARED_TURN.get()
+        found = None if shared is None else await shared.run(begin, self._run_alone)
+        if found is None:
+            return await self._run_alone(begin, portable)
+        result: ResultT = found[0]
+        return result
+
+    async def _run_alone(
+        self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
+    ) -> ResultT:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(THREADS)
             self._loop = asyncio.get_running_loop()

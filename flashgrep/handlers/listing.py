@@ -34,7 +34,7 @@ from flashgrep.handlers.common import (
     milliseconds_since,
     view_of,
 )
-from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style
 from flashgrep.ingest.finder import Found, GlobOptions, Key, Window, find, folder_of
 from flashgrep.ingest.globs import escape_glob
@@ -101,7 +101,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
 
 
 async def _list(
-    call: Call[Catalogue], params: ListFilesParams, project: Workspace, without: Sequence[bytes]
+    call: Call[Catalogue], params: ListFilesParams, project: Workspace, among: Among
 ) -> Page[ListFilesResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -110,7 +110,7 @@ async def _list(
     # Who writes wildcards means paths that match them: no term of fzf's has any.
     is_glob = params.query is not None and WILD.search(params.query) is not None
     include = [*params.include, params.query] if is_glob and params.query else params.include
-    keep = await make_path_filter(workspace, include, params.exclude, params.language, without, below=params.path)
+    keep = await make_path_filter(workspace, include, params.exclude, params.language, among.nested, below=params.path)
     find = partial(search_paths, "" if is_glob else params.query or "", partial(workspace.paths, keep))
     paths, is_fuzzy = await workspace.in_turn(find)
     # Files come and go between pages: a page begins at a place in the list as it is now.
@@ -240,9 +240,7 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     return await ask_projects(call, params, _find, _join_files)
 
 
-async def _find(
-    call: Call[Catalogue], params: GlobParams, workspace: Workspace, without: Sequence[bytes]
-) -> Page[GlobResult]:
+async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace, among: Among) -> Page[GlobResult]:
     """Answer for one project."""
     started = time.perf_counter()
     # Who sets a limit and no budget gets as many files as that.
@@ -261,7 +259,7 @@ async def _find(
         options = GlobOptions(
             include=tuple(params.include or [params.query]),
             include_field="include" if params.include else "query",
-            exclude=(*params.exclude, *_exclude_below(without, under)),
+            exclude=(*params.exclude, *_exclude_below(among.nested, under)),
             extensions=tuple(params.extensions),
             under=under,
             max_depth=max_depth,

@@ -27,7 +27,7 @@ from flashgrep.handlers.common import (
     make_path_filter,
     milliseconds_since,
 )
-from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
@@ -120,7 +120,7 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
 
 
 async def _ask(
-    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, without: Sequence[bytes]
+    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, among: Among
 ) -> Page[SearchCodeResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -131,7 +131,7 @@ async def _ask(
         limit=params.limit,
         semantic_weight=params.semantic_weight,
         keep=await make_path_filter(
-            workspace, params.include, params.exclude, params.language, without, below=params.path
+            workspace, params.include, params.exclude, params.language, among.nested, below=params.path
         ),
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.models.reranker),

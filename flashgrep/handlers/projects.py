@@ -8,6 +8,7 @@ A project's own cursor leads to the end of one of its pages, but a merged page e
 project that has more: its own cursor, and how many items behind it have been shown.
 """
 
+import contextlib
 import heapq
 import time
 from collections import Counter
@@ -25,10 +26,11 @@ from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, Invali
 from flashgrep.handlers.common import CHARS_PER_TOKEN, Coverage, decode_cursor, encode_cursor, milliseconds_since
 from flashgrep.params import MOST_PROJECTS
 from flashgrep.registry import Call, Params
+from flashgrep.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.workspace import Workspace
 
 AT_ONCE: Final = 4
-"""Projects asked beside each other: as many look-ups as one connection may have begun."""
+"""Projects opened, or listed, beside each other. The look-ups of all others share a turn."""
 GRACE_SECONDS: Final = 1.0
 """At the deadline a project answers with what it has; one that has not answered so much later is left out."""
 MOST_ITEMS: Final = 10_000
@@ -58,8 +60,18 @@ class Page(Generic[ResultT]):
         return self.result
 
 
-Ask: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, Sequence[bytes]], Awaitable[Page[ResultT]]]
-"""Asks one project. The last argument: folders in it that are asked as projects of their own, to be left out."""
+@dataclass(frozen=True, slots=True)
+class Among:
+    """What the others of several projects mean for the one that is asked."""
+
+    nested: Sequence[bytes] = ()
+    """Folders in it that are asked as projects of their own, to be left out."""
+    projects: int = 1
+    """How many are asked: what a question may take beyond its page is shared."""
+
+
+Ask: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, Among], Awaitable[Page[ResultT]]]
+"""Asks one project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,7 @@ class Part(Generic[ResultT]):
     root: str
     """What it is opened by; of an unknown project what was given."""
     name: str
-    nested: tuple[bytes, ...] = ()
+    among: Among = Among()
     cursor: str | None = None
     """Its own, where to go on."""
     skip: int = 0
@@ -127,16 +139,17 @@ async def ask_projects(
     given: Any = params
     if given.projects is None:
         workspace = await call.host.workspace(call, given.project)
-        return (await ask(call, params, workspace, ())).result
+        return (await ask(call, params, workspace, Among())).result
     if given.project is not None:
         message = "project: name it among `projects`, or leave one of them out"
         raise InvalidParams(message, field="project", incompatible=["project", "projects"])
     question = _Question(call, params, ask, given.limit or limit)
     total, parts = _find_parts(call, params)
     async with anyio.create_task_group() as tasks:
+        shared = SharedTurn(tasks)
         for part in parts:
             if part.error is None:
-                tasks.start_soon(question.ask_part, part)
+                tasks.start_soon(question.ask_part, part, shared)
     errors = [part.error for part in parts if part.error is not None]
     refused = next((error for error in errors if isinstance(error, InvalidParams | Forbidden)), None)
     answered = [part for part in parts if part.pages]
@@ -184,12 +197,16 @@ class _Question(Generic[ParamsT, ResultT]):
         self.chars = min(tokens * CHARS_PER_TOKEN, getattr(params, "max_bytes", None) or tokens * CHARS_PER_TOKEN)
         self._turns = anyio.CapacityLimiter(AT_ONCE)
 
-    async def ask_part(self, part: Part[ResultT]) -> None:
+    async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
         """Ask one project; what goes wrong is noted in the part and ends no other."""
         left = self._seconds_left()
         with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
             try:
-                async with self._turns:
+                async with contextlib.AsyncExitStack() as stack:
+                    if self._call.host.is_listed(part.root):
+                        SHARED_TURN.set(shared)
+                    else:
+                        await stack.enter_async_context(self._turns)
                     workspace = await self._call.host.workspace(self._call, part.root)
                     part.name, part.root = workspace.name, str(workspace.path)
                     await self._fill(part, workspace)
@@ -212,7 +229,7 @@ class _Question(Generic[ParamsT, ResultT]):
             if (left := self._seconds_left()) is not None:
                 changed["deadline_ms"] = max(1, int(left * 1000))
             params = self._params.model_copy(update=changed)
-            page = await self._ask(self._call, params, workspace, part.nested)
+            page = await self._ask(self._call, params, workspace, part.among)
             results, following = page.fields["results"], page.fields.get("next")
             if following is not None and part.skip >= len(results):  # all of it has been shown
                 part.skip, part.cursor = part.skip - len(results), following
@@ -250,9 +267,8 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     parts = [Part[Any](root, names.get(root, root)) for root in roots]
     for part in parts:
         above = part.root.rstrip("/") + "/"
-        part.nested = tuple(
-            other[len(above) :].encode("utf-8", "surrogateescape") for other in roots if other.startswith(above)
-        )
+        nested = [other[len(above) :].encode("utf-8", "surrogateescape") for other in roots if other.startswith(above)]
+        part.among = Among(nested, len(roots))
     if getattr(params, "cursor", None) is None:
         return None, parts
 

@@ -33,13 +33,13 @@ from flashgrep.handlers.common import (
     make_path_filter,
     view_of,
 )
-from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_hits
 from flashgrep.model import path_to_text
 from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
-from flashgrep.search.exact import Answer, Position, Question
+from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
 from flashgrep.search.path_search import near_paths
 from flashgrep.workspace import View, Workspace
 
@@ -183,15 +183,13 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
 HANDLERS: tuple[Handler, ...] = (query,)
 
 
-async def _ask(
-    call: Call[Catalogue], params: QueryParams, project: Workspace, without: Sequence[bytes]
-) -> Page[QueryResult]:
+async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, among: Among) -> Page[QueryResult]:
     """Answer for one project."""
     started = time.perf_counter()
     workspace = await view_of(project, params.rev)
     fresh = False
     keep = await make_path_filter(
-        workspace, params.include, params.exclude, params.language, without, below=params.path
+        workspace, params.include, params.exclude, params.language, among.nested, below=params.path
     )
     position: Position | None = None
     if params.cursor is None:
@@ -226,6 +224,7 @@ async def _ask(
                 use_index=params.use_index,
                 engine=params.engine,
                 position=position,
+                count_on=COUNT_ON_FILES // among.projects,
             )
             answer, fresh = await _search(workspace, question, params)
         if answer.results or not answer.complete:

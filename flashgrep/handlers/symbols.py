@@ -36,7 +36,7 @@ from flashgrep.handlers.common import (
     tell_near,
     view_of,
 )
-from flashgrep.handlers.projects import Answered, Page, ask_projects
+from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
@@ -166,14 +166,14 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
 
 
 async def _ask(
-    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, without: Sequence[bytes]
+    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, among: Among
 ) -> Page[GetSymbolResult]:
     """Answer for one project."""
     started = time.perf_counter()
     workspace = await view_of(project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
     keep = await make_path_filter(
-        workspace, params.include, params.exclude, params.language, without, below=params.path
+        workspace, params.include, params.exclude, params.language, among.nested, below=params.path
     )
     question = SymbolQuestion(
         name=params.symbol_name,

@@ -84,6 +84,7 @@ class Question:
     use_index: bool = True
     engine: Engine = "linear"
     position: Position | None = None
+    count_on: int = COUNT_ON_FILES
 
 
 @dataclass(slots=True)
@@ -293,7 +294,7 @@ class Search:
         # The total is the first page's, so that all pages tell the same.
         if question.position:
             answer.total = question.position.total
-        elif answer.candidates - answer.files_read <= COUNT_ON_FILES:
+        elif answer.candidates - answer.files_read <= question.count_on:
             self.is_counting = True
             try:
                 begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # of the file, or window, that has filled the page
@@ -326,7 +327,7 @@ class Search:
                 last = path
             else:
                 answer.next = Position(0, last, 0, None)
-                if question.output == "files" and answer.candidates - answer.files_read > COUNT_ON_FILES:
+                if question.output == "files" and answer.candidates - answer.files_read > question.count_on:
                     return
         answer.total = position.total if position else lines if question.output == "count" else files
         answer.next = answer.next and answer.next._replace(total=answer.total)

@@ -19,10 +19,10 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 41_140,
-    "modules": 196,
+    "lines": 41_286,  # turns that several projects share
+    "modules": 197,  # shared turns
     "private functions used once": 313,  # the steps of that
-    "functions named by a participle": 60,
+    "functions named by a participle": 62,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
 

@@ -177,6 +177,19 @@ async def test_twenty_projects_of_one_name_are_told_apart(catalogue: Catalogue, 
     assert len(everywhere["coverage"]["projects"]) == MANY + 2
 
 
+async def test_behind_a_full_page_projects_together_count_no_further_than_one(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    files = {f"{at}.txt": "needle\n" for at in range(60)}
+    several = [str(make(tmp_path / f"dense{number}", files)) for number in range(COUNT)]
+    params: dict[str, Any] = {"text": "needle", "mode": "literal", "limit": 3, "explain": True}
+    alone = await ask(catalogue, "query", project=several[0], **params)
+    assert (alone["total"], alone["explained"]["files_read"]) == (60, 60)
+    found = await ask(catalogue, "query", projects=several, **params)
+    assert (found["total"], found["explained"]["files_read"]) == (None, COUNT * 4)
+    assert found["next"]
+
+
 async def test_who_is_missing_is_named_and_the_others_answer(catalogue: Catalogue, roots: list[Path]) -> None:
     found = await ask(catalogue, "query", text="spin(0)", projects=["p0", "nobody", "/not/there"])
     assert [hit["project"] for hit in found["results"]] == ["p0"]

@@ -14,8 +14,8 @@ import flashgrep
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
     "errors launcher paths checkpoint damage identifiers inflight lazy machine vocabulary",
-    "model params scheduler own_folders languages path_map",
-    "config registry pattern path_text",
+    "model params shared_turn own_folders languages path_map",
+    "config registry scheduler pattern path_text",
     "index ingest embed rpc project_settings",
     "git indexer",
     "search edit connect relay specs",
