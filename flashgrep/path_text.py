@@ -23,7 +23,7 @@ class Literals(NamedTuple):
     inside: bytes = b""
     end: bytes = b""
     step: bytes = b""
-    """The name of the path's file, or of a folder it lies in."""
+    """The name of the path's file, or of a folder it lies in; with a slash behind it of a folder only."""
     exact: bool = False
     """Whether every path with these parts, apart from each other, matches."""
 
@@ -53,31 +53,33 @@ class PathText:
             return np.empty(0, np.int64)
         return self._places_of(self.text.lower(), part.lower()) if fold else self._places_of(self.text, part)
 
-    def _places_of(self, text: bytes, part: bytes) -> Places:
-        """Return the places of the paths that contain ``part``, or that it begins before and ends behind."""
+    def _places_of(self, text: bytes, part: bytes, low: int = 0, high: int | None = None) -> Places:
+        """Return the places of the paths that contain ``part``, or that it begins before and ends behind.
+
+        ``low``, ``high``: between which places, if not among all.
+        """
         skip = part.startswith(b"\0")
         found = []
-        at = text.find(part, 1 - skip)
+        end = len(text) if high is None else int(self._ends[high - 1]) + 1 if high else 0
+        at = text.find(part, (int(self._ends[low - 1]) if low else 0) + 1 - skip, end)
         while 0 <= at < len(text) - 1:
             found.append(at + skip)
-            at = text.find(part, text.find(b"\0", at + skip) + 1 - skip)
+            at = text.find(part, text.find(b"\0", at + skip) + 1 - skip, end)
         return np.searchsorted(self._ends, np.array(found, np.int32))
 
     def with_literals(self, wanted: Literals) -> Places:
         """Return the places of the paths that have these parts, ascending; of the start, the end may be a part."""
         if wanted.step:
-            each = [lead + wanted.step + tail for lead in (b"/", b"\0") for tail in (b"/", b"\0")]
+            tails = (b"",) if wanted.step.endswith(b"/") else (b"/", b"\0")
+            each = [lead + wanted.step + tail for lead in (b"/", b"\0") for tail in tails]
             return np.unique(np.concatenate([self._places_of(self.text, part) for part in each]))
         low, high = 0, len(self._ends)
         if wanted.start:
             size = len(wanted.start)
             low = bisect_left(self, wanted.start, key=lambda path: path[:size])
             high = bisect_right(self, wanted.start, lo=low, key=lambda path: path[:size])
-        if wanted.inside:
-            places = self.containing(wanted.inside)
-            places = places[np.searchsorted(places, low) : np.searchsorted(places, high)]
-        else:
-            places = np.arange(low, high)
+        inside = wanted.inside
+        places = self._places_of(self.text, inside, low, high) if inside else np.arange(low, high)
         for back, byte in enumerate(reversed(wanted.end), 1):
             places = places[self._bytes[self._ends[places] - back] == byte]  # a NUL stands before each path
         if wanted.exact and wanted.start:

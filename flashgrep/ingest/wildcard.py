@@ -36,6 +36,9 @@ MOST_ALTERNATIVES = 64
 _CHOICE = re.compile(rb"\[([^][{},*?!^/\x80-\xff-][^][{},*?/\x80-\xff-]*)\]|(?<!\*)\{([^][{}*]*)\}(?!\*)")
 """A set that lists ASCII bytes, or a brace of texts; beside a "*" an empty text would make one wildcard of two."""
 _SPECIAL = re.compile(rb"[*?\[\]{},]")
+_FOLDER = 3
+_COMMON = re.compile(rb"([^*]+)|\*([^*/]+)\*|\*\*/([^*]+)/\*\*")
+"""A name; letters of one; all in a folder at any depth."""
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
     b"alpha": string.ascii_letters,
@@ -115,9 +118,14 @@ def literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: b
 
 
 def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) -> Iterator[Literals]:
-    if glob and any_depth and below and plain(glob, dialect) is not None:
-        yield Literals(step=glob, exact=True)
-        return
+    found = _COMMON.fullmatch(glob)
+    if found and plain(text := found[found.lastindex or 0], dialect) is not None:
+        if found.lastindex == _FOLDER and not dialect.free_star:
+            yield Literals(step=text + b"/", exact=True)
+            return
+        if any_depth and below:
+            yield Literals(step=text, exact=True) if found.lastindex == 1 else Literals(inside=text, exact=True)
+            return
     special = [found.start() for found in _SPECIAL.finditer(glob)]
     first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
     start, wild, end = glob[:first], glob[first:last], glob[last:]
@@ -139,6 +147,8 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
     if below:
         if exact:
             yield Literals(start, b"", end, exact=True)
+            if not end:  # all below the start match, so all below these do
+                return
         yield Literals(start, end + b"/" if exact else max(inside, end, key=len))
     else:
         yield Literals(start, b"" if exact else inside, end, exact=exact)

@@ -154,17 +154,23 @@ class Cover:
             self._beginning.setdefault(stem[:_LEAST_STEM], []).append(stem)
         self._matches: dict[str, dict[str, float]] = {}
         """By word of code: the words of the question that it stands for, and how well."""
+        self._others: set[str] = set()
+        """Words of code that stand for none of them: nearly all, and one step of C passes over them."""
 
     def share(self, text: str) -> float:
         """Return the share of the question's weight, 0 to 1, that the words of a name or path have."""
         if self._total <= 0:
             return 0.0
         best: dict[str, float] = {}
-        for word in stems_of(text):
+        for word in stems_of(text) - self._others:
             matches = self._matches.get(word)
             if matches is None:
                 near = self._beginning.get(word[:_LEAST_STEM], ())
-                matches = self._matches[word] = {asked: how for asked in near if (how := _likeness(asked, word))}
+                matches = {asked: how for asked in near if (how := _likeness(asked, word))}
+                if not matches:
+                    self._others.add(word)
+                    continue
+                self._matches[word] = matches
             for asked, how in matches.items():
                 best[asked] = max(how, best.get(asked, 0.0))
         return sum(self._weights[asked] * how for asked, how in best.items()) / self._total

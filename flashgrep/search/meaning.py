@@ -13,7 +13,7 @@ from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import tier_of
 from flashgrep.index.vectors import VectorsDamaged
-from flashgrep.index.words import impacts_of, scores_of, words_of
+from flashgrep.index.words import impacts_of, scores_of
 from flashgrep.indexer.chunking import embedding_text
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.globs import PathFilter
@@ -326,8 +326,8 @@ class MeaningSearch:
         if self._share > 0 and self._known is not None and self._known.embedder is not None:
             meant = self._known.embedder.confidence(one.similarity)
         if self._share < 1:
-            text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name])
-            said = covered_share(self._query.words, words_of(text.encode()))
+            text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name]).encode()
+            said = covered_share(self._query.words, text)
         return min(1.0, max(meant, said))
 
     def _read_indexed(self, path: bytes) -> bytes | None:

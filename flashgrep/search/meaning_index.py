@@ -18,12 +18,13 @@ from flashgrep.config import Embedding
 from flashgrep.embed import Embedder
 from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import ProviderUnavailable
+from flashgrep.identifiers import find_identifiers
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
 from flashgrep.index.schema import find_project
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import Vectors, VectorsDamaged
-from flashgrep.index.words import WordLists, find_words, numbers_in, score
+from flashgrep.index.words import WordLists, find_words, numbers_in, score, words_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.fusion import Candidate, Rules
 from flashgrep.search.snapshot import Snapshot
@@ -156,7 +157,7 @@ class MeaningIndex:
         if idle:
             self.forget()
             self._embedders.clear()
-            table.unpack.cache_clear()
+            table.split_chunks.cache_clear()
         return idle
 
     def _load(self, connection: sqlite3.Connection) -> Known:
@@ -263,7 +264,7 @@ class Recall:
         # By words: BM25 of all chunks at once, of which the best are kept.
         counting = mark_counting(known.chunks, self.allowed)
         scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counting))
-        numbers = np.flatnonzero(scores * counting)
+        numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
             numbers = numbers[np.argpartition(-scores[numbers], most - 1)[:most]]
         lexical = dict(zip(_keys(*known.chunks.locate(numbers)), scores[numbers].tolist(), strict=True))
@@ -292,10 +293,11 @@ def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
     kept = places.size > 0
     if allowed is not None:
         kept &= np.isin(places.text_id, allowed)
-    edges = np.zeros(int((places.first + places.size).max(initial=0)) + 1, np.int8)
-    edges[places.first[kept]] = 1
-    edges[(places.first + places.size)[kept]] -= 1
-    counting: Bools = np.cumsum(edges, dtype=np.int8)[:-1] > 0
+    # Numbers that no text has any more lie between those of two texts.
+    gaps = np.diff(places.first, prepend=0)
+    gaps[1:] -= places.size[:-1]
+    runs = np.column_stack([np.zeros_like(kept), kept]).ravel()
+    counting: Bools = np.repeat(runs, np.column_stack([gaps, places.size]).ravel())
     return counting
 
 
@@ -323,7 +325,11 @@ def find_allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:
     return snapshot.table.texts(counts)
 
 
-def covered_share(words: Mapping[str, float], text: set[str]) -> float:
+def covered_share(words: Mapping[str, float], text: bytes) -> float:
     """Return the share of the weight of words that a text has, 0 to 1."""
+    # A word stands letter by letter in its identifier, so most identifiers need not be cut into words.
+    asked = [word.encode() for word in words]
+    names = [name for name in set(find_identifiers(text)) if any(map(name.lower().count, asked))]
+    there = words_of(b" ".join(names))
     total = sum(words.values())
-    return sum(weight for word, weight in words.items() if word in text) / total if total > 0 else 0.0
+    return sum(weight for word, weight in words.items() if word in there) / total if total > 0 else 0.0

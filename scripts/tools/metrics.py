@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 41_286,  # turns that several projects share
+    "lines": 41_330,  # turns that several projects share, chunks parsed one by one
     "modules": 197,  # shared turns
     "private functions used once": 313,  # the steps of that
     "functions named by a participle": 62,

@@ -113,7 +113,7 @@ def test_an_empty_filter_keeps_everything() -> None:
 STEPS = [b"src", b"lib", b"deep", b"out", b".h", b"a.py", b"b.c", b"ab", b"a", b"A.PY", b"x.h", b"\xc3\xa9.c"]
 GLOB_PARTS = [
     "*", "**", "/", "**/", "?", "a", "b", ".py", ".c", "src", "lib/", "{a,b}", "{,a}", "{a*,/b}", "[ab]", "[!a]",
-    "[a-c]", "[[]", "[*]", "[\u00e9a]", "\u00e9", "{.py,.c}", ",",
+    "[a-c]", "[[]", "[*]", "[\u00e9a]", "\u00e9", "{.py,.c}", ",", "**/src/**", "/**",
 ]  # fmt: skip
 paths = st.lists(st.lists(st.sampled_from(STEPS), min_size=1, max_size=4).map(b"/".join), max_size=15, unique=True)
 globs = st.lists(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.index.words import words_of
 from flashgrep.search.fusion import (
     RULES,
     AnalyzedQuery,
@@ -279,9 +280,18 @@ def test_no_candidates_are_no_answer() -> None:
 
 
 def test_the_share_of_words_that_a_text_has_goes_by_their_weight() -> None:
-    assert covered_share({"rare": 3.0, "common": 1.0}, {"rare"}) == 0.75
-    assert covered_share({}, {"rare"}) == 0
-    assert covered_share({"rare": 3.0}, set()) == 0
+    assert covered_share({"rare": 3.0, "common": 1.0}, b"a rare one, uncommon") == 0.75
+    assert covered_share({}, b"rare") == 0
+    assert covered_share({"rare": 3.0}, b"") == 0
+
+
+IDENTIFIERS = st.lists(st.sampled_from(["get", "Get", "HTTP", "x", "_", "2", "2to", "response", "v2", "é"]), max_size=4)
+
+
+@given(st.sets(st.sampled_from(["get", "http", "response", "gethttp", "get_2", "v", "2"])), st.lists(IDENTIFIERS))
+def test_a_text_has_the_words_that_the_index_would_say_it_has(asked: set[str], names: list[list[str]]) -> None:
+    text = " ".join(map("".join, names)).encode()
+    assert covered_share(dict.fromkeys(asked, 1.0), text) == len(asked & words_of(text)) / max(1, len(asked))
 
 
 @given(st.integers(1, 10_000), st.data())

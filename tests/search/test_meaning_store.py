@@ -260,6 +260,14 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
     assert list(table.unpack(packed)) == list(text_of(1, 1).chunks)
 
 
+@given(st.lists(st.tuples(st.text('],[1"\\a', max_size=9), st.lists(st.text('],[1"', max_size=5))), max_size=5))
+def test_chunks_are_split_apart_whatever_their_names_are(names: list[tuple[str, list[str]]]) -> None:
+    chunks = [StoredChunk(1, 2, 3, 4, "block", name, name, defines) for name, defines in names]
+    ((_, count, packed),) = table.pack([ChunkedText(1, chunks, [])]).texts
+    split = table.split_chunks(packed, count)
+    assert [split[at] for at in range(count)] == list(split[:]) == list(table.unpack(packed)) == chunks
+
+
 def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
     add_text(writer, 1, "empty")
     put(writer, text_of(1, 0))
