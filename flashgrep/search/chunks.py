@@ -12,6 +12,7 @@ from flashgrep.languages import language_of
 from flashgrep.model import Document, path_from_json
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
+from flashgrep.search.passages import Passage
 from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import parse_file
@@ -29,6 +30,10 @@ class FoundChunk:
     text: str
     score: float = 0.0
     """How good an answer it is, 0 to 1."""
+    near: float = 0.0
+    """How near it comes to the best answer, 0 to 1, in what answers are ordered by."""
+    passage: Passage | None = None
+    """The chunk and the function around it, where these were asked for."""
 
 
 Keep = Callable[[bytes], bool] | None

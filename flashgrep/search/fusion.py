@@ -111,6 +111,10 @@ class Rules:
     repeated: float = 0.5
     """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
 
+    repeated_passage: float = 0.9
+    """The same where whole functions are shown: 10 of our 249 questions more are answered by the code of the first
+    three (69 % instead of 65 %), and one file fewer is among ten results."""
+
     test: float = 0.5
     generated: float = 0.5
     vendored: float = 0.4

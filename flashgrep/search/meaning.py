@@ -17,6 +17,7 @@ from flashgrep.index.words import impacts_of, scores_of
 from flashgrep.indexer.chunking import embedding_text
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document
 from flashgrep.search.chunks import FoundChunk, cut_chunks
 from flashgrep.search.fusion import (
@@ -42,7 +43,9 @@ from flashgrep.search.meaning_index import (
     weigh_words,
     whole_similarity,
 )
+from flashgrep.search.passages import find_passage
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
+from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.words import rank_files
 
 MOST_CHANGED = 64
@@ -64,6 +67,8 @@ class MeaningQuestion:
     """Which paths count."""
     wanted: Callable[[FoundChunk], bool] | None = None
     """Which chunks count."""
+    passages: bool = False
+    """Whether the functions around the chunks are wanted with them; a function is an answer once then."""
     threshold: float = 0.0
     """Least score of an answer."""
     rules: Rules = RULES
@@ -119,6 +124,7 @@ class MeaningSearch:
         self._changed: list[_Changed] = []
         self._chunks: dict[int, Sequence[StoredChunk]] = {}
         self._read: dict[bytes, bytes | None] = {}
+        self._symbols = SnapshotSource(snapshot)
 
     def run(self) -> MeaningAnswer:
         """Return the answer.
@@ -139,6 +145,8 @@ class MeaningSearch:
         self._compare_files(described)
         # How near the whole file is counts no more than similarity does in the mix.
         rules = replace(rules, whole=rules.whole * self._share)
+        if self._question.passages:
+            rules = replace(rules, repeated=rules.repeated_passage)
         self._collect(apply_rules(described, self._query, rules))
         self._answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
         return self._answer
@@ -291,15 +299,15 @@ class MeaningSearch:
         for one in ranked:
             if len(chunks) == most:
                 break
-            text_id, place = one.key
-            data = self._changed[-text_id - 1].data if text_id < 0 else self._read_indexed(one.path)
-            if data is None:
+            found = self._read_chunk(one)
+            if found is None or (question.wanted is not None and not question.wanted(found)):
                 continue
-            chunk = self._chunks[text_id][place]
-            found = FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
-            if question.wanted is not None and not question.wanted(found):
+            # A function is an answer once, with the best of its chunks.
+            same = (other.passage for other in chunks if other.path == one.path and other.passage)
+            if found.passage is not None and any(passage.covers(found.passage) for passage in same):
                 continue
-            found = replace(found, score=round(self.relevance(one, found), 4))
+            near = one.score / ranked[0].score
+            found = replace(found, score=round(self.relevance(one, found), 4), near=near)
             if reranker is not None or found.score >= question.threshold:
                 chunks.append(found)
         if reranker is not None and chunks:
@@ -314,6 +322,20 @@ class MeaningSearch:
         for found in [found for found in chunks if found.score >= question.threshold][: question.limit]:
             highest = min(highest, found.score)  # a worse-placed chunk never shows a higher score
             self._answer.results.append(replace(found, score=round(highest, 4)))
+
+    def _read_chunk(self, one: Candidate) -> FoundChunk | None:
+        """Return a candidate's chunk as its file has it, with the function around it if that is wanted."""
+        text_id, place = one.key
+        data = self._changed[-text_id - 1].data if text_id < 0 else self._read_indexed(one.path)
+        if data is None:
+            return None
+        chunk = self._chunks[text_id][place]
+        passage = None
+        if self._question.passages:
+            symbols = self._symbols.open(one.path)
+            known = symbols if isinstance(symbols, FileSymbols) and symbols.data == data else None
+            passage = find_passage(data, chunk, known)
+        return FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN), passage=passage)
 
     def relevance(self, one: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, whatever else was found.

@@ -115,6 +115,33 @@ def test_a_symbol_is_its_places(model: McpClient) -> None:
     )
 
 
+def test_code_found_by_meaning_stands_below_its_place_and_the_rest_are_places(model: McpClient, root: Path) -> None:
+    step = "".join(f"    motor.step({at})  # on and on to the next one\n" for at in range(30))
+    names = [f"turn_{part}_of_telescope" for part in ("mirror", "mirrors", "mirror_slowly")]
+    files = [root / "src" / f"telescope_{at}.py" for at in range(len(names))]
+    for file, name in zip(files, names, strict=True):
+        file.write_text(f"def {name}(motor):\n{step}")
+    try:
+        first, places = read(model, "search_code", query="turn the mirror of the telescope").split("\n\n")
+        heading, code = first.split("\n", 1)
+        assert heading.startswith("src/telescope_0.py:1-31 function turn_mirror_of_telescope (")
+        assert f"{code}\n" == files[0].read_text()
+        notes = [line for line in places.split("\n") if line.startswith("[")]  # it may be indexed meanwhile, too
+        assert sorted(set(places.split("\n")) - set(notes)) == [
+            f"src/telescope_{at}.py:1-31 function {names[at]}" for at in (1, 2)
+        ]
+        assert re.fullmatch(r"\[read_code brings their code; \d weaker left out, limit brings them\]", notes[0])
+        everything = read(model, "search_code", query="turn the mirror of the telescope", max_tokens=4000, limit=50)
+        assert all(file.read_text() in everything + "\n" for file in files)
+        assert "src/config.py:" in everything
+        cut = read(model, "search_code", query="turn the mirror of the telescope", max_tokens=200, limit=1)
+        assert len(cut) < 900
+        assert re.search(r"^… \d+-31$", cut, re.MULTILINE)
+    finally:
+        for file in files:
+            file.unlink()
+
+
 def test_a_read_is_a_header_and_the_lines_as_they_are(model: McpClient) -> None:
     header, lines = read(model, "get_slice", file_path="src/main.py", start_line=4, end_line=5).split("\n", 1)
     assert header.startswith("src/main.py:4-5 #")

@@ -181,12 +181,55 @@ def test_search_code_keeps_to_a_budget_but_never_says_nothing(one: Asking) -> No
         return one.call("search_code", query="customer password", project="shop", **more)["results"]
 
     everything = found()
-    for tokens in (50, 200, 400):
+    for tokens in (200, 400):
         kept = found(max_tokens=tokens)
         assert kept == everything[: len(kept)]
         assert len(kept) == 1 or len(json.dumps(kept)) <= 5 * tokens
         assert len(kept) >= 1
-    assert len(found(max_tokens=50)) == 1 < len(everything)
+    (cut,) = found(max_tokens=50)
+    assert (cut["path"], cut["startLine"], cut["endLine"]) == ("shop/passwords.py", 1, 13)
+    assert (cut["content"], cut["shown"]) == ('"""Keeps passwords safe."""\n… 2-13', [[1, 1]])
+
+
+LONG: list[str] = [
+    "def settle_telescope(star, motor):",
+    '    """Turn the telescope to a star and wait until it is still."""',
+    *(f"    motor.step({at})  # nothing to see here" for at in range(60)),
+    "    while motor.vibrates(star):",
+    "        motor.damp_vibration(star)",
+    *(f"    motor.log({at})  # nor is there here" for at in range(60)),
+    "    return motor",
+]
+"""A function of several chunks."""
+
+
+def test_a_function_is_whole_and_one_too_long_is_its_head_and_the_part_that_answers(ask: Asking, shelf: Path) -> None:
+    file = shelf / "blog" / "telescope.py"
+
+    def best(lines: list[str], **more: Any) -> Any:
+        file.write_text("\n".join(["import motors", "", "", *lines, "", "", "def park(motor):", "    motor.off()", ""]))
+        result = ask.call("search_code", query="damp vibration of the telescope", project="blog", **more)
+        found = [one for one in result["results"] if one["path"] == "telescope.py"]
+        assert found[0] == result["results"][0]
+        if "shown" not in found[0]:
+            assert [one["name"] for one in found].count("settle_telescope") == 1
+        return found[0]
+
+    try:
+        whole = best(LONG)
+        assert whole["content"].split("\n") == LONG
+        assert (whole["startLine"], whole["endLine"], whole["name"]) == (4, 3 + len(LONG), "settle_telescope")
+        assert "shown" not in whole
+        for longer, more in ((LONG[:2] + LONG[2:62] * 3 + LONG[62:], {}), (LONG, {"max_tokens": 800})):
+            part = best(longer, **more)
+            assert (part["startLine"], part["endLine"]) == (4, 3 + len(longer))
+            head, (first, last) = part["shown"]
+            assert head == [4, 5]
+            assert first <= 4 + longer.index("    while motor.vibrates(star):") < last < 3 + len(longer)
+            lines = [*longer[:2], f"… 6-{first - 1}", *longer[first - 4 : last - 3], f"… {last + 1}-{3 + len(longer)}"]
+            assert part["content"].split("\n") == lines
+    finally:
+        file.unlink()
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,10 @@ class Lines:
         return ends
 
     def start(self, line: int) -> int:
-        """Return the offset at which a line begins."""
-        return int(self._ends[line - 2]) if line > 1 else 0
+        """Return the offset at which a line begins; the text's end for the one behind its last."""
+        if line <= 1:
+            return 0
+        return int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
 
     def line(self, offset: int) -> int:
         """Return the line an offset is on."""
@@ -65,7 +67,7 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
     if _leads(lines, start):
         first = min(first, lines.start(lines.line(start)))
     text = data[first : min(end, first + _WINDOW)]
-    flat = " ".join(text[: _body(text, name - first)].decode("utf-8", "replace").split())
+    flat = " ".join(text[: find_body(text, name - first)].decode("utf-8", "replace").split())
     return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
 
 
@@ -74,7 +76,7 @@ def _leads(lines: Lines, start: int) -> bool:
     return not set(lines.data[lines.start(lines.line(start)) : start]) & set(b"=(){}[]<>;,|")
 
 
-def _body(text: bytes, name: int) -> int:
+def find_body(text: bytes, name: int) -> int:
     """Return where the body begins: at a brace, or at the end of a line outside parentheses."""
     depth = 0
     for at in range(max(0, name), len(text)):

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from flashgrep.ingest.parse.describe import Lines, documentation, receiver, signature
+from flashgrep.ingest.parse.describe import Lines, documentation, find_body, receiver, signature
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     DECLARES,
@@ -146,6 +146,15 @@ class FileSymbols:
         """Return a definition up to its body."""
         row = self.row(index)
         return signature(self.lines, row[NAME], row[START], row[END])
+
+    def find_head_end(self, index: int) -> int:
+        """Return the last line of a definition's signature, or of the comment or text that its body begins with."""
+        row, skips = self.row(index), self.parsed.skips
+        end = row[NAME] + find_body(self.data[row[NAME] : row[END]], 0)
+        at = int(skips[:, 0].searchsorted(end))
+        if at < len(skips) and not self.data[end : int(skips[at, 0])].strip(b" \t\r\n{:\"'rRuUbB"):
+            end = int(skips[at, 1])
+        return self.lines.line(end)
 
     def documentation(self, index: int) -> str:
         """Return the first line of a definition's documentation."""
