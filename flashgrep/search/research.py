@@ -11,19 +11,15 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from flashgrep.index.table import tier_of
+from flashgrep.ingest.parse.imports import DEFAULT, ECMA
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
+from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.model import Skipped
-from flashgrep.search.research_graph import (
-    Definition,
-    Edge,
-    EdgeKind,
-    Graph,
-    Resolution,
-    Resolver,
-    Use,
-    imported_as,
-)
+from flashgrep.search.inference import Names
+from flashgrep.search.modules import Modules
+from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution
+from flashgrep.search.resolver import PROVEN, Resolver, Use, imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -32,6 +28,8 @@ MOST_FRONTIER: Final = 60
 MOST_FILES: Final = 2_000
 """Files looked at for one name: a name in more is no name to follow."""
 MOST_SEEDS: Final = 8
+MOST_ALIASES: Final = 50
+"""Other names followed of what is asked about."""
 LEAST: Final = 0.3
 """Edges less sure than this are counted, not shown."""
 FOLLOWED: Final = 0.5
@@ -119,6 +117,7 @@ def parse_question(query: str) -> ResearchQuestion:
     return ResearchQuestion("free", tuple(dict.fromkeys(kept)))
 
 
+_ROLES: Final[dict[str, Role]] = {"call": "call", "base": "implementation"}
 _ANY_USE: Final = frozenset({"call", "reference", "implementation", "import"})
 _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
     "callers": frozenset({"call"}),
@@ -158,6 +157,8 @@ class Research:
     complete: bool = True
     left_out: int = 0
     unsure: int = 0
+    _source: SymbolSource = field(init=False)
+    _names: Names = field(init=False)
     _frontier: list[Definition] = field(default_factory=list)
     _files: dict[bytes, FileSymbols | None] = field(default_factory=dict)
     _known: dict[str, list[Definition]] = field(default_factory=dict)
@@ -184,6 +185,8 @@ class Research:
     def advance(self, source: SymbolSource) -> bool:
         """Find the roots, then make one hop a call; return whether there is more to follow."""
         kind, is_first = self.question.kind, not self.hop
+        self._source = source  # each hop sees the project as it is then
+        self._names = Names(Modules(source), self._open_one, lambda name: self._definitions(self._source, name))
         if is_first:
             self._find_roots(source)
         self.hop += 1
@@ -246,7 +249,7 @@ class Research:
             return self._known[name]
         paths = source.defining(name, prefix=False)
         found: dict[Role, list[Definition]] = {}
-        for path, symbols in self._open(source, source.candidates(name, fold=fold) if paths is None else paths):
+        for path, symbols in self._open(source.candidates(name, fold=fold) if paths is None else paths):
             for offset, role in symbols.places(name, fold=fold):
                 index = symbols.index_at(offset)
                 if index >= 0 and symbols.kind(index) != "package":
@@ -265,7 +268,7 @@ class Research:
             for one in self._definitions(source, split_name(word)[1]):
                 scored[one.key] = (len(stems) + 1, one)
         for stem in stems:
-            for path, symbols in self._open(source, source.candidates(stem, fold=True)):
+            for path, symbols in self._open(source.candidates(stem, fold=True)):
                 for index in range(len(symbols.rows)):
                     one = Definition(path, symbols, index)
                     if stem in symbols.name(index).lower() and one.kind in CALLABLE_KINDS | TYPE_KINDS:
@@ -305,7 +308,13 @@ class Research:
         offsets = symbols.parsed.marked(mark)
         for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
             use = Use(user.path, symbols, offset)
-            resolver = self._make_resolver(source, symbols.word_at(offset))
+            word, role = symbols.word_at(offset), _ROLES[mark]
+            if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
+                for target in (one.definition for one in meant if one.definition and not one.is_instance):
+                    how = "same file" if target.path == user.path else "import"
+                    self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
+                continue
+            resolver = self._make_resolver(source, word)
             resolve = (
                 resolver.resolve if mark == "call" else lambda use, rival, by=resolver: _resolve_base(by, use, rival)
             )
@@ -316,21 +325,65 @@ class Research:
             if resolution.confidence < LEAST:
                 self.unsure += 1
                 continue
-            if self._add(target) and resolution.confidence >= FOLLOWED:
-                self._frontier.append(target)
-            if target.key in self.graph.nodes:
-                role: Role = "implementation" if mark == "base" else "call"
-                self.graph.add_edge(_make_edge(use, user, target, role, resolution))
+            self._add_target(_make_edge(use, user, target, role, resolution), target)
+
+    def _add_target(self, edge: Edge, target: Definition) -> None:
+        if self._add(target) and edge.resolution.confidence >= FOLLOWED:
+            self._frontier.append(target)
+        if target.key in self.graph.nodes:
+            self.graph.add_edge(edge)
 
     def _find_uses(self, source: SymbolSource, name: str, roles: frozenset[str]) -> Iterator[tuple[Use, Role]]:
-        for path, symbols in self._open(source, source.candidates(name, fold=False)):
-            for called in (name, *imported_as(symbols, name)):
+        """Yield the places where a name is used, and those of other names it is imported or exported under."""
+        waiting: list[tuple[str, bytes | None]] = [(name, None)]
+        seen = set(waiting)
+        while waiting:
+            called, only = waiting.pop()
+            paths = [only] if only is not None else source.candidates(called, fold=False)
+            for path, symbols in self._open(paths):
+                if only is None and len(seen) < MOST_ALIASES:
+                    for alias in self._aliases(source, path, symbols, called):
+                        if alias not in seen:
+                            seen.add(alias)
+                            waiting.append(alias)
                 for offset, role in symbols.places(called):
                     if role in roles and symbols.index_at(offset) < 0:
                         yield Use(path, symbols, offset), role
 
+    def _aliases(
+        self, source: SymbolSource, path: bytes, symbols: FileSymbols, name: str
+    ) -> Iterator[tuple[str, bytes | None]]:
+        """Yield names that a file gives to what it knows as the name, each with the only file that knows it so."""
+        if symbols.language not in SCOPED:
+            yield from ((alias, path) for alias in imported_as(symbols, name))
+            return
+        imports = self._names.imports_of(path)
+        for local, found in imports.names.items():
+            if local != name and any(one.name == name for one in found):
+                yield local, None if symbols.language == "python" else path
+        for local, one in imports.exports.items():
+            if one.name != name or local == name:
+                continue
+            if local != DEFAULT:
+                yield local, None
+                continue
+            yield from self._default_names(source, path, Definition(path, symbols, -1).stem, name)
+
+    def _default_names(
+        self, source: SymbolSource, path: bytes, stem: str, name: str
+    ) -> Iterator[tuple[str, bytes | None]]:
+        """Yield the names under which others import a file's default: as they like, but they tell the file."""
+        for other, theirs in self._open(source.candidates(stem, fold=False)):
+            if theirs.language not in ECMA:
+                continue
+            known = self._names.imports_of(other)
+            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
+                is_default = one.name == DEFAULT and one.module and one.local != name
+                if is_default and self._names.find_module(other, theirs.language, one.module) == path:
+                    yield one.local, None if one.local in known.exports else other
+
     def _make_resolver(self, source: SymbolSource, name: str) -> Resolver:
-        return Resolver(self._definitions(source, name), lambda one: self._ancestors(source, one))
+        return Resolver(self._definitions(source, name), lambda one: self._ancestors(source, one), self._names)
 
     def _ancestors(self, source: SymbolSource, name: str) -> frozenset[str]:
         """Return the names of all types a type builds upon; kept, for every method asks."""
@@ -367,17 +420,20 @@ class Research:
             return False
         return self.graph.add_node(definition, self.hop)
 
-    def _open(self, source: SymbolSource, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+    def _open(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
         for number, path in enumerate(paths):
             if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
                 self.complete = False
                 return
-            if path not in self._files:
-                opened = source.open(path)
-                self._files[path] = None if isinstance(opened, Skipped) else opened
-            symbols = self._files[path]
+            symbols = self._open_one(path)
             if symbols is not None:
                 yield path, symbols
+
+    def _open_one(self, path: bytes) -> FileSymbols | None:
+        if path not in self._files:
+            opened = self._source.open(path)
+            self._files[path] = None if isinstance(opened, Skipped) else opened
+        return self._files[path]
 
 
 def _plain_name(name: str) -> str:
@@ -389,8 +445,8 @@ def _resolve_base(resolver: Resolver, use: Use, target: Definition) -> Resolutio
     types = [rival for rival in resolver.rivals if rival.kind not in CALLABLE_KINDS] or resolver.rivals
     if all(rival.key != target.key for rival in types):
         return None
-    found = Resolver(types, resolver.ancestors).resolve(use, target)
-    if len(types) > 1 or (found is not None and found.confidence > _SURE):
+    found = Resolver(types, resolver.ancestors, resolver.names).resolve(use, target)
+    if use.symbols.language in SCOPED or len(types) > 1 or (found is not None and found.confidence > _SURE):
         return found
     return Resolution(_SURE, "only definition")
 

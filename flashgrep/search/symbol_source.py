@@ -47,6 +47,12 @@ class SymbolSource(Protocol):
         ``holds``: a text that it says no of need not be parsed; ``NOT_HELD`` may stand for it.
         """
 
+    def read(self, path: bytes) -> bytes | None:
+        """Return a file's text, in whatever language; None where it has none, or is gone."""
+
+    def has(self, path: bytes) -> bool:
+        """Whether the project has a file."""
+
 
 class SnapshotSource:
     """A project as known now: the index proposes and remembers, each file answered about is read from disk."""
@@ -106,6 +112,18 @@ class SnapshotSource:
         if row and version and stat is not None and version[1:] == (stat.size, stat.mtime_ns):
             return FileSymbols(row, document.data)
         return parse_file(path, document.data)
+
+    def read(self, path: bytes) -> bytes | None:
+        """Return a file's text, in whatever language; None where it has none, or is gone."""
+        document = self._snapshot.read(path) if self.has(path) else None
+        return None if document is None or isinstance(document, Skipped) else document.data
+
+    def has(self, path: bytes) -> bool:
+        """Whether the project has a file."""
+        mark = self._snapshot.pending.get(path)
+        if mark is not None:
+            return mark.ours and self._snapshot.version(path) is not None
+        return self._snapshot.table.find(path) is not None
 
     def _with_changed(self, places: Iterable[int]) -> list[bytes]:
         """Return the unchanged files at these places of the table and all that changed, by path."""

@@ -2,6 +2,7 @@
 
     scripts/eval_symbols definitions LANGUAGE=FOLDER …     LANGUAGE as we name it
     scripts/eval_symbols callers [--jedi FOLDER] PACKAGE_FOLDER …
+    scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program of scripts/tools/oracles
     scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 
 Every class of difference is counted with examples and judged in ``JUDGED``: a class not judged counts against us.
@@ -35,8 +36,8 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.relevance import search
 from flashgrep.search.research import Research
-from flashgrep.search.symbol_source import ReadResult, parse_file
 from flashgrep.workspace import Workspace, WorkspaceOptions
+from scripts.tools.eval_uses import Folder, compare_uses
 
 CTAGS: Final = {
     "python": "Python",
@@ -146,12 +147,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/eval_symbols", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["definitions", "callers", "first-ten"])
+    parser.add_argument("what", choices=["definitions", "callers", "uses", "first-ten"])
     parser.add_argument("sources", nargs="+")
     parser.add_argument("--jedi", help="folder to import jedi from, where it is not installed")
     arguments = parser.parse_args()
     if arguments.what == "definitions":
         return definitions([tuple(source.split("=", 1)) for source in arguments.sources])
+    if arguments.what == "uses":
+        for folder, truth in (source.split("=", 1) for source in arguments.sources):
+            compare_uses(Path(folder), Path(truth))
+        return 0
     if arguments.what == "first-ten":
         return max([anyio.run(first_ten, Path(source)) for source in arguments.sources])
     if arguments.jedi:
@@ -278,32 +283,6 @@ def report(language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: 
 # Callers
 
 
-class Folder:
-    """A package's folder as a source of symbols, each file read once."""
-
-    def __init__(self, root: Path) -> None:
-        self._texts = {bytes(path.relative_to(root.parent)): path.read_bytes() for path in sorted(root.rglob("*.py"))}
-
-    def paths(self) -> list[bytes]:
-        """Return all files."""
-        return list(self._texts)
-
-    def candidates(self, name: str, *, fold: bool) -> list[bytes]:  # noqa: ARG002 - a source's signature
-        """Return the files with the text."""
-        return [path for path, text in self._texts.items() if name.encode() in text]
-
-    def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
-        """Return None: nothing is stored."""
-
-    def names(self, start: str, limit: int) -> list[str]:  # noqa: ARG002 - a source's signature
-        """Return nothing: nothing is stored."""
-        return []
-
-    def open(self, path: bytes) -> ReadResult:
-        """Return a file's symbols."""
-        return parse_file(path, self._texts[path])
-
-
 def callers(packages: list[Path]) -> int:
     """Print recall and precision of direct calls, Jedi being right; return 1 where a bar is missed."""
     total = collections.Counter[str]()
@@ -328,7 +307,7 @@ def compare_callers(package: Path) -> collections.Counter[str]:
     """Compare (file, line) of the calls of some functions, those that are called at all."""
     jedi = importlib.import_module("jedi")  # only this comparison needs it
 
-    source, truth = Folder(package), jedi_calls(jedi, package)
+    source, truth = Folder(package.parent), jedi_calls(jedi, package)
     counts = collections.Counter[str]()
     targets = sorted(truth, key=lambda target: (target.file, target.line))
     random.Random(11).shuffle(targets)  # noqa: S311 - as in drawn

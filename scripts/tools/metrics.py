@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 41_553,  # turns that several projects share, chunks parsed one by one; whole functions by meaning
-    "modules": 198,  # shared turns; passages
-    "private functions used once": 313,  # the steps of that
+    "lines": 43_009,  # names resolved: modules, scopes, types of four languages
+    "modules": 205,  # names resolved
+    "private functions used once": 339,  # the steps of that
     "functions named by a participle": 62,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

@@ -29,3 +29,10 @@ class FolderSource:
     def open(self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         file = self.root / path.decode()
         return parse_file(path, file.read_bytes()) if file.is_file() else None
+
+    def read(self, path: bytes) -> bytes | None:
+        file = self.root / path.decode()
+        return file.read_bytes() if file.is_file() else None
+
+    def has(self, path: bytes) -> bool:
+        return (self.root / path.decode()).is_file()

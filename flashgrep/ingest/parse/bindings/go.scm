@@ -1,0 +1,21 @@
+; Go: scopes, and what names stand for in them.
+(function_declaration name: (_) @after) @function
+(method_declaration) @function
+(func_literal) @function
+(type_spec name: (_) @after type: [(struct_type) (interface_type)]) @class
+
+(function_declaration name: (identifier) @definition)
+(method_elem name: (field_identifier) @definition)
+(type_spec name: (type_identifier) @definition)
+(type_alias name: (type_identifier) @definition)
+(short_var_declaration left: (expression_list (identifier) @name) right: (expression_list) @value)
+(var_spec name: (identifier) @name type: (_) @type)
+(var_spec name: (identifier) @name !type value: (expression_list) @value)
+(const_spec name: (identifier) @name)
+(range_clause left: (expression_list (identifier) @name) right: (_) @element)
+(parameter_declaration name: (identifier) @parameter type: (_) @type)
+(variadic_parameter_declaration name: (identifier) @parameter type: (_) @many)
+(field_declaration name: (field_identifier) @name type: (_) @type)
+(type_switch_statement alias: (expression_list (identifier) @name))
+(type_parameter_declaration name: (identifier) @name type: (type_constraint (_) @type))
+(return_statement (expression_list . (_) @returned))

@@ -1,0 +1,158 @@
+"""What a file imports and exports, read from its statements' text: names, where from, and as what.
+
+A module is told as it is written there; ``search/modules.py`` knows where that leads.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.ingest.parse.lookup import FileSymbols
+
+WHOLE, ALL, DEFAULT = "", "*", "default"
+"""What may be imported beside a name: the module itself, all of its names, what it exports as its default."""
+ECMA: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_FROM: Final = re.compile(
+    r"""\s*(import|export)\s+(?:type\s+|typeof\s+)?(.*?)\s*\bfrom\s*["']([^"']+)["']""", re.DOTALL
+)
+_REQUIRED: Final = re.compile(
+    r"""(?:(?:const|let|var|import)\s+|,\s*)(\w[\w$]*|\{[^{}]*\})\s*=\s*require\(\s*["']([^"']+)["']\s*\)(?:\.(?P<member>[\w$]+))?"""
+)
+_LATER: Final = re.compile(
+    r"""(?:const|let|var)\s+(\w[\w$]*|\{[^{}]*\})\s*=\s*await\s+import\(\s*["']([^"']+)["']\s*\)(?P<member>)"""
+)
+_EXPORTED: Final = re.compile(r"(?<![\w$.])(?:export\s+(?:type\s+)?|module\.exports\s*=\s*)\{([^{}]*)\}(?!\s*from\b)")
+_DEFAULT: Final = re.compile(
+    r"(?<![\w$.])(?:export\s+default\s+|export\s*=\s*|module\.exports\s*=\s*)(?:async\s+|abstract\s+)*"
+    r"(?:(?:function\*?|class|interface)\s+)?([A-Za-z_$][\w$]*)"
+)
+_EXPORTS: Final = re.compile(r"(?<![\w$])exports\.([\w$]+)\s*=\s*([A-Za-z_$][\w$]*)")
+_GO_IMPORT: Final = re.compile(r"""(?:([\w.]+)\s+)?["`]([^"`]+)["`]""")
+_PYTHON_COMMENT: Final = re.compile(r"#[^\n]*|\\\n")
+_MAJOR_VERSION: Final = re.compile(r"v\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A name that stands for something of another module; ``name``: what, or ``WHOLE``, ``ALL``, ``DEFAULT``."""
+
+    local: str
+    module: str
+    name: str
+    offset: int
+
+
+@dataclass(slots=True)
+class FileImports:
+    """A file's imports by the names they bind, the modules all of whose names it takes, and its exports."""
+
+    names: dict[str, list[Import]] = field(default_factory=dict)
+    stars: list[Import] = field(default_factory=list)
+    exports: dict[str, Import] = field(default_factory=dict)
+    """What is exported under another name than it has here, or from elsewhere; ``module`` "" is the file itself."""
+    export_stars: list[Import] = field(default_factory=list)
+
+    def add(self, one: Import) -> None:
+        """Add an import."""
+        if one.name == ALL:
+            self.stars.append(one)
+        else:
+            self.names.setdefault(one.local, []).append(one)
+
+
+def read_imports(symbols: FileSymbols) -> FileImports:
+    """Return what a file in one of the languages that ``scoping`` knows imports and exports."""
+    found = FileImports()
+    for start, end in symbols.parsed.statements.tolist():
+        text = symbols.data[start:end].decode("utf-8", "replace")
+        if symbols.language == "python":
+            for one in _read_python(text, start):
+                found.add(one)
+        elif symbols.language == "go":
+            if spec := _GO_IMPORT.search(text):
+                parts = spec[2].split("/")
+                last = parts[-2] if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1 else parts[-1]
+                name = spec[1] or last.partition(".")[0]
+                found.add(Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start))
+        else:
+            _read_ecma(_COMMENT.sub("", text), start, found)
+    if symbols.language in ECMA:
+        _read_written(symbols, found)
+    return found
+
+
+def _read_python(text: str, offset: int) -> Iterator[Import]:
+    flat = " ".join(_PYTHON_COMMENT.sub(" ", text).replace("(", " ").replace(")", " ").split())
+    module, from_one = "", flat.startswith("from ")
+    if from_one:
+        module, _, flat = flat[5:].partition(" import ")
+    for part in flat.removeprefix("import ").split(","):
+        name, _, local = (piece.strip() for piece in part.partition(" as "))
+        if not name:
+            continue
+        if from_one:
+            yield Import(local or name, module.strip(), ALL if name == "*" else name, offset)
+        elif local:
+            yield Import(local, name, WHOLE, offset)
+        else:  # ``import a.b`` binds a, and makes sure of b
+            yield Import(name.partition(".")[0], name.partition(".")[0], WHOLE, offset)
+
+
+def _read_ecma(text: str, offset: int, found: FileImports) -> None:
+    if (statement := _FROM.match(text)) is None:
+        return
+    how, clause, module = statement.groups()
+    head, brace, inside = clause.partition("{")
+    for name, local in _pairs(inside.partition("}")[0]) if brace else ():
+        one = Import(local, module, name, offset)
+        if how == "export":
+            found.exports[local] = one
+        else:
+            found.add(one)
+    for part in head.split(","):
+        first, _, local = (piece.strip() for piece in part.partition(" as "))
+        if first == "*" and how == "export":
+            one = Import(local, module, WHOLE if local else ALL, offset)
+            if local:
+                found.exports[local] = one
+            else:
+                found.export_stars.append(one)
+        elif first == "*":
+            found.add(Import(local, module, WHOLE, offset))
+        elif first:
+            found.add(Import(first, module, DEFAULT, offset))
+
+
+def _read_written(symbols: FileSymbols, found: FileImports) -> None:
+    """Read what is no statement of import: exports of the file's own names, and CommonJS."""
+    text = symbols.data.decode("latin-1")  # offsets stay bytes; names are nearly always ASCII
+
+    def matches(pattern: re.Pattern[str], word: bytes) -> Iterator[re.Match[str]]:
+        candidates = pattern.finditer(text) if word in symbols.data else ()
+        return (one for one in candidates if symbols.role(one.start(1)) is not None)
+
+    for one in matches(_EXPORTED, b"export"):
+        # ``{a as b}`` of an export, ``{b: a}`` of an object.
+        for name, local in _pairs(re.sub(r"([\w$]+)\s*:\s*([\w$]+)", r"\2 as \1", _COMMENT.sub("", one[1]))):
+            found.exports[local] = Import(local, "", name, one.start())
+    for one in matches(_DEFAULT, b"export"):
+        found.exports.setdefault(DEFAULT, Import(DEFAULT, "", one[1], one.start()))
+    for one in matches(_EXPORTS, b"exports."):
+        found.exports.setdefault(one[1], Import(one[1], "", one[2], one.start()))
+    for pattern, word in ((_REQUIRED, b"require("), (_LATER, b"import(")):
+        for one in matches(pattern, word):
+            if one[1].startswith("{"):
+                for name, local in _pairs(one[1].strip("{}").replace(":", " as ")):
+                    found.add(Import(local, one[2], name, one.start()))
+            else:
+                found.add(Import(one[1], one[2], one["member"] or WHOLE, one.start()))
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (name, name given to it) of ``a, b as c``."""
+    for part in text.split(","):
+        name, _, local = (piece.strip() for piece in part.strip().removeprefix("type ").partition(" as "))
+        if name:
+            yield name, local or name

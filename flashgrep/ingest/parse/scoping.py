@@ -1,0 +1,161 @@
+"""A file's scopes, and what its names stand for in them, read from its syntax tree when a look-up needs them.
+
+``bindings/LANGUAGE.scm`` says where scopes begin and what binds a name: a definition, a parameter, an assignment.
+Nothing of it is stored: it is needed for the few files that use a name on something.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from tree_sitter import Node, Query, QueryCursor, Tree
+
+from flashgrep.ingest.parse.embedded import read_scripts
+from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.languages import LANGUAGES, SCRIPTS
+
+_QUERIES: Final = resources.files(__package__) / "bindings"
+_INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
+SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"})
+"""Languages whose names are resolved."""
+_BINDS: Final = ("definition", "parameter", "field", "name")
+_WAYS: Final = ("element", "unpacked", "whole", "many", "annotated")
+_OWN: Final = frozenset({"self", "this", "cls"})
+MAX_SECONDS: Final = 1.0
+MODULE: Final = -1
+"""The scope around all scopes of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name stands for in a scope, as far as one place tells."""
+
+    offset: int
+    kind: str
+    """``definition``, ``parameter``, ``name``, or ``field`` for what is set on ``self``."""
+    value: Node | None = None
+    type: Node | None = None
+    way: str = "value"
+    """How: the ``value`` itself, an ``element`` of it, ``unpacked`` from it, a member of the ``whole``, ``many`` of a
+    type, a member of what is ``annotated``."""
+    member: str = ""
+    """Which member the name stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A function's or a class's scope, in bytes; ``name``: where the name stands of what it belongs to, or -1."""
+
+    start: int
+    end: int
+    is_class: bool
+    name: int
+    parent: int
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    returned: list[Node] = field(default_factory=list)
+
+
+class FileScopes:
+    """The scopes of one file, outermost first, and its tree."""
+
+    def __init__(self, path: bytes, tree: Tree, query: Query, data: bytes) -> None:
+        self.path = path
+        self.root = tree.root_node
+        self._data = data
+        self.scopes: list[Scope] = []
+        self.names: dict[str, list[Binding]] = {}
+        bound: list[tuple[Node, Binding]] = []
+        returned: list[Node] = []
+        spans: list[tuple[int, int, bool, int]] = []
+        for _, captured in QueryCursor(query).matches(self.root):
+            found = {name: nodes[0] for name, nodes in captured.items()}
+            if "returned" in found:
+                returned.append(found["returned"])
+            elif (kind := next((kind for kind in _BINDS if kind in found), None)) is not None:
+                if kind != "field" or "object" not in found or self.text(found["object"]) in _OWN:
+                    bound.append((found[kind], self._read_binding(kind, found)))
+            elif (scope := found.get("function") or found.get("class")) is not None:
+                after = found.get("after")
+                start, name = (after.end_byte, after.start_byte) if after is not None else (scope.start_byte, -1)
+                spans.append((start, -scope.end_byte, "class" in found, name))
+        self._nest(spans)
+        for node, binding in bound:
+            at = self.scope_at(node.start_byte)
+            while binding.kind == "field" and at != MODULE and not self.scopes[at].is_class:
+                at = self.scopes[at].parent
+            self.names_of(at).setdefault(self.text(node), []).append(binding)
+        for node in returned:
+            if (at := self.scope_at(node.start_byte)) != MODULE:
+                self.scopes[at].returned.append(node)
+
+    def _read_binding(self, kind: str, found: dict[str, Node]) -> Binding:
+        way = next((way for way in _WAYS if way in found), "value")
+        written = found.get("type") or found.get("many") or found.get("annotated")
+        member = self.text(found.get("key") or found[kind]) if way in {"whole", "annotated"} else ""
+        value = found.get(way) if written is None else None
+        return Binding(found[kind].start_byte, kind, value, written, way, member)
+
+    def _nest(self, spans: list[tuple[int, int, bool, int]]) -> None:
+        around: list[int] = []
+        for start, minus_end, is_class, name in sorted(spans):
+            while around and self.scopes[around[-1]].end <= start:
+                around.pop()
+            parent = around[-1] if around else MODULE
+            around.append(len(self.scopes))
+            self.scopes.append(Scope(start, -minus_end, is_class, name, parent))
+        self._starts = [scope.start for scope in self.scopes]
+
+    def text(self, node: Node) -> str:
+        """Return a node's text."""
+        return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def node_at(self, offset: int) -> Node | None:
+        """Return the innermost node at a place."""
+        return self.root.descendant_for_byte_range(offset, offset + 1)
+
+    def names_of(self, scope: int) -> dict[str, list[Binding]]:
+        """Return what a scope binds."""
+        return self.names if scope == MODULE else self.scopes[scope].names
+
+    def scope_at(self, offset: int) -> int:
+        """Return the innermost scope at a place, or ``MODULE``."""
+        scope = bisect_right(self._starts, offset) - 1
+        while scope != MODULE and self.scopes[scope].end <= offset:
+            scope = self.scopes[scope].parent
+        return scope
+
+    def scope_of(self, offset: int) -> Scope | None:
+        """Return the scope of the definition whose name begins at an offset."""
+        return next((scope for scope in self.scopes if scope.name == offset), None)
+
+    def around(self, offset: int) -> Iterator[int]:
+        """Yield the scopes a name at a place is looked up in, innermost first: a class's own only right inside it."""
+        scope = innermost = self.scope_at(offset)
+        while scope != MODULE:
+            if scope == innermost or not self.scopes[scope].is_class:
+                yield scope
+            scope = self.scopes[scope].parent
+        yield MODULE
+
+
+@cache
+def _query_of(grammar: str) -> Query:
+    text = (_QUERIES / f"{grammar}.scm").read_text("utf-8")
+    while base := _INHERITS.search(text):
+        text = text.replace(base[0], "") + (_QUERIES / f"{base[1]}.scm").read_text("utf-8")
+    return Query(grammar_of(grammar).language, text)
+
+
+def read_scopes(path: bytes, language: str, data: bytes) -> FileScopes | None:
+    """Return the scopes of a text in one of the languages ``SCOPED``; None where it cannot be parsed in time."""
+    grammar = LANGUAGES[language].symbols
+    if grammar == SCRIPTS:
+        grammar, data = read_scripts(language, data)
+    try:
+        return FileScopes(path, parse_tree(grammar_of(grammar), data, MAX_SECONDS), _query_of(grammar), data)
+    except (NoGrammar, ParseTimeout):
+        return None

@@ -1,0 +1,156 @@
+"""What a module gives under a name, followed through imports, re-exports, stars and aliases to what defines it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, read_imports
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.search.modules import Modules
+from flashgrep.search.research_graph import Definition
+
+_MOST_DEPTH: Final = 24
+"""Steps from a name to what it stands for: longer chains are circles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an expression evaluates to: a definition itself, an instance of it, a module, or (none of them) outside."""
+
+    definition: Definition | None = None
+    is_instance: bool = False
+    module: bytes | None = None
+    """A file, or a folder with its slash."""
+    elements: "Values" = ()
+    """What a collection has in it; that is itself outside."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells a value from others."""
+        inner = tuple(one.key for one in self.elements)
+        return self.definition.key if self.definition else None, self.is_instance, self.module, inner
+
+
+Values = tuple[Value, ...]
+"""What an expression may evaluate to; empty: it cannot be told."""
+OUTSIDE: Final = Value()
+"""Something that this project does not define."""
+
+
+class Exports:
+    """Resolves names of modules in one state of a project; what was found is kept."""
+
+    def __init__(
+        self,
+        modules: Modules,
+        open_file: Callable[[bytes], FileSymbols | None],
+        definitions: Callable[[str], Sequence[Definition]],
+    ) -> None:
+        self.open_file = open_file
+        self.definitions = definitions
+        self._modules = modules
+        self._imports: dict[bytes, FileImports] = {}
+        self._known: dict[tuple[object, ...], Values | None] = {}
+        self._depth = 0
+
+    def imports_of(self, path: bytes) -> FileImports:
+        """Return what a file imports and exports."""
+        if path not in self._imports:
+            symbols = self.open_file(path)
+            self._imports[path] = read_imports(symbols) if symbols is not None else FileImports()
+        return self._imports[path]
+
+    def top_level(self, path: bytes, name: str) -> list[Definition]:
+        """Return what a file defines under a name outside of everything; of overloads only those with a body."""
+        symbols, found = self.open_file(path), []
+        if symbols is not None:
+            for offset in symbols.words(name.encode(), fold=False):
+                index = symbols.index_at(offset)
+                if index >= 0 and symbols.parent(index) < 0 and not symbols.container(index):
+                    found.append(Definition(path, symbols, index))
+        whole = [one for one in found if one.symbols.defined_role(one.index) == "definition"]
+        return whole or found
+
+    def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
+        """Return the file or folder that a module as written in a file leads to."""
+        return self._modules.find(language, path, module)
+
+    def import_value(self, path: bytes, one: Import) -> Values:
+        """Return what an import brings in."""
+        if not one.module:  # an export of the file's own
+            return self.find_in_module(path, one.name)
+        language = self.language_of(path)
+        target = self.find_module(path, language, one.module)
+        if one.name not in {WHOLE, ALL}:
+            if target is not None and (found := self.export(target, one.name)):
+                return found
+            found = ()
+            if language == "python":  # a module of the package
+                dot = "" if one.module.endswith(".") else "."
+                inner = self.find_module(path, language, f"{one.module}{dot}{one.name}")
+                found = (Value(module=inner),) if inner is not None else ()
+            if found or target is not None:
+                return found
+        if target is None:
+            return () if one.module.startswith(".") else (OUTSIDE,)
+        exports = self.imports_of(target).exports if language in ECMA else {}
+        whole = exports.get(DEFAULT)  # what CommonJS and ``import x = require`` get
+        return (Value(module=target), *(self.import_value(target, whole) if whole is not None else ()))
+
+    def export(self, module: bytes, name: str) -> Values:
+        """Return what a module gives under a name."""
+        return self.remember(("export", module, name), lambda: self._find_export(module, name)) or ()
+
+    def _find_export(self, module: bytes, name: str) -> Values:
+        if module.endswith(b"/"):  # a Go package: all files of a folder
+            folder = module[:-1]
+            alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
+            return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
+        imports = self.imports_of(module)
+        if name in imports.exports:
+            return self.import_value(module, imports.exports[name])
+        if name == DEFAULT:
+            return ()
+        found = self.find_in_module(module, name)
+        if not found:
+            for star in imports.export_stars:
+                target = self.find_module(module, self.language_of(module), star.module)
+                if target is not None and (found := self.export(target, name)):
+                    break
+        return found
+
+    def find_in_module(self, path: bytes, name: str) -> Values:
+        """Return what a name stands for at a file's top level: defined there, or imported."""
+        if own := self.top_level(path, name):
+            return tuple(Value(one) for one in own)
+        imports = self.imports_of(path)
+        if bound := imports.names.get(name):
+            return self.remember(("import", path, bound[-1]), partial(self.import_value, path, bound[-1])) or ()
+        for star in imports.stars:
+            target = self.find_module(path, self.language_of(path), star.module)
+            if target is not None and (found := self.export(target, name)):
+                return found
+        if path.rpartition(b"/")[2].startswith(b"__init__.py"):
+            module = b"." + name.encode()
+            if (inner := self.find_module(path, "python", module.decode("utf-8", "replace"))) is not None:
+                return (Value(module=inner),)
+        return ()
+
+    def language_of(self, path: bytes) -> str:
+        """Return a file's language; empty where it has no symbols."""
+        symbols = self.open_file(path)
+        return symbols.language if symbols is not None else ""
+
+    def remember(self, key: tuple[object, ...], find: Callable[[], Values | None]) -> Values | None:
+        """Return what is known, or find it; what leads in a circle is not known."""
+        if key not in self._known:
+            if self._depth > _MOST_DEPTH:
+                return None
+            self._known[key] = None
+            self._depth += 1
+            try:
+                self._known[key] = find()
+            finally:
+                self._depth -= 1
+        return self._known[key]

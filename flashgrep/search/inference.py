@@ -1,0 +1,257 @@
+"""What a name at a place stands for: a definition, by scopes, imports and the types of what it is used on.
+
+Python, JavaScript, TypeScript and Go. Names lead through scopes, imports, re-exports and aliases to definitions. What
+an expression evaluates to is told by annotations, constructors, what is returned, fields and bases, as a compiler's
+checker would, but for generics and control flow.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from flashgrep.ingest.parse.imports import ECMA
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
+from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes, read_scopes
+from flashgrep.lazy import LazyAttribute
+from flashgrep.search.exports import OUTSIDE, Value, Values
+from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
+from flashgrep.search.research_graph import Definition
+
+_VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
+_DECORATORS: Final = 200
+"""Bytes before a method in which its decorators stand."""
+
+
+class Names(Expressions):
+    """Resolves names in one state of a project; what was found is kept."""
+
+    @LazyAttribute
+    def _scopes(self) -> dict[bytes, FileScopes | None]:
+        return {}
+
+    def scopes_of(self, path: bytes) -> FileScopes | None:
+        """Return a file's scopes, parsing it now."""
+        if path not in self._scopes:
+            symbols = self.open_file(path)
+            self._scopes[path] = read_scopes(path, symbols.language, symbols.data) if symbols is not None else None
+        return self._scopes[path]
+
+    # Names
+
+    def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
+        """Return what a bare name at a place stands for; None where nothing that is known binds it."""
+        symbols = self.open_file(path)
+        if symbols is None:
+            return None
+        file = self.scopes_of(path) if _may_be_local(symbols, name, offset) else None
+        for scope in file.around(offset) if file is not None else ():
+            if file is None or scope == MODULE:
+                break
+            imported = [one for one in self.imports_of(path).names.get(name, []) if file.scope_at(one.offset) == scope]
+            if imported:
+                return self.import_value(path, imported[-1])
+            bindings = file.scopes[scope].names.get(name)
+            if bindings and not (file.scopes[scope].is_class and symbols.language in ECMA):
+                return self._find_meaning(file, bindings)
+        if found := self.find_in_module(path, name):
+            return found
+        return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
+
+    def _find_meaning(self, file: FileScopes, bindings: Iterable[Binding]) -> Values:
+        """Return what the bindings of a name in one scope stand for, definitions as themselves."""
+        found: list[Value] = []
+        symbols = self.open_file(file.path)
+        for one in bindings:
+            index = symbols.index_at(one.offset) if symbols is not None else -1
+            if symbols is not None and index >= 0:
+                found.append(Value(Definition(file.path, symbols, index)))
+            else:
+                found += self._evaluate(file, one)
+        return distinct(found)
+
+    def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
+        """Return what a binding's type or value says of it."""
+        return self.remember(("binding", file.path, binding.offset), lambda: self._find_value(file, binding)) or ()
+
+    def _find_value(self, file: FileScopes, binding: Binding) -> Values:
+        if binding.type is not None:
+            values = self.type_of(file, binding.type)
+            if binding.way == "many":
+                return (Value(elements=values),)
+        elif binding.value is None:
+            return self._find_self(file, binding) if binding.kind == "parameter" else ()
+        elif binding.value.type == "expression_list":
+            return self._find_item(file, binding)
+        else:
+            values = self.infer(file, binding.value)
+        if binding.way == "element":
+            return tuple(inner for one in values for inner in one.elements)
+        if binding.member:
+            return self.dereference(self.members(values, binding.member))
+        return () if binding.way == "unpacked" else values
+
+    def _find_self(self, file: FileScopes, binding: Binding) -> Values:
+        """Return the object a method runs on, where a parameter stands for it."""
+        scope, word = file.scope_at(binding.offset), file.node_at(binding.offset)
+        around = file.scopes[scope].parent if scope != MODULE else MODULE
+        text = file.text(word) if word is not None else ""
+        if around == MODULE or not file.scopes[around].is_class or text not in {"self", "cls", "mcs"}:
+            return ()
+        own = self.class_of(file, around)
+        return (Value(own, is_instance=text == "self"),) if own is not None else ()
+
+    def _find_item(self, file: FileScopes, binding: Binding) -> Values:
+        """Return one of the values of ``a, b := f(), g()`` or ``a, b := f()``."""
+        word, listed = file.node_at(binding.offset), binding.value
+        if word is None or word.parent is None or listed is None:
+            return ()
+        places = [one.start_byte for one in word.parent.named_children if one.type == "identifier"]
+        at = places.index(binding.offset) if binding.offset in places else 0
+        first = nth(listed, 0)
+        if first is not None and listed.named_child_count == 1 and first.type == "call_expression" and at:
+            return self.call(self.infer(file, first.child_by_field_name("function")), at)
+        return self.infer(file, nth(listed, at))
+
+    def dereference(self, values: Values) -> Values:
+        """Return values with variables replaced by what they hold."""
+        found: list[Value] = []
+        for one in values:
+            definition = one.definition
+            if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
+                found.append(one)
+            elif (file := self.scopes_of(definition.path)) is not None:
+                offset = definition.key[1]
+                for binding in file.names_of(file.scope_at(offset)).get(definition.name, []):
+                    if binding.offset == offset or binding.kind == "name":
+                        found += self._evaluate(file, binding)
+        return distinct(found)
+
+    # Members
+
+    def members(self, values: Values, name: str) -> Values:
+        """Return what a member of something is: of a module, a class, an object; empty where one cannot be told."""
+        found: list[Value] = []
+        for one in values:
+            if one.definition is not None:
+                found += self.member(one.definition, name)
+            elif one.module is None:
+                found.append(OUTSIDE)
+            elif exported := self.export(one.module, name):
+                found += exported
+        return distinct(found)
+
+    def member(self, owner: Definition, name: str) -> Values:
+        """Return what a type has under a name, its bases asked after it."""
+        return self.remember(("member", owner.key, name), lambda: self._find_member(owner, name)) or ()
+
+    def _find_member(self, owner: Definition, name: str) -> Values:
+        if owner.kind in CALLABLE_KINDS:
+            return (OUTSIDE,)
+        # TypeScript merges interfaces, classes and namespaces of one name.
+        parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
+        for part in [owner, *(one for one in parts if one.key != owner.key)]:
+            file = self.scopes_of(part.path)
+            scope = file.scope_of(part.key[1]) if file is not None else None
+            if file is not None and scope is not None and (bindings := scope.names.get(name)):
+                return self._follow_properties(self._find_meaning(file, bindings))
+        if owner.language == "go":
+            folder = owner.path.rpartition(b"/")[0]
+            alike = (one for one in self.definitions(name) if one.owner == owner.name and one.language == "go")
+            if own := tuple(Value(one) for one in alike if one.path.rpartition(b"/")[0] == folder):
+                return own
+        bases, is_whole = self.bases(owner)
+        for base in bases:
+            if found := self.member(base, name):
+                return found
+        return () if is_whole else (OUTSIDE,)
+
+    def _follow_properties(self, values: Values) -> Values:
+        """Add to methods that are read like fields what they give."""
+        found: list[Value] = []
+        for one in values:
+            found.append(one)
+            if one.definition is not None and one.definition.kind == "method":
+                symbols, start = one.definition.symbols, one.definition.symbols.row(one.definition.index)[START]
+                above = symbols.data[max(0, start - _DECORATORS) : start].rstrip().rpartition(b"\n")[2].lstrip()
+                if above.startswith(b"@") and b"property" in above:
+                    found += self.find_result(one.definition, 0)
+        return distinct(found)
+
+    def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
+        """Return the types that a type builds upon, and whether all of them are in the project."""
+        found = self.remember(("bases", owner.key), lambda: self._find_bases(owner)) or ()
+        return [one.definition for one in found if one.definition is not None], all(one.definition for one in found)
+
+    def _find_bases(self, owner: Definition) -> Values:
+        file, symbols = self.scopes_of(owner.path), owner.symbols
+        row, marks = symbols.row(owner.index), symbols.parsed.marked("base")
+        found: list[Value] = []
+        for offset in marks[(marks >= row[START]) & (marks < row[END])].tolist():
+            node = file.node_at(offset) if file is not None and symbols.enclosing(offset) == owner.index else None
+            if file is None or node is None:
+                continue
+            while node.parent is not None and node.parent.type in MEMBER_OF:
+                node = node.parent
+            found += [Value(one.definition) for one in self.infer(file, node)] or [OUTSIDE]
+        return tuple(one for one in found if one.definition is None or one.definition.key != owner.key)
+
+    def owner_of(self, member: Definition) -> Definition | None:
+        """Return the type a method or field belongs to."""
+        above = member.symbols.parent(member.index)
+        if above >= 0:
+            is_type = member.symbols.kind(above) in TYPE_KINDS
+            return Definition(member.path, member.symbols, above) if is_type else None
+        folder = member.path.rpartition(b"/")[0]
+        alike = self.definitions(member.owner) if member.language == "go" and member.owner else ()
+        beside = (one for one in alike if one.path.rpartition(b"/")[0] == folder)
+        return next((one for one in beside if one.kind in TYPE_KINDS | {"type"}), None)
+
+    def ancestors(self, owner: Definition) -> set[tuple[bytes, int]]:
+        """Return the keys of all types that a type builds upon."""
+        found: set[tuple[bytes, int]] = set()
+        waiting = [owner]
+        while waiting:
+            for base in self.bases(waiting.pop())[0]:
+                if base.key not in found:
+                    found.add(base.key)
+                    waiting.append(base)
+        return found
+
+    # Uses
+
+    def resolve(self, path: bytes, name: str, offset: int) -> Values | None:
+        """Return what a use of a name means, variables as themselves; None: it cannot be told."""
+        return self.remember(("use", path, offset), lambda: self._resolve(path, name, offset))
+
+    def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
+        symbols = self.open_file(path)
+        before = symbols.data[max(0, offset - 80) : offset].rstrip() if symbols is not None else b""
+        if not before.endswith(b".") or before.endswith(b"..."):
+            found = self.find_name(path, name, offset)
+            return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
+        file = self.scopes_of(path)
+        node = file.node_at(offset) if file is not None else None
+        around = node.parent if node is not None else None
+        if file is None or around is None or around.type not in MEMBER_OF:
+            return None
+        return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
+
+
+def _may_be_local(symbols: FileSymbols, name: str, offset: int) -> bool:
+    """Whether something around the place but its file may bind the name.
+
+    Nothing does where each other place of the name around it is a call, or a member: most files need no tree.
+    """
+    around = outermost = symbols.enclosing(offset)
+    while around >= 0:
+        outermost, around = around, symbols.parent(around)
+    start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
+    for at in symbols.words(name.encode(), fold=False):
+        if start <= at < end and at != offset and symbols.data[at - 1 : at] != b".":
+            own = symbols.index_at(at)
+            if own >= 0 and symbols.parent(own) < 0:
+                continue
+            role = symbols.role(at)
+            if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):
+                return True
+    return False

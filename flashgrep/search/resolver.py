@@ -1,0 +1,340 @@
+"""What a use of a name means among the definitions of that name, and how sure that is.
+
+Where ``inference`` resolves names, it is right or says that it cannot tell. Elsewhere scopes, imports, classes and the
+types of receivers are read from the text, and a name alone is never more than a guess.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from flashgrep.ingest.parse.describe import receiver
+from flashgrep.ingest.parse.lookup import OWN, FileSymbols
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.languages import FAMILIES
+from flashgrep.search.exports import Values
+from flashgrep.search.inference import Names
+from flashgrep.search.research_graph import Definition, Resolution
+
+_EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
+"""Languages in which a method is never called by its bare name."""
+_IMPORTING: Final = frozenset({"rust"})
+"""Languages in which a name of another file must be imported by name (or by a wildcard)."""
+_LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
+"""Languages in which a function that is not static is defined once in a program."""
+_PACKAGED: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "php"})
+"""Languages in which files of one folder see each other's names."""
+_METHODS: Final = frozenset({"method", "constructor", "field", "property"})
+_EVERYDAY: Final = frozenset({
+    "acquire", "add", "all", "any", "append", "apply", "begin", "call", "cancel", "clear", "close", "commit",
+    "connect", "copy", "count", "create", "cursor", "decode", "delete", "discard", "encode", "end", "endswith",
+    "equals", "execute", "exists", "extend", "fetchall", "fetchone", "fileno", "filter", "find", "findall", "first",
+    "flush", "format", "get", "group", "hashCode", "index", "init", "insert", "items", "join", "keys", "last",
+    "length", "list", "load", "lower", "map", "match", "name", "new", "next", "open", "parse", "pop", "popitem",
+    "push", "push_back", "put", "read", "readline", "readlines", "release", "remove", "render", "replace", "reset",
+    "result", "rollback", "run", "save", "search", "seek", "send", "set", "setdefault", "size", "sort", "split",
+    "start", "startswith", "stop", "strip", "sub", "tell", "then", "toString", "union", "update", "upper", "value",
+    "values", "wait", "write", "writelines",
+})  # fmt: skip
+"""Method names half the world has: by name alone they mean little."""
+PROVEN: Final = 0.95
+"""What resolution says is right."""
+GUESS: Final = 0.5
+"""The most that a name alone is worth."""
+_HEAD: Final = 1_500
+"""Bytes after a function's name in which its parameters end."""
+_TYPE: Final = (
+    rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
+)
+_BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
+_CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
+_SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
+
+
+Ancestors = Callable[[str], frozenset[str]]
+"""Returns the names of all types a type builds upon, near and far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where a name is used."""
+
+    path: bytes
+    symbols: FileSymbols
+    offset: int
+
+    @property
+    def receiver(self) -> str | None:
+        """What the name is used on."""
+        if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
+            return "super"
+        return receiver(self.symbols.data, self.offset, self.symbols.language)
+
+    def types_around(self) -> list[int]:
+        """Return the types the place is in, innermost first."""
+        found = []
+        at = self.symbols.enclosing(self.offset)
+        while at >= 0:
+            if self.symbols.kind(at) in TYPE_KINDS:
+                found.append(at)
+            at = self.symbols.parent(at)
+        return found
+
+    def owners(self) -> list[str]:
+        """Return the names of the types the place belongs to, a receiver's type (Go) among them."""
+        around = self.symbols.enclosing(self.offset)
+        names = [self.symbols.name(index) for index in self.types_around()]
+        while around >= 0 and not names:
+            names = [part for part in self.symbols.container(around).split(".") if part][::-1]
+            around = self.symbols.parent(around)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Tells what a use means among all definitions of its name (``rivals``), knowing which type builds upon which."""
+
+    rivals: Sequence[Definition]
+    ancestors: Ancestors
+    names: Names
+
+    def resolve(self, use: Use, target: Definition) -> Resolution | None:
+        """Return how sure it is that the use means the target; None: it means something else."""
+        if not _same_family(use.symbols.language, target.language):
+            return None
+        on, word = use.receiver, use.symbols.word_at(use.offset)
+        if use.symbols.language in SCOPED:
+            meant = self.names.resolve(use.path, word, use.offset)
+            if meant is not None:
+                return self._compare(use, target, meant)
+            return None if on is None else self._resolve_by_name(target)
+        if on is None:
+            is_method = target.kind in _METHODS and target.owner
+            return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
+        return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
+
+    def _compare(self, use: Use, target: Definition, meant: Values) -> Resolution | None:
+        """Return how a use that is resolved means a target."""
+        found = [one.definition for one in meant if one.definition is not None and not one.is_instance]
+        if any(one.key == target.key for one in found):
+            if use.receiver is None:
+                how = "same file" if use.path == target.path else "import"
+            elif target.kind not in _METHODS:
+                how = "module"
+            elif use.receiver in OWN:
+                how = "same class" if target.owner in use.owners() else "inherited"
+            else:
+                how = "receiver type"
+            return Resolution(PROVEN, how)
+        # What is called on a type may be run by one built upon it.
+        owner = self.names.owner_of(target)
+        if owner is None or target.kind not in _METHODS or use.receiver == "super":
+            return None
+        above = self.names.ancestors(owner)
+        owners = (self.names.owner_of(one) for one in found if one.kind in _METHODS)
+        if any(one is not None and one.key in above for one in owners):
+            return Resolution(0.4, "overridden")
+        return None
+
+    def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
+        if not _in_scope(use, target) or _is_parameter(use, target.name):
+            return None
+        if use.path == target.path:
+            return Resolution(PROVEN, "same file")
+        if any(rival.path == use.path and rival.kind not in _METHODS for rival in self.rivals if _in_scope(use, rival)):
+            return None
+        language, folder = use.symbols.language, use.path.rpartition(b"/")[0]
+        resolution = _resolve_import(use, target)
+        if resolution is None and language in _PACKAGED and target.path.rpartition(b"/")[0] == folder:
+            resolution = Resolution(0.9, "same package")
+        if resolution is None and language in _LINKED and target.kind == "function" and not target.owner:
+            linked = [rival for rival in self.rivals if rival.kind == "function" and not _is_static(rival)]
+            if _is_static(target) and b".h" not in target.path:
+                return None
+            resolution = Resolution(0.9, "linkage") if [one.key for one in linked] == [target.key] else None
+        return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
+
+    def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
+        if use.symbols.language in _EXPLICIT:
+            return None
+        if target.owner in use.owners():
+            return self._resolve_in_class(use, target)
+        if target.owner in self._bases_around(use):
+            return Resolution(0.9, "inherited")
+        if any(rival.kind not in _METHODS for rival in self.rivals):
+            return None
+        return Resolution(0.4, "name only") if use.owners() else None
+
+    def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
+        mine, is_super = use.owners()[:1], use.receiver == "super"
+        if not is_super and any(rival.owner in mine for rival in self.rivals):
+            if target.owner in mine:
+                return self._resolve_in_class(use, target)
+        else:
+            bases = self._bases_around(use)
+            if target.owner and target.owner in bases:
+                # Less sure where another definition stands between the type and the base that defines the target.
+                between = {rival.owner for rival in self.rivals} & bases - {target.owner}
+                is_hidden = any(target.owner in self.ancestors(owner) for owner in between)
+                return Resolution(0.4 if is_hidden else 0.9, "inherited")
+        # A base may call, on itself, what a type built upon it defines.
+        if mine and target.owner and mine[0] in self.ancestors(target.owner) and not is_super:
+            return Resolution(0.4, "overridden")
+        return None
+
+    def _resolve_in_class(self, use: Use, target: Definition) -> Resolution | None:
+        """Return how sure it is that types of one name are one type."""
+        if use.path == target.path:
+            return Resolution(PROVEN, "same class")
+        paths = {rival.path for rival in self.rivals if rival.owner == target.owner}
+        if use.path in paths:  # it has that method itself, so the other is another's
+            return None
+        return Resolution(0.8 if len(paths) == 1 else 0.4, "class of the name")
+
+    def _bases_around(self, use: Use) -> frozenset[str]:
+        owners = use.owners()
+        return self.ancestors(owners[0]) if owners else frozenset()
+
+    def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
+        if on and on == target.owner:
+            alike = sum(rival.owner == on for rival in self.rivals)
+            return Resolution(0.9 if alike == 1 else GUESS, "qualified")
+        module = _find_module(use, on)
+        if target.kind in _METHODS:
+            return None if module else self._resolve_by_type(use, target, on)
+        if on and (on == target.stem or module) and (module or on) in _modules_of(target):
+            return Resolution(0.9, "module")
+        is_explicit = use.symbols.language in _EXPLICIT
+        return Resolution(0.3, "name only") if on and not target.owner and not is_explicit else None
+
+    def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
+        constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+        known = constructed[1].decode("utf-8", "replace") if constructed else infer_type(use, on) if on else None
+        if known is None or not known[:1].isupper():
+            return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
+        if known == target.owner:
+            return Resolution(0.9, "receiver type")
+        if any(rival.owner == known for rival in self.rivals):
+            return None
+        if target.owner in self.ancestors(known):
+            return Resolution(0.85, "receiver type, inherited")
+        if known in self.ancestors(target.owner):
+            return Resolution(0.5, "receiver type, overridden")
+        return Resolution(0.2, "name only")
+
+    def _resolve_by_name(self, target: Definition) -> Resolution:
+        """Return one by the number of definitions it may be; those of one family of types count as one."""
+        if target.name in _EVERYDAY and target.kind in _METHODS:
+            return Resolution(0.2, "name only")
+        alike = [rival for rival in self.rivals if _same_family(rival.language, target.language)]
+        owners = {rival.owner for rival in alike}
+        families = {min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path) for one in alike}
+        return Resolution(GUESS / max(1, len(families)), "name only")
+
+
+def _same_family(one: str, other: str) -> bool:
+    return FAMILIES.get(one, one) == FAMILIES.get(other, other)
+
+
+def _in_scope(use: Use, target: Definition) -> bool:
+    """Whether a definition inside a function is seen from the place."""
+    around = target.symbols.parent(target.index) if target.index >= 0 else -1
+    if around < 0 or target.symbols.kind(around) not in CALLABLE_KINDS:
+        return True
+    row = target.symbols.row(around)
+    return use.path == target.path and row[START] <= use.offset < row[END]
+
+
+def _is_static(one: Definition) -> bool:
+    """Whether a function of C is seen in its own file alone."""
+    row = one.symbols.row(one.index)
+    return b"static" in one.symbols.data[row[START] : row[NAME]]
+
+
+def _is_parameter(use: Use, name: str) -> bool:
+    """Whether a function around the place has a parameter of the name."""
+    around = use.symbols.enclosing(use.offset)
+    while around >= 0:
+        row = use.symbols.row(around)
+        head = use.symbols.data[row[NAME_END] : row[NAME_END] + _HEAD]
+        parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\([^()]*\))*)\)", head)
+        if parameters and re.search(rb"(?:^|[,*&\s])" + re.escape(name.encode()) + rb"\s*(?:[:=,?]|$)", parameters[1]):
+            return True
+        around = use.symbols.parent(around)
+    return False
+
+
+def _resolve_import(use: Use, target: Definition) -> Resolution | None:
+    """Return how an import brings the name into the file, if one does."""
+    word = re.compile(rb"(?<![\w$])" + re.escape(target.name.encode()) + rb"(?![\w$])")
+    folder = target.path.rpartition(b"/")[0].rpartition(b"/")[2].decode("utf-8", "replace")
+    for statement in _statements(use.symbols):
+        module = set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
+        if word.search(statement):
+            return Resolution(0.9 if module & {target.stem, folder} else GUESS, "import")
+        if (b"*" in statement or (b"::" not in statement and b"#include" in statement)) and target.stem in module:
+            return Resolution(0.85, "import")
+    return None
+
+
+def imported_as(symbols: FileSymbols, name: str) -> set[str]:
+    """Return other names a file gives to what it imports by the name."""
+    word = re.compile(rb"(?<![\w$])" + re.escape(name.encode()) + rb"\s+as\s+(\w+)")
+    found = (word.search(statement) for statement in _statements(symbols))
+    return {one[1].decode("utf-8", "replace") for one in found if one} - {name}
+
+
+def _statements(symbols: FileSymbols) -> Iterator[bytes]:
+    return (symbols.data[start:end] for start, end in symbols.parsed.statements.tolist())
+
+
+def _modules_of(target: Definition) -> set[str]:
+    """Return names the target's module may be imported by: its file's and its folders'."""
+    folders = target.path.decode("utf-8", "replace").split("/")[:-1]
+    return {target.stem, *folders}
+
+
+def _find_module(use: Use, on: str) -> str:
+    """Return the module a word stands for by an import, or nothing."""
+    if not on:
+        return ""
+    word = re.compile(rb"(?<![\w$.])" + re.escape(on.encode()) + rb"(?![\w$])")
+    for statement in _statements(use.symbols):
+        if not word.search(statement):
+            continue
+        alias = re.search(rb"([\w$.:/-]+)[\"']?\s+as\s+" + re.escape(on.encode()) + rb"\b", statement)
+        if alias:
+            return re.split(r"[.:/]+", alias[1].decode("utf-8", "replace"))[-1]
+        if not on[:1].isupper():
+            return on
+    return ""
+
+
+def infer_type(use: Use, on: str) -> str | None:
+    """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
+    around = use.symbols.enclosing(use.offset)
+    start, end = (use.symbols.row(around)[START], use.offset) if around >= 0 else (0, use.offset)
+    found = _find_declared_type(use.symbols.data[start:end], on.encode())
+    if found is None:
+        for index in use.types_around()[:1]:
+            row = use.symbols.row(index)
+            found = _find_declared_type(use.symbols.data[row[START] : row[END]], on.encode())
+    return found
+
+
+def _find_declared_type(text: bytes, word: bytes) -> str | None:
+    name = rb"(?<![\w$.])(?:self\.|this\.|@)?" + re.escape(word)
+    patterns = (
+        name + rb"\s*:(?!=)\s*" + _TYPE,
+        name + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*((?:[A-Za-z_]\w*(?:\.|::))*(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
+        rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&\s]+" + re.escape(word) + rb"\b(?=\s*[=;,)])",
+        name + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
+    )
+    for pattern in patterns:
+        found = re.findall(pattern, text)
+        if found:
+            last: bytes = found[-1]
+            return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
+    return None

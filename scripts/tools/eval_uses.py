@@ -1,0 +1,151 @@
+"""Compare who calls and uses what with what a compiler's checker says: recall and precision by kind and by hop.
+
+    scripts/eval_symbols uses FOLDER=TRUTH.jsonl …      TRUTH: what a program of scripts/tools/oracles printed
+
+An edge and a use are the same where they are on the same line and mean a definition on the same line.
+"""
+
+import collections
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from flashgrep.search.research import Research
+from flashgrep.search.symbol_source import ReadResult, parse_file
+
+TARGETS: Final = 40
+"""Definitions of a kind whose uses are compared."""
+SHOWN, SHOWN_EACH = 24, 3
+"""Differences printed of a kind, and of one definition."""
+KINDS: Final = (
+    ("function", True), ("method", True), ("class", True), ("class", False), ("type", False), ("constant", False),
+)  # fmt: skip
+"""What is compared: a kind, and whether its calls or all of its uses."""
+Place = tuple[str, int]
+Uses = dict[tuple[Any, ...], set[Place]]
+"""By (kind, file, line, name, container) of a definition."""
+
+
+class Folder:
+    """A folder as a source of symbols, each file read once."""
+
+    def __init__(self, root: Path) -> None:
+        found = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
+        kept = (path for path in found if "node_modules" not in path.parts)
+        self.texts = {bytes(path.relative_to(root)): path.read_bytes() for path in kept}
+
+    def paths(self) -> list[bytes]:
+        """Return all files."""
+        return list(self.texts)
+
+    def candidates(self, name: str, *, fold: bool) -> list[bytes]:  # noqa: ARG002 - a source's signature
+        """Return the files with the text."""
+        return [path for path, text in self.texts.items() if name.encode() in text]
+
+    def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
+        """Return None: nothing is stored."""
+
+    def names(self, start: str, limit: int) -> list[str]:  # noqa: ARG002 - a source's signature
+        """Return nothing: nothing is stored."""
+        return []
+
+    def open(self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
+        """Return a file's symbols."""
+        return parse_file(path, self.texts[path]) if path in self.texts else None
+
+    def read(self, path: bytes) -> bytes | None:
+        """Return a file's text."""
+        return self.texts.get(path)
+
+    def has(self, path: bytes) -> bool:
+        """Return whether there is a file."""
+        return path in self.texts
+
+
+def compare_uses(folder: Path, truth_file: Path) -> None:
+    """Print a folder's recall and precision by kind, and how much of each hop of its chains is right."""
+    source, truth = Folder(folder), {True: Uses(), False: Uses()}
+    meant: dict[Place, set[Place]] = collections.defaultdict(set)
+    for line in truth_file.read_text().splitlines():
+        row = json.loads(line)
+        key = (row["kind"], *row["target"], row["name"], row["container"])
+        truth[False].setdefault(key, set()).add(tuple(row["use"]))
+        if row["call"]:
+            truth[True].setdefault(key, set()).add(tuple(row["use"]))
+            meant[tuple(row["use"])].add(tuple(row["target"]))
+    for kind, is_call in KINDS:
+        compare_kind(folder.name, source, kind, truth[is_call], is_call=is_call)
+    hops = collections.Counter[tuple[int, bool]]()
+    for target in draw([key for key in truth[True] if key[0] in {"function", "method"}])[: TARGETS // 2]:
+        research = ask(source, target, "callers", 3)
+        for edge in research.graph.edges:
+            hop = research.graph.nodes[edge.target].hop + 1
+            hops[hop, place_of(research, edge.target) in meant[edge.path.decode(), edge.line]] += 1
+    for hop in (1, 2, 3):
+        count = hops[hop, True] + hops[hop, False]
+        print(f"{folder.name} hop {hop}: {hops[hop, True] / max(1, count):.3f} right of {count} edges")
+
+
+def compare_kind(title: str, source: Folder, kind: str, truth: Uses, *, is_call: bool) -> None:
+    """Print the figures of definitions of one kind, and some of what differs."""
+    targets = draw([key for key in truth if key[0] == kind])[:TARGETS]
+    counts = collections.Counter[str]()
+    by_confidence: dict[float, list[int]] = collections.defaultdict(lambda: [0, 0])
+    examples = []
+    started = time.process_time()
+    for target in targets:
+        _, file, line, name, _ = target
+        research = ask(source, target, "callers" if is_call else "usages", 1)
+        mine = {
+            (edge.path.decode(), edge.line): edge.resolution
+            for edge in research.graph.edges
+            if edge.kind != "imports" and place_of(research, edge.target) == (file, line)
+        }
+        true = truth[target]
+        counts.update(both=len(mine.keys() & true), ours=len(mine.keys() - true), theirs=len(true - mine.keys()))
+        counts["unsure"] += research.unsure
+        for place, resolution in mine.items():
+            by_confidence[round(resolution.confidence, 2)][place in true] += 1
+        for side, places in (("ours", mine.keys() - true), ("lost", true - mine.keys())):
+            examples += [
+                f"{side} {name}@{file}:{line} at {place[0]}:{place[1]} {mine.get(place, '')}"
+                for place in sorted(places)[:SHOWN_EACH]
+            ]
+    if targets:
+        spent = 1000 * (time.process_time() - started) / len(targets)
+        print(f"{title} {kind} {'called' if is_call else 'used'}: {figures(counts)}, {spent:.0f} ms each")
+        for confidence, (wrong, right) in sorted(by_confidence.items()):
+            print(f"   told at {confidence}: {right / (wrong + right):.3f} right of {wrong + right}")
+        print("".join(f"      {example}\n" for example in draw(examples)[:SHOWN]), end="")
+
+
+def draw(found: list[Any]) -> list[Any]:
+    """Return a list in an order of its own, the same every time."""
+    drawn = sorted(found)
+    random.Random(11).shuffle(drawn)  # noqa: S311 - a sample
+    return drawn
+
+
+def ask(source: Folder, target: tuple[Any, ...], what: str, depth: int) -> Research:
+    """Answer who calls or uses a definition."""
+    *_, name, container = target
+    research = Research(f"{what} of {container}{'.' * bool(container)}{name}", depth)
+    while research.advance(source):
+        pass
+    return research
+
+
+def place_of(research: Research, key: tuple[bytes, int]) -> Place:
+    """Return the file and line of a node's name."""
+    definition = research.graph.nodes[key].definition
+    return key[0].decode(), definition.symbols.lines.line(max(0, key[1]))
+
+
+def figures(counts: collections.Counter[str]) -> str:
+    """Return counts as recall and precision."""
+    recall = counts["both"] / max(1, counts["both"] + counts["theirs"])
+    precision = counts["both"] / max(1, counts["both"] + counts["ours"])
+    return f"recall {recall:.3f} precision {precision:.3f} {dict(counts)}"

@@ -1,0 +1,62 @@
+"""What Jedi says each name of a folder means, as JSON lines like those of typescript_uses.cjs.
+
+PYTHON_WITH_JEDI python_uses.py ROOT
+"""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+KINDS = {"function": "function", "class": "class"}
+
+
+def uses_of(tree: ast.AST) -> Iterator[tuple[ast.Attribute | ast.Name, bool]]:
+    """Yield the nodes of names that are read, and whether each is called."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node, id(node) in called
+
+
+def main() -> None:
+    """Print the uses of a folder."""
+    jedi = import_module("jedi")  # of the interpreter that runs this, not of the project's environment
+    root = Path(sys.argv[1]).resolve()
+    project = jedi.Project(str(root), added_sys_path=[str(root / "src")])
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_text("utf-8", "replace")
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        lines, script = text.splitlines(), jedi.Script(path=str(path), project=project)
+        for node, is_call in uses_of(tree):
+            name = node.attr if isinstance(node, ast.Attribute) else node.id
+            end = len(lines[node.end_lineno - 1].encode()[: node.end_col_offset].decode("utf-8", "replace"))
+            found: list[Any] = []
+            with suppress(RecursionError, AttributeError, ValueError, TypeError, KeyError):  # over its own depth
+                found = script.goto(node.end_lineno, end - len(name), follow_imports=True)
+            for one in found:
+                where = one.module_path
+                if one.type not in KINDS or where is None or root not in Path(where).parents:
+                    continue
+                parent = one.parent()
+                is_method = one.type == "function" and parent is not None and parent.type == "class"
+                row = {
+                    "use": [str(path.relative_to(root)), node.end_lineno],
+                    "target": [str(Path(where).relative_to(root)), one.line],
+                    "name": one.name,
+                    "container": parent.name if is_method else "",
+                    "kind": "method" if is_method else KINDS[one.type],
+                    "call": is_call,
+                }
+                print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+// What TypeScript's checker says each name in a folder means, as JSON lines:
+// {"use": [file, line], "target": [file, line], "name": …, "kind": …, "call": …}.
+//     NODE_PATH=FOLDER_WITH_TYPESCRIPT node typescript_uses.cjs ROOT
+const path = require("node:path");
+const ts = require("typescript");
+
+const root = path.resolve(process.argv[2]);
+const skipped = /(^|\/)(node_modules|dist|\.git)(\/|$)/;
+const files = ts.sys
+  .readDirectory(root, [".ts", ".tsx", ".mts"], ["**/node_modules"], undefined)
+  .filter((file) => !skipped.test(path.relative(root, file)) && !file.endsWith(".d.ts"));
+const config = ts.findConfigFile(root, ts.sys.fileExists);
+const options = config
+  ? ts.parseJsonConfigFileContent(ts.readConfigFile(config, ts.sys.readFile).config, ts.sys, path.dirname(config)).options
+  : {};
+const program = ts.createProgram(files, { ...options, noEmit: true, skipLibCheck: true, allowJs: false, types: [] });
+const checker = program.getTypeChecker();
+
+const place = (node) => {
+  const source = node.getSourceFile();
+  return [path.relative(root, source.fileName), source.getLineAndCharacterOfPosition(node.getStart()).line + 1];
+};
+
+function kindOf(node) {
+  if (ts.isFunctionDeclaration(node)) return "function";
+  if (ts.isVariableDeclaration(node)) {
+    const value = node.initializer;
+    return value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) ? "function" : "constant";
+  }
+  if (ts.isMethodDeclaration(node) || ts.isMethodSignature(node)) return "method";
+  if (ts.isClassDeclaration(node)) return "class";
+  if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node) || ts.isEnumDeclaration(node)) return "type";
+  return "";
+}
+
+const isLocal = (node) => {
+  for (let at = node.parent; at; at = at.parent) if (ts.isFunctionLike(at)) return true;
+  return false;
+};
+
+function visit(node) {
+  if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) report(node);
+  ts.forEachChild(node, visit);
+}
+
+function report(node) {
+  const parent = node.parent;
+  if (parent.name === node && !ts.isPropertyAccessExpression(parent) && !ts.isJsxAttribute(parent)) return;
+  if (ts.isImportSpecifier(parent) || ts.isExportSpecifier(parent) || ts.isImportClause(parent)) return;
+  let symbol = checker.getSymbolAtLocation(node);
+  if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol);
+  const declared = (symbol && symbol.declarations) || [];
+  const written = declared.filter((one) => one.body);
+  const callee = ts.isPropertyAccessExpression(parent) && parent.name === node ? parent : node;
+  const around = callee.parent;
+  const isCall =
+    ((ts.isCallExpression(around) || ts.isNewExpression(around)) && around.expression === callee) ||
+    ts.isJsxOpeningElement(around) || ts.isJsxSelfClosingElement(around);
+  for (const one of written.length ? written : declared) {
+    const kind = kindOf(one);
+    const file = path.relative(root, one.getSourceFile().fileName);
+    if (!kind || !one.name || file.startsWith("..") || skipped.test(file) || (kind !== "method" && isLocal(one))) continue;
+    const container = kind === "method" && one.parent.name ? one.parent.name.text : "";
+    const row = { use: place(node), target: place(one.name), name: one.name.text, container, kind, call: isCall };
+    console.log(JSON.stringify(row));
+  }
+}
+
+for (const source of program.getSourceFiles())
+  if (files.includes(source.fileName)) visit(source);

@@ -1,0 +1,224 @@
+"""Names resolved to definitions: through imports, re-exports, aliases and the types of what they are used on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.search.test_research_engine import project, researched
+
+TYPESCRIPT = {
+    "tsconfig.json": """
+        {
+            // where the sources are
+            "compilerOptions": {"baseUrl": ".", "paths": {"@app/*": ["src/*"],}},
+        }
+    """,
+    "src/shapes/area.ts": """
+        export function area(side: number) { return side * side }
+        function hidden() { return 1 }
+        export { hidden as shown }
+        export default function total() { return area(2) }
+        export class Square {
+            side = 1
+            grow(): this { return this }
+            static unit(): Square { return new Square() }
+        }
+        export const ONE = 1
+    """,
+    "src/shapes/index.ts": """
+        export * from './area.js'
+        export { area as surface } from './area'
+        export { default as sum } from './area'
+        export * as raw from './area'
+    """,
+    "src/other.ts": "export function area() { return 'another' }\nexport class Square { grow() {} }\n",
+    "src/use.ts": """
+        import { area, surface, shown, raw, Square } from './shapes'
+        import anything, { ONE as first } from '@app/shapes/area'
+        import * as shapes from './shapes/index.js'
+        function bare() { return area(1) }
+        function renamed() { return surface(1) }
+        function locally() { return shown() }
+        function nested() { return raw.area(1) }
+        function spaced() { return shapes.area(1) }
+        function byDefault() { return anything() }
+        function fluent(one: Square) { return one.grow().grow() }
+        function made() { const it = Square.unit(); return it.grow() }
+        function shadowed(area: () => number) { return area() }
+        const twice = first + first
+    """,
+    "src/unsure.ts": "export function unsure(thing: any) { return thing.grow() }\n",
+    "packages/lib/package.json": """{"name": "@my/lib", "exports": {".": {"import": "./dist/index.mjs"}}}""",
+    "packages/lib/src/index.ts": "export { build } from './build'\n",
+    "packages/lib/src/build.ts": "export const build = () => 1\n",
+    "packages/app/main.ts": "import { build } from '@my/lib'\nexport function run() { return build() }\n",
+    "old/tool.js": "function fix() { return 1 }\nmodule.exports = { fix, mend: fix }\n",
+    "old/use.js": "const { mend } = require('./tool')\nfunction repair() { return mend() }\n",
+}
+PYTHON = {
+    "pkg/__init__.py": "from .core import Client, helper as aid\nfrom . import tools\n__all__ = ['Client']\n",
+    "pkg/core.py": """
+        from __future__ import annotations
+        from .base import Base
+
+
+        def helper():
+            return 1
+
+
+        class Client(Base):
+            def __init__(self) -> None:
+                self.pool = Pool()
+
+            def send(self):
+                return self.pool.take().give()
+
+            def __enter__(self) -> Client:
+                return self
+
+
+        class Pool:
+            def take(self) -> Item: ...
+
+
+        class Item:
+            def give(self): ...
+    """,
+    "pkg/base.py": "class Base:\n    def close(self): ...\n",
+    "pkg/tools.py": "from .core import *\n\n\ndef fix():\n    return helper()\n",
+    "pkg/double.py": "class Client:\n    def close(self): ...\n    def send(self): ...\n\n\ndef helper(): ...\n",
+    "use.py": """
+        import pkg.tools
+        from pkg import Client, aid, tools as kit
+
+
+        def ask():
+            with Client() as client:
+                client.send()
+            return aid(), kit.fix(), pkg.tools.fix()
+
+
+        def end(client: Client):
+            client.close()
+
+
+        def elsewhere():
+            import json as helper
+            helper.loads("")
+            return helper()
+    """,
+}
+GO = {
+    "go.mod": "module example.com/shop\n",
+    "store/store.go": """
+        package store
+        type Base struct{}
+        func (b *Base) Close() error { return nil }
+        type Store struct { Base; items map[string]*Item }
+        type Item struct{}
+        func (i *Item) Price() int { return 1 }
+        func New() (*Store, error) { return &Store{}, nil }
+        func (s *Store) Find(name string) *Item { return s.items[name] }
+        type Finder interface { Find(name string) *Item }
+    """,
+    "other/other.go": "package other\nfunc New() int { return 1 }\ntype Base struct{}\nfunc (b Base) Close() {}\n",
+    "main.go": """
+        package main
+        import shop "example.com/shop/store"
+        func use(n string, finder shop.Finder) int {
+            s, err := shop.New()
+            defer s.Close()
+            for _, item := range []*shop.Item{} { item.Price() }
+            return finder.Find(n).Price()
+        }
+    """,
+}
+
+
+def callers_of(root: Path, files: dict[str, str], name: str, target: str) -> set[str]:
+    """Return who calls the definition in a file, with the way and confidence of what is not proven."""
+    research = researched(project(root, files), f"callers of {name}", 1)
+    nodes = research.graph.nodes
+    return {
+        nodes[edge.source].definition.qualified + ("" if edge.resolution.confidence >= 0.95 else " perhaps")
+        for edge in research.graph.edges
+        if edge.target[0].decode() == target
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "expected"),
+    [
+        ("area", "src/shapes/area.ts", {"total", "bare", "renamed", "nested", "spaced"}),
+        ("area", "src/other.ts", set()),
+        ("hidden", "src/shapes/area.ts", {"locally"}),
+        ("total", "src/shapes/area.ts", {"byDefault"}),
+        ("Square.grow", "src/shapes/area.ts", {"fluent", "made", "unsure perhaps"}),
+        ("build", "packages/lib/src/build.ts", {"run"}),
+        ("fix", "old/tool.js", {"repair"}),
+    ],
+)
+def test_typescript_is_followed_through_what_modules_export(
+    tmp_path: Path, name: str, target: str, expected: set[str]
+) -> None:
+    assert callers_of(tmp_path, TYPESCRIPT, name, target) - {"unsure perhaps"} == expected - {"unsure perhaps"}
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "expected"),
+    [
+        ("helper", "pkg/core.py", {"ask", "fix"}),
+        ("helper", "pkg/double.py", set()),
+        ("fix", "pkg/tools.py", {"ask"}),
+        ("Client.send", "pkg/core.py", {"ask"}),
+        ("Client.send", "pkg/double.py", set()),
+        ("Base.close", "pkg/base.py", {"end"}),
+        ("Client.close", "pkg/double.py", set()),
+        ("Item.give", "pkg/core.py", {"Client.send"}),
+        ("Client", "pkg/core.py", {"ask"}),
+        ("Client", "pkg/double.py", set()),
+    ],
+)
+def test_python_is_followed_through_packages_aliases_and_fields(
+    tmp_path: Path, name: str, target: str, expected: set[str]
+) -> None:
+    assert callers_of(tmp_path, PYTHON, name, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "expected"),
+    [
+        ("New", "store/store.go", {"use"}),
+        ("New", "other/other.go", set()),
+        ("Base.Close", "store/store.go", {"use"}),
+        ("Base.Close", "other/other.go", set()),
+        ("Item.Price", "store/store.go", {"use"}),
+        ("Finder.Find", "store/store.go", {"use"}),
+    ],
+)
+def test_go_is_followed_through_packages_results_and_embedding(
+    tmp_path: Path, name: str, target: str, expected: set[str]
+) -> None:
+    assert callers_of(tmp_path, GO, name, target) == expected
+
+
+def test_constants_are_used_under_the_names_they_are_imported_by(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, TYPESCRIPT), "usages of ONE", 1)
+    assert [edge.line for edge in research.graph.edges if edge.kind == "uses"] == [14, 14][:1]
+
+
+def test_what_is_called_on_something_unknown_is_counted_and_never_told_as_sure(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, TYPESCRIPT), "callers of grow", 1)
+    told = [edge for edge in research.graph.edges if edge.path == b"src/unsure.ts"]
+    assert all(edge.resolution.confidence <= 0.5 for edge in told)
+    assert told or research.unsure
+
+
+def test_modules_that_import_each_other_are_followed_to_an_end(tmp_path: Path) -> None:
+    files = {
+        "a.ts": "export * from './b'\nexport { x } from './b'\n",
+        "b.ts": "export * from './a'\nexport { x } from './a'\n",
+        "c.ts": "import { x } from './a'\nfunction use() { return x() }\n",
+        "d.ts": "export function x() {}\n",
+    }
+    assert callers_of(tmp_path, files, "x", "d.ts") == set()
