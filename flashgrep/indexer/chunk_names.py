@@ -38,12 +38,13 @@ _NAME_PARTS: Final = 12
 _EXTENSION: Final = KIND_ID["extension"]
 NAMED_KINDS: Final = tuple(KIND_ID[kind] for kind in sorted(TYPE_KINDS | CALLABLE_KINDS - {"macro"}))
 """What gives a chunk its name first; a macro is a constant more often than a function."""
-_NAMED: Final = frozenset(NAMED_KINDS)
+_HEADING: Final = KIND_ID["heading"]
+_NAMED: Final = frozenset(NAMED_KINDS) | {_HEADING}
 _CALLABLE: Final = frozenset(KIND_ID[kind] for kind in CALLABLE_KINDS)
 _TYPE: Final = frozenset(KIND_ID[kind] for kind in TYPE_KINDS)
 _SCOPES: Final = _NAMED | {KIND_ID["macro"], KIND_ID["module"], KIND_ID["namespace"]}
-_NAMELESS: Final = (KIND_ID["package"], KIND_ID["heading"])
-"""A package's clause is in each of its files and tells none of them apart; headings are for Markdown."""
+_PACKAGE: Final = KIND_ID["package"]
+"""A package's clause is in each of its files and tells none of them apart."""
 _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\:]|->")
 
@@ -65,7 +66,7 @@ class Outline:
 
     def __init__(self, data: bytes, parsed: ParsedFile | None, size: int) -> None:
         self._data = data
-        table = _sort_sound(parsed.definitions, size) if parsed is not None else np.zeros((0, START + END), np.int64)
+        table = _sort_sound(parsed, size) if parsed is not None else np.zeros((0, START + END), np.int64)
         self.spans: Ints = table[:, (START, END)]
         """Start and end of each definition, ordered by start, the outer one first."""
         self._rows: list[list[int]] = table.tolist()
@@ -164,11 +165,14 @@ class Outline:
         return Lines(self._data)
 
 
-def _sort_sound(table: Ints, size: int) -> Ints:
+def _sort_sound(parsed: ParsedFile, size: int) -> Ints:
     """Return the rows that lie in the text, in order: a table may be of another version of the file."""
+    table = parsed.definitions
     start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
     good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
-    good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & ~np.isin(kind, _NAMELESS)
+    good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
+    if parsed.language == "markdown":  # its headings have a way of their own, below
+        good &= kind != _HEADING
     good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
     rows = table[good]
     ordered: Ints = rows[np.lexsort((-rows[:, END], rows[:, START]))]

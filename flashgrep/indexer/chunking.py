@@ -15,7 +15,7 @@ from flashgrep.index.words import Fields
 from flashgrep.indexer.chunk_cuts import CHARACTER_MASK, CHARACTER_REST, choose_cuts, find_units, rank_cuts
 from flashgrep.indexer.chunk_names import NAMED_KINDS, Outline, find_sections
 from flashgrep.ingest.parse.model import KIND, NAME, NAME_END, ParsedFile
-from flashgrep.languages import language_of
+from flashgrep.languages import LANGUAGES, language_of
 
 MAX_CHUNKS: Final = 4_000
 """Most chunks of a file: about 4 MB of text."""
@@ -112,6 +112,6 @@ def _is_table(data: bytes, parsed: ParsedFile | None) -> bool:
     written = data[:_TABLE].translate(None, _BLANKS)
     if len(written.translate(None, _ALPHABET)) > (1 - _LETTERS) * len(written):
         return True
-    if parsed is None or parsed.grammar != "tree-sitter" or parsed.language == "markdown":
+    if parsed is None or parsed.grammar != "tree-sitter" or LANGUAGES[parsed.language].nature != "code":
         return False
     return int(np.isin(parsed.definitions[:, KIND], NAMED_KINDS).sum()) * _SPREAD < len(data)

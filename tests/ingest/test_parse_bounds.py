@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+import time
 import tracemalloc
 from pathlib import Path
 from threading import Event
@@ -93,6 +94,17 @@ def test_of_a_text_that_was_parsed_nothing_stays_in_memory(language: str, line: 
 def test_deep_nesting_ends_within_the_bounds(language: str, depth: int) -> None:
     found = parse_symbols(language, b"f(\n" * depth + b"1" + b")" * depth, seconds=2)
     assert isinstance(found, ParsedFile | Skipped)
+
+
+@pytest.mark.parametrize(
+    "piece", [b'"cell_type": "code", ', b'"source": [', b'"source":    ', b'"', b"<%", b"<% ", b"<script>"]
+)
+@pytest.mark.parametrize("language", ["jupyter", "erb", "html"])
+def test_hosts_of_scripts_that_never_end_take_time_in_proportion(language: str, piece: bytes) -> None:
+    started = time.process_time()
+    found = parse_symbols(language, (piece * 50 + b"\n") * (500_000 // len(piece) // 50), seconds=2)
+    assert isinstance(found, ParsedFile | Skipped)
+    assert time.process_time() - started < 20  # the square of the length would be an hour
 
 
 def test_the_isolated_parser_answers_as_the_parser_does() -> None:

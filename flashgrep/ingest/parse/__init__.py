@@ -35,8 +35,12 @@ def parse_symbols(
     if source == SCRIPTS:
         source, data = read_scripts(language, data)
     try:
-        return tags(language, grammar_of(source), data, seconds)
+        found = tags(language, grammar_of(source), data, seconds)
+        if source == "html" and b"<script" in data:
+            grammar, scripts = read_scripts(language, data)
+            found = found.merge(tags(language, grammar_of(grammar), scripts, seconds))
     except NoGrammar:
         return generic_tags(language, data)
     except ParseTimeout:
         return Skipped("too_large", f"symbols: over {seconds:g} s to parse")
+    return found

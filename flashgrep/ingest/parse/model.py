@@ -7,7 +7,7 @@ FORMAT 1: byte planes of zigzag 32-bit columns, deflated.
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final
 
@@ -61,6 +61,17 @@ class ParsedFile:
     def marked(self, kind: str) -> Ints:
         """Return the sorted name offsets of one kind of marked reference."""
         return self.marks.get(kind, _NONE)
+
+    def merge(self, other: "ParsedFile") -> "ParsedFile":
+        """Return this with what another grammar has found elsewhere in the same file."""
+        table = np.concatenate([self.definitions, other.definitions])
+        return replace(
+            self,
+            definitions=table[np.lexsort((-table[:, END], table[:, START]))],
+            marks={kind: np.sort(np.concatenate([self.marked(kind), other.marked(kind)])) for kind in MARKS},
+            skips=_sort_spans(np.concatenate([self.skips, other.skips])),
+            statements=_sort_spans(np.concatenate([self.statements, other.statements])),
+        )
 
 
 def pack(parsed: ParsedFile) -> bytes:
@@ -149,3 +160,7 @@ def _spans(steps: Ints, lengths: Ints) -> Ints:
     spans[:, 0] = start = steps.cumsum()
     spans[:, 1] = start + lengths
     return spans
+
+
+def _sort_spans(spans: Ints) -> Ints:
+    return spans[np.argsort(spans[:, 0], kind="stable")]

@@ -38,8 +38,10 @@ _LOCAL: Final = frozenset({KIND_ID["variable"], KIND_ID["constant"]})
 _IN_TYPE: Final = {KIND_ID["function"]: KIND_ID["method"], KIND_ID["variable"]: KIND_ID["field"]}
 _KEEPS_LOCALS: Final = frozenset({"bash"})
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
-_LEAD: Final = b":#$@%"
-"""What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell."""
+_LEAD: Final = b":#$@%\\"
+"""What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell, TeX."""
+_KEYS: Final = frozenset({KIND_ID["property"], KIND_ID["object"], KIND_ID["module"]})
+"""Kinds of the keys of data, which may stand in quotes."""
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
 _NEWLINE: Final = 10
 _MATCH_LIMIT: Final = 1 << 16
@@ -85,7 +87,7 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
         elif name < row[4] and (name not in named or named[name][0] > pattern):  # the first pattern knows best
             named[name] = pattern, row
     skips = _spans(references["skip"])
-    if root.has_error:
+    if root.has_error and LANGUAGES[language].nature == "code":  # words of prose introduce no names
         # Much of what follows a mistake may be lost to the grammar, exactly while somebody edits the file.
         for row in definitions_beside(language, data, _spans(references["error"]), skips).tolist():
             name, name_end, start, end, kind, *rest = row
@@ -141,6 +143,8 @@ def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes
         return name.strip(b" \t\r\n#")
     if name[-1:] == b"=" and name[:-1].isalnum() and following in b"'\"":
         return name[:-1]  # a shell alias: ``ll='ls -l'``
+    if kind in _KEYS and name[:1] in (b'"', b"'") and len(name) > len("''") and name.endswith(name[:1]):
+        return name[1:-1]
     return name.lstrip(lead)
 
 
@@ -176,6 +180,8 @@ def _starts(language: str, nodes: list[Node], data: bytes, taken: AbstractSet[in
     """Return where the last part of each name begins, without names that are ``taken``."""
     if language == "elixir":  # it has ``Shop.Store`` as one node
         starts = {data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte for node in nodes}
+    elif language == "tex":
+        starts = {node.start_byte + (data[node.start_byte] in _LEAD) for node in nodes}
     else:
         starts = {node.start_byte for node in nodes}
     return np.array(sorted(starts - taken), np.int64)

@@ -1,0 +1,7 @@
+@echo off
+rem Builds it.
+set VERSION=1
+call :build
+goto :eof
+:build
+echo %VERSION%
