@@ -19,7 +19,16 @@ from flashgrep.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, TextE
 from flashgrep.edit.read import SliceQuery, SliceResult
 from flashgrep.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.handlers.common import CHARS_PER_TOKEN, PATH, PATH_BYTES, ProjectParams, Rev, open_view, tell_near
+from flashgrep.handlers.common import (
+    CHARS_PER_TOKEN,
+    PATH,
+    PATH_BYTES,
+    ProjectParams,
+    Rev,
+    open_view,
+    resolve_path,
+    tell_near,
+)
 from flashgrep.handlers.text import Style, for_models, span
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import ByteCount, Count, FileText, LineNumber, NameText, PathBase64, PathText, SymbolName
@@ -77,7 +86,7 @@ class GetSliceParams(TargetParams, RangeParams):
 class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
 
-    path: PathText | None = Field(None, description=PATH + " Either this or symbol_name.")
+    path: PathText | None = Field(None, description=PATH + " With symbol_name: where it is defined.")
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
     targets: list[NameText] = Field(
@@ -184,16 +193,16 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
 async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
     """Read what one path or symbol stands for."""
     is_named = params.path is not None or params.path_bytes is not None
-    is_going_on = params.continuation_start_line is not None
-    if is_named == (params.symbol_name is not None) and not (is_named and is_going_on):
-        raise InvalidParams("give exactly one of path and symbol_name", field="path")
+    if not is_named and params.symbol_name is None:
+        raise InvalidParams("path: needed, or symbol_name", field="path")
     if params.tail is not None and (params.end_line is not None or params.start_line != 1):
         raise InvalidParams("give either tail or a range of lines", field="tail")
     path = path_from_json(params.path, params.path_bytes)
     start, end = params.start_line, params.end_line
-    if params.path is None and params.symbol_name is not None:
+    if params.symbol_name is not None and not (is_named and params.continuation_start_line):
         await view.refresh()
-        path, first, last = await view.find_definition(params.symbol_name)
+        below = await resolve_path(view, params.path) if params.path else path
+        path, first, last = await view.find_definition(params.symbol_name, below)
         # A model pays for what it reads, and asked for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
         around = 0 if usual else params.symbol_context_lines

@@ -154,6 +154,8 @@ def render_error(error: ErrorObject) -> str:
         data.pop("field", None)
         others = data.pop("problems")[1:]
         lines += [f"{one['field']}: {one['problem']}" for one in others]
+    if "near: " in message:
+        data.pop("near", None)
     for name, value in data.items():
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         if said and said not in {"null", "[]", "{}"} and said not in message:

@@ -5,7 +5,7 @@ Files come from a ``SymbolSource``; whether their symbols were stored or are par
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Final, Literal
@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import NotFound
 from flashgrep.index.table import tier_of
+from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import (
     ROLES,
     FileSymbols,
@@ -23,7 +24,7 @@ from flashgrep.ingest.parse.lookup import (
     matches_qualifiers,
     split_name,
 )
-from flashgrep.model import Skipped
+from flashgrep.model import Skipped, path_to_text
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
 
@@ -101,20 +102,25 @@ class _Place:
     size: int
 
 
-def find_best_definition(source: SymbolSource, name: str) -> tuple[bytes, int, int]:
+def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
     """Return the path and lines of the best definition of a name, which may be qualified.
 
+    ``under``: only in this file, or below this folder.
+
     Raises:
-        NotFound: nothing defines it; the error has ``near`` names.
+        NotFound: nothing defines it; the error has ``near`` names, or places outside ``under``.
 
     """
-    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=1)
+    keep = PathFilter((), (), under=under) if under else None
+    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=SUGGESTED, keep=keep)
     answer = SymbolSearch(source, question).run()
     for found in answer.results:
         return found.path, found.occurrence.start_line, found.occurrence.end_line
-    near = f"; near: {', '.join(answer.suggestions)}" if answer.suggestions else ""
-    data = {"symbol_name": name, "near": answer.suggestions}
-    raise NotFound(f"symbol not found: {name}{near}", reason="symbol_not_found", **data)
+    elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results if under else []
+    near = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere] or answer.suggestions
+    message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
+    message += f"; near: {', '.join(near)}" if near else ""
+    raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
 
 
 class SymbolSearch:

@@ -267,9 +267,9 @@ class Workspace:
         """Return lines of a file; raises as ``edit.read.read_slice``."""
         return await self.in_turn(partial(read_slice, self.editor, path, query))
 
-    async def find_definition(self, name: str) -> tuple[bytes, int, int]:
-        """Return the path and lines of the best definition of a name, or raise NotFound with near names."""
-        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name))
+    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
+        """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
+        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
     async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words: of the best chunks once all texts have chunks."""

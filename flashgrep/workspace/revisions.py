@@ -239,9 +239,9 @@ class RevisionView:
         """Return the best lines for words."""
         return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
 
-    async def find_definition(self, name: str) -> tuple[bytes, int, int]:
-        """Return the path and lines of the best definition of a name, or raise NotFound with near names."""
-        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name))
+    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
+        """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
+        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
     def relative(self, path: bytes) -> bytes:
         """Return a path from the root; raises Forbidden where an absolute one is outside."""

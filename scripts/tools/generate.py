@@ -30,15 +30,17 @@ parameter out. JSON in a text is read where a list or an object is meant, and a 
 |---|---|---|
 | `query {"pattern": "x", "glob": "*.py", "-i": true}` | refused: no such field | `query`, `include`, `case` |
 | `query {"query": "a+", "regex": true}`, `query {"regex": "a+"}` | refused | mode `regex` |
-| `query {"query": "x", "include": "*.py"}`, `{"include": "[\\"*.py\\"]"}` | refused: no list | a list of one |
+| `query {"query": "x", "include": "*.py"}` | refused: no list | a list of one |
+| `query {"query": "x", "include": "[\\"*.py\\"]"}` | refused: no list | the list in the text |
 | `query {"query": "x", "path": "srcs"}` | refused: no such field | `no such file or folder: srcs; near: src` |
 | `query {"query": "x", "inclde": []}` | refused, all fields listed | `did you mean include?` |
 | `read_code {"file": "a.py", "offset": 10, "limit": 20}` | refused | lines 10 to 29 |
 | `get_slice {"path": "a.py", "view_range": [3, 9]}` | refused | lines 3 to 9 |
 | `read_code {"symbol": "needel"}` | `symbol not found` | `symbol not found: needel; near: needle` |
+| `read_code {"path": "a.py", "symbol": "f"}` | refused: one of them | `f`, in that file or folder |
 | `write_code {"file_path": "a.py", "old_string": "x", "new_string": "y"}` | refused | `old_text`, `new_text` |
-| `write_code {"path": "new.py", "content": "…"}` | refused | a new file; never over one that is there |
-| `batch_write_code {"edits": "[{…}]"}` without `id` | refused | operations, numbered |
+| `write_code {"path": "new.py", "content": "x = 1"}` | refused | a new file; never over one that is there |
+| `batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}` | refused: no list | operations, numbered |
 | `glob {"pattern": "**/*.js"}` with `node_modules` ignored | all of `node_modules` | the project's own files |
 """
 WRONG = 1

@@ -55,7 +55,8 @@ class Workspace:
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         return read_slice(self.editor, path, query)
 
-    async def find_definition(self, name: str) -> tuple[bytes, int, int]:
+    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
+        assert not under
         lines = files.read(self.editor, b"code.py").text.text.splitlines()
         found = [number for number, line in enumerate(lines, 1) if re.match(rf"def {name}\b", line)]
         if not found:
@@ -162,7 +163,6 @@ def test_read_code_finds_a_symbol_with_its_context(call: Caller) -> None:
     "params",
     [
         {},
-        {"file_path": "code.py", "symbol_name": "first"},
         {"file_path": ""},
         {"file_path": "code.py", "max_bytes": 196_609},
         {"file_path": "code.py", "start_line": 0},

@@ -229,6 +229,8 @@ def test_a_failure_says_what_and_why(model: McpClient) -> None:
     text = read(model, "read_code", file_path="nope.py")
     assert text.startswith("error -32001 file_not_found: ")
     assert "nope.py" in text
+    assert read(model, "read_code", symbol_name="parse_confg").count("near") == 1
+    assert read(model, "read_code", path="src/confg.py").count("near") == 1
 
 
 def test_an_odd_name_can_be_passed_back(model: McpClient, root: Path) -> None:

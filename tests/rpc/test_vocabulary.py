@@ -1,6 +1,9 @@
 """Calls as agents make them from habit: other names, other forms, other flags; what each of them is taken for."""
 
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,7 +88,7 @@ TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("fs_move", {"source": "a", "destination": "b"}, {"src": "a", "dst": "b"}),
 ]
-"""A method, what an agent passes, and what that is the same as. The table in skills/SKILL.md is of these."""
+"""A method, what an agent passes, and what that is the same as. The table in skills/reference.md is of these."""
 
 
 @pytest.mark.parametrize(("method", "given", "meant"), TAKEN, ids=[f"{at}-{case[0]}" for at, case in enumerate(TAKEN)])
@@ -138,8 +141,76 @@ def test_habits_hold_on_every_wire(daemon: DaemonAtHand, connect: Callable[..., 
     assert "near: b.py" in error["message"]
     assert daemon.run("index-codebase", ".", cwd=root).returncode == 0
     assert wire.fail("read_code", symbol="Neelde")["data"]["near"] == ["Needle"]
+    for place in ("src/a.py", "src", str(root / "src/a.py")):
+        assert wire.call("read_code", path=place, symbol="Needle", context=0)["start_line"] == 1
+    first = wire.call("read_code", path="src", symbol="Needle", context=0, max_lines=1)
+    rest = wire.call("read_code", symbol="Needle", context=0, **first["continuation"]["cursor"])
+    assert rest["content"] == "    return 1\n"
+    assert wire.fail("read_code", path="b.py", symbol="Needle")["message"].endswith("Needle; near: src/a.py:1")
     assert wire.fail("get_slice", start_line=1, end_line=2)["message"].startswith("path: needed")
     assert wire.fail("query", query="needle", path="srcs")["data"]["near"][0] == "src"
+
+
+def has_hits(answer: Any) -> bool:
+    return {hit["file_path"] for hit in answer["result"]["results"]} == {"a.py", "src/b.py"}
+
+
+def says(text: str) -> Callable[[Any], bool]:
+    return lambda answer: text in answer["error"]["message"]
+
+
+def has_lines(first: int, last: int) -> Callable[[Any], bool]:
+    return lambda answer: (answer["result"]["start_line"], answer["result"]["end_line"]) == (first, last)
+
+
+ROWS: dict[str, Callable[[Any], bool]] = {
+    'query {"pattern": "x", "glob": "*.py", "-i": true}': has_hits,
+    'query {"query": "a+", "regex": true}': has_hits,
+    'query {"regex": "a+"}': has_hits,
+    'query {"query": "x", "include": "*.py"}': has_hits,
+    'query {"query": "x", "include": "[\\"*.py\\"]"}': has_hits,
+    'query {"query": "x", "path": "srcs"}': says("no such file or folder: srcs; near: src"),
+    'query {"query": "x", "inclde": []}': says("did you mean include?"),
+    'read_code {"file": "a.py", "offset": 10, "limit": 20}': has_lines(10, 29),
+    'get_slice {"path": "a.py", "view_range": [3, 9]}': has_lines(3, 9),
+    'read_code {"symbol": "needel"}': says("symbol not found: needel; near: needle"),
+    'read_code {"path": "a.py", "symbol": "f"}': lambda answer: "return needle" in answer["result"]["content"],
+    'write_code {"file_path": "a.py", "old_string": "x", "new_string": "y"}': lambda answer: "result" in answer,
+    'write_code {"path": "new.py", "content": "x = 1"}': lambda answer: "result" in answer,
+    'batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}': lambda answer: "result" in answer,
+    'glob {"pattern": "**/*.js"}': lambda answer: [one["file_path"] for one in answer["result"]["results"]] == ["c.js"],
+}
+"""Calls of the table in skills/reference.md, and what each gets."""
+
+
+def test_each_row_of_the_reference_is_as_it_says(daemon: DaemonAtHand, project: MakeProject) -> None:
+    lines = "".join(f"line = {number}\n" for number in range(2, 31))
+    root = project({
+        "a.py": f"x = 0\n{lines}def f():\n    return needle(aaa)\n",
+        "src/b.py": "def needle(x):\n    aaa\n\n\ndef f():\n    pass\n",
+        "c.js": "",
+        "node_modules/d.js": "",
+        ".git/x": "",
+        ".gitignore": "node_modules\n",
+    })  # fmt: skip
+    assert daemon.run("index-codebase", ".", cwd=root).returncode == 0
+    reference = (Path(__file__).parents[2] / "skills" / "reference.md").read_text()
+    table = reference.partition("| call | before | now |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    told, method = set(), ""
+    for row in table.splitlines():
+        for called, given in re.findall(r"`([a-z_]* ?)(\{.*?\})`", row.split(" | ")[0]):
+            method = called.strip() or method
+            told.add(f"{method} {given}")
+    assert told == ROWS.keys()
+    wire = daemon.wire("unix", root)
+    for call, holds in ROWS.items():
+        method, _, given = call.partition(" ")
+        answer = wire.ask(method, **json.loads(given))
+        assert holds(answer), (call, answer)
+    wire.fail("write_code", path="new.py", content="x = 2")
+    assert (root / "new.py").read_text() == "x = 1"
+    assert (root / "a.py").read_text().startswith("z = 0\n")
+    wire.close()
 
 
 def test_an_option_of_an_old_name_is_taken_on_the_command_line(daemon: DaemonAtHand, project: MakeProject) -> None:
