@@ -3,7 +3,7 @@
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -40,6 +40,8 @@ MOST_OPERATIONS = 1000
 """The engine's own bound is a setting of it and lower, and its error names it."""
 MOST_TARGETS, LEAST_TOKENS = 50, 50
 """What one call reads at most; the tokens that each of them may have though the others have used up all."""
+NO_LINE_END = "[no line end at the end of the file]"
+NOTHING_WRITTEN = "[dry run: nothing is written]"
 PLACE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:[-:](?P<last>\d{1,9}))?")
 
 
@@ -112,25 +114,31 @@ class ReadCodeParams(RangeParams):
     )
 
 
+def describe_text(result: Mapping[str, Any]) -> str:
+    """Return the short hash of a file that was read, and what is odd of its text."""
+    facts = (
+        f"#{result['file_hash'][:HASH_SHOWN]}" if result["file_hash"] else "",
+        "" if result["encoding"] == "utf-8" else result["encoding"],
+        "byte order mark" if result["bom"] else "",
+        {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(result["line_ending"], ""),
+        f"{result['invalid_bytes']} bytes are no text" if result.get("invalid_bytes") else "",
+    )
+    return " ".join(filter(None, facts))
+
+
 def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     """Yield the lines exactly as they are, for a model below a header: which they are, and what is odd of them."""
     text = style.text(result["content"])
     if style.is_person:
         yield text
         return
-    facts = [
-        f"of {result['total_lines_available']}" if result.get("total_lines_available") else "",
-        f"#{result['file_hash'][:HASH_SHOWN]}" if result["file_hash"] else "",
-        "" if result["encoding"] == "utf-8" else result["encoding"],
-        "byte order mark" if result["bom"] else "",
-        {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(result["line_ending"], ""),
-        f"{result['invalid_bytes']} bytes are no text" if result.get("invalid_bytes") else "",
-        f"from byte {result['start_byte_column']} of the line" if result.get("start_byte_column", 1) > 1 else "",
-    ]
-    yield " ".join(filter(None, [f"{style.path(result)}:{span(result)}", *facts]))
+    count = f"of {result['total_lines_available']}" if result.get("total_lines_available") else ""
+    column = result.get("start_byte_column", 1)
+    start = f"from byte {column} of the line" if column > 1 else ""
+    yield " ".join(filter(None, [f"{style.path(result)}:{span(result)}", count, describe_text(result), start]))
     yield text
     if text and not text.endswith("\n") and not result["truncated"]:
-        yield "[no line end at the end of the file]"
+        yield NO_LINE_END
     for one in result.get("more", ()):
         yield from render_slice(one, style)
         if one["truncated"]:

@@ -1,8 +1,9 @@
 """Files and folders of a project: the fs_* methods."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, NotRequired, ParamSpec, TypeVar
+from typing import Annotated, Any, NotRequired, ParamSpec, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -14,7 +15,8 @@ from flashgrep.edit.files import FileEntry, ListQuery, WriteOptions, list_folder
 from flashgrep.edit.system import digest, format_path
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
-from flashgrep.handlers.editing import check_may_write, to_the_end
+from flashgrep.handlers.editing import NO_LINE_END, NOTHING_WRITTEN, check_may_write, describe_text, to_the_end
+from flashgrep.handlers.text import FOR_MODEL, for_models
 from flashgrep.model import path_from_json
 from flashgrep.params import Count, FileText, NameText, PathBase64, PathText
 from flashgrep.registry import RARE, Call, Handler, Usage, handler
@@ -165,12 +167,59 @@ class FsRemoveResult(TypedDict):
     already_missing: NotRequired[bool]
 
 
+def render_entry(result: FsEntryResult) -> Iterator[str]:
+    """Yield what is there, on one line."""
+    yield describe_entry(result["entry"])
+    if result.get("dry_run"):
+        yield NOTHING_WRITTEN
+
+
+def describe_entry(entry: FileEntry) -> str:
+    """Return a path with its type, unless it is a file, its size, time and what is odd of it."""
+    place = {"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")}
+    kind = "" if entry["file_type"] == "file" else entry["file_type"]
+    size = str(entry["size"]) if entry["file_type"] == "file" else ""
+    time = f"{datetime.fromtimestamp(entry['modified_unix'], UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return " ".join(filter(None, [FOR_MODEL.path(place), kind, size, time, "readonly" if entry["readonly"] else ""]))
+
+
+def render_file(result: FsReadResult) -> Iterator[str]:
+    """Yield a header, as read_code has it, and the text as it is."""
+    text = result["content"]
+    yield f"{FOR_MODEL.path({'file_path': result['entry']['path']})} {describe_text(result)}"
+    yield text
+    if text and not text.endswith("\n"):
+        yield NO_LINE_END
+
+
+def render_folder(result: FsListResult) -> Iterator[str]:
+    """Yield the entries, one a line, and how to go on."""
+    yield from map(describe_entry, result["entries"])
+    if not result["entries"]:
+        yield "[no entries]"
+    if result["next_offset"] is not None:
+        yield f"[{result['returned']} of {result['total']} shown; more: offset={result['next_offset']}]"
+
+
+def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult) -> Iterator[str]:
+    """Yield what became of a file or folder."""
+    told: dict[str, Any] = {**result}
+    did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[result["operation"]]
+    source = told.get("source") or told.get("source_path")
+    yield f"{did} {source} to {told['target_path']}" if source else f"{did} {told['target_path']}"
+    if told.get("already_missing"):
+        yield "[it was not there]"
+    if result["dry_run"]:
+        yield NOTHING_WRITTEN
+
+
 @handler(
     "fs_create",
     command="fs-create path",
     title="Make a file or folder",
     safety="destructive",
     toolset="fs",
+    render=for_models(render_entry),
 )
 async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResult:
     """Make an empty file, or a folder."""
@@ -181,7 +230,7 @@ async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResu
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
 
-@handler("fs_read", command="fs-read path", title="Read a whole file", toolset="fs")
+@handler("fs_read", command="fs-read path", title="Read a whole file", toolset="fs", render=for_models(render_file))
 async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     """Read a whole file of up to 192 KiB; read_code reads larger ones in parts."""
     project = await call.host.workspace(call, params.project)
@@ -207,6 +256,7 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     title="Write a whole file",
     safety="destructive",
     toolset="fs",
+    render=for_models(render_entry),
 )
 async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult:
     """Write a whole file, or add to its end; an existing file keeps its mode, encoding and byte order mark."""
@@ -218,7 +268,7 @@ async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult
     return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
 
 
-@handler("fs_list", command="fs-list path", title="List a folder", toolset="fs")
+@handler("fs_list", command="fs-list path", title="List a folder", toolset="fs", render=for_models(render_folder))
 async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     """List the entries of one folder, in a stable order; links are told as links."""
     project = await call.host.workspace(call, params.project)
@@ -233,7 +283,7 @@ async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     return {"ok": True, "operation": "fs_list", **found}
 
 
-@handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs")
+@handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs", render=for_models(render_entry))
 async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     """Tell what a path is: its type, size and time of change."""
     project = await call.host.workspace(call, params.project)
@@ -241,7 +291,7 @@ async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     return {"ok": True, "operation": "fs_stat", "entry": entry}
 
 
-@handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs")
+@handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs", render=for_models(render_tree))
 async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     """Copy a file, or with recursive a folder; the copy appears whole or not at all."""
     project = await _writable(call, params)
@@ -258,7 +308,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     }
 
 
-@handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs")
+@handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs", render=for_models(render_tree))
 async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move a file or a folder, also under another name."""
     project = await _writable(call, params)
@@ -280,6 +330,7 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     title="Remove a file or folder",
     safety="destructive",
     toolset="fs",
+    render=for_models(render_tree),
 )
 async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveResult:
     """Remove a file, a link or a folder."""

@@ -186,6 +186,35 @@ def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
     (root / "new.txt").unlink()
 
 
+def test_files_and_folders_are_told_in_a_line_each(daemon: DaemonAtHand, root: Path) -> None:
+    wire = daemon.wire("unix")
+    wire.call("$/bind", project=str(root), toolsets=["all"])
+    model = McpClient(LineTransport(wire), "legacy")
+    model.start()
+    time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+    assert re.fullmatch(f"fs/a.txt 0 {time}", read(model, "fs_create", path="fs/a.txt", parents=True))
+    assert re.fullmatch(
+        rf"fs/a.txt \d+ {time}\n\[dry run: nothing is written\]",
+        read(model, "fs_write", path="fs/a.txt", content="é", dry_run=True),
+    )
+    read(model, "fs_write", path="fs/a.txt", content="one\r\ntwo")
+    assert re.fullmatch(
+        r"fs/a\.txt #[0-9a-f]{8} CRLF\none\r\ntwo\n\[no line end .*\]", read(model, "fs_read", path="fs/a.txt")
+    )
+    assert read(model, "fs_copy", src="fs/a.txt", dst="fs/b.txt") == "copied fs/a.txt to fs/b.txt"
+    assert (
+        read(model, "fs_move", src="fs/b.txt", dst="fs/c.txt", dry_run=True).splitlines()[0]
+        == "moved fs/b.txt to fs/c.txt"
+    )
+    first, note = read(model, "fs_list", path="fs", limit=1).splitlines()
+    assert re.fullmatch(f"fs/a.txt 8 {time}", first)
+    assert note == "[1 of 2 shown; more: offset=1]"
+    assert re.fullmatch(f"fs directory {time}", read(model, "fs_stat", path="fs"))
+    assert read(model, "fs_remove", path="fs/z.txt", force=True) == "removed fs/z.txt\n[it was not there]"
+    assert read(model, "fs_remove", path="fs", recursive=True) == "removed fs"
+    wire.close()
+
+
 def test_what_is_told_of_the_index_is_a_few_lines(model: McpClient, root: Path) -> None:
     # Other tests make files that may not be forgotten yet.
     stats = read(model, "stats")
