@@ -22,6 +22,9 @@ PAGE_SIZE = 8192
 BUSY_MS = 10_000
 """The writer waits this long for a lock."""
 
+LOG_BYTES = 8 << 20
+"""What stays of the write-ahead log after a long transaction: as much as short ones take between two checkpoints."""
+
 READER_BUSY_MS = 500
 """Readers of a WAL database wait for nobody but who has it to himself; rather than for him they scan."""
 
@@ -159,7 +162,7 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute(f"PRAGMA journal_size_limit={64 << 20}")
+            connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
             connection.execute("PRAGMA cache_size=-32768")
         else:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)

@@ -77,17 +77,16 @@ def _seal(connection: sqlite3.Connection) -> None:
 
 def put(connection: sqlite3.Connection, row: SegmentRow, blocks: Iterable[Block]) -> None:
     """Store a segment, whose ``bytes`` are counted here; call it inside a transaction."""
-    size = 0
-
-    def numbered_blocks() -> Iterator[tuple[int, bytes]]:
-        nonlocal size
-        for block in blocks:
-            size += len(block.data)
-            yield row.id << 32 | block.first, block.data
-
-    connection.executemany("INSERT INTO posting_block VALUES (?, ?)", numbered_blocks())
-    connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", row._replace(bytes=size))
+    row = row._replace(bytes=_put_blocks(connection, row.id, blocks))
+    connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", row)
     _seal(connection)
+
+
+def _put_blocks(connection: sqlite3.Connection, segment: int, blocks: Iterable[Block]) -> int:
+    """Store blocks of a segment and return how many bytes they have."""
+    rows = [(segment << 32 | block.first, block.data) for block in blocks]
+    connection.executemany("INSERT INTO posting_block VALUES (?, ?)", rows)
+    return sum(len(data) for _, data in rows)
 
 
 def drop(connection: sqlite3.Connection, rows: Iterable[SegmentRow]) -> None:
@@ -142,31 +141,34 @@ def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
     return []
 
 
-def merge(connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_] | None) -> None:
-    """Make one segment of neighbours; call it inside a transaction.
+def merge(
+    connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_] | None
+) -> Iterator[float]:
+    """Make one segment of neighbours, inside a transaction, yielding how much of the work is done, 0 to 1.
 
     ``alive``: of the documents from the first of the first segment on, which are kept; None: all.
     """
     target = take_numbers(connection, "next_segment")
 
-    def merged_blocks() -> Iterator[Block]:
-        for low, high in _slice_keys(connection, rows):
-            blocks: list[OpenBlock] = []
-            offsets: list[int] = []
-            for row in rows:
-                blocks += _read_blocks(connection, row.id, low, high)
-                offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
-            if alive is None:
-                yield from splice(blocks, offsets, target, (low, high))
-                continue
+    size = 0
+    for low, high in _slice_keys(connection, rows):
+        blocks: list[OpenBlock] = []
+        offsets: list[int] = []
+        for row in rows:
+            blocks += _read_blocks(connection, row.id, low, high)
+            offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
+        if alive is None:
+            size += _put_blocks(connection, target, splice(blocks, offsets, target, (low, high)))
+        else:
             decoded = zip(blocks, offsets, strict=True)
             pairs = np.concatenate([decode_pairs(block) + np.uint64(offset) for block, offset in decoded])
             keys = pairs >> np.uint64(32)
             pairs = pairs[(keys >= low) & (keys <= high) & alive[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]]
             pairs.sort()
-            yield from encode(pairs, target, (low, high))
-
-    put(connection, SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, 0), merged_blocks())
+            size += _put_blocks(connection, target, encode(pairs, target, (low, high)))
+        yield high / LAST_KEY
+    merged = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, size)
+    connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", merged)
     drop(connection, rows)
 
 

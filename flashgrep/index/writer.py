@@ -1,6 +1,7 @@
 """Writing the index: one process, one transaction a batch, each leaving an index that is whole."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,9 @@ from flashgrep.languages import name_class
 
 VACUUM_PAGES = 4_000
 """Freed pages are given back so many at a time (0.3 s), so that others can write in between."""
+
+ALMOST = 0.99
+"""The share of a merge that is to be committed."""
 
 DEAD_SHARE = 0.3
 """A merge drops documents that no file has any more once they are so large a share of all."""
@@ -49,6 +53,13 @@ class Reserved(NamedTuple):
 
     segment: int
     first: int
+
+
+class Merging(NamedTuple):
+    """How far a merge is, 0 to 1; ``remade``: all chunks were dropped, and are to be made anew for every project."""
+
+    share: float
+    remade: bool
 
 
 class Writer:
@@ -89,7 +100,10 @@ class Writer:
         return [row[0] for row in self.connection.execute("SELECT root FROM project")]
 
     def drop_projects(self, roots: Collection[bytes]) -> bool:
-        """Forget projects with their files, and the texts that are nobody's then, if they are many; as ``merge``."""
+        """Forget projects with their files, and the texts that are nobody's then, if they are many.
+
+        Returns whether all chunks were dropped on that occasion: they are to be made anew for every project.
+        """
         if not roots:
             return False
         with self.transaction() as connection:
@@ -97,9 +111,9 @@ class Writer:
                 connection.execute("DELETE FROM path WHERE project = ?", [number])
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
             take_numbers(connection, "generation")
-        anew = self.merge(tidy=True)
-        self.shrink()
-        return anew
+        *_, merged = self.merge(tidy=True)
+        deque(self.shrink(), maxlen=0)
+        return merged.remade
 
     def reserve(self, documents: int) -> Reserved:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
@@ -153,11 +167,11 @@ class Writer:
             for text_id, reason in declined:
                 symbols.put_declined(connection, text_id, reason)
 
-    def merge(self, *, tidy: bool = False) -> bool:
+    def merge(self, *, tidy: bool = False) -> Iterator[Merging]:
         """Make one segment of those that are worth it, without documents that no file has any more.
 
         Texts that no file has are dropped when they are many; fewer are kept, so that switching back costs nothing.
-        Returns whether all chunks were dropped on that occasion: they are to be made anew for every project.
+        Yields how far it is, at last 1.0; all of it is kept then, nothing where it is not asked for more.
         ``tidy``: look for such texts even if segments are few.
         """
         anew = False
@@ -171,25 +185,36 @@ class Writer:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
                     anew = chunks.drop_dead(connection)
-            for kind in segments.Kind:
-                rows = segments.segments(connection, kind)
-                chosen = rows if dropped else segments.worth_merging(rows)
-                if chosen:
-                    alive = self._find_alive(kind, chosen[0].first, chosen[-1].last) if dropped else None
-                    segments.merge(connection, chosen, alive)
-        return anew
+            chosen = [segments.segments(connection, kind) for kind in segments.Kind]
+            if not dropped:
+                chosen = [list(segments.worth_merging(rows)) for rows in chosen]
+            total, done = sum(row.bytes for rows in chosen for row in rows), 0
+            for rows in filter(None, chosen):
+                alive = self._find_alive(rows) if dropped else None
+                size = sum(row.bytes for row in rows)
+                for share in segments.merge(connection, rows, alive):
+                    yield Merging(min(ALMOST, (done + share * size) / max(1, total)), anew)
+                done += size
+        yield Merging(1.0, anew)
 
-    def shrink(self) -> None:
-        """Give freed pages back to the system: once no stage is left that would take them at once."""
-        while self.connection.execute("PRAGMA freelist_count").fetchone()[0]:
+    def shrink(self) -> Iterator[float]:
+        """Give freed pages back to the system, yielding how much of that is done, 0 to 1.
+
+        Once no stage is left that would take them at once.
+        """
+        freed = left = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
+        while left:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
+            left = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
+            yield 1 - left / freed
 
-    def _find_alive(self, kind: segments.Kind, first: int, last: int) -> npt.NDArray[np.bool_]:
-        """Return which documents of a range are still known."""
+    def _find_alive(self, rows: Sequence[SegmentRow]) -> npt.NDArray[np.bool_]:
+        """Return which documents of neighbours are still known."""
+        first, last = rows[0].first, rows[-1].last
         alive = np.zeros(last - first + 1, bool)
-        if kind == segments.Kind.GRAMS:
-            rows = self.connection.execute("SELECT id FROM text WHERE id BETWEEN ? AND ?", [first, last])
-            alive[[row[0] - first for row in rows]] = True
+        if rows[0].kind == segments.Kind.GRAMS:
+            known = self.connection.execute("SELECT id FROM text WHERE id BETWEEN ? AND ?", [first, last])
+            alive[[row[0] - first for row in known]] = True
         else:
             spans = self.connection.execute(
                 "SELECT first, count FROM chunked WHERE first + count > ? AND first <= ?", [first, last]

@@ -13,6 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from flashgrep.index.schema import LateStage, Left
 from flashgrep.index.table import FileRow, Mark
+from flashgrep.index.writer import Merging
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.own_folders import make_store
 
@@ -119,13 +120,20 @@ class IndexerChild:
         """Have a stage end where it is, its batches in work apart."""
         await self._send({"op": "stop"})
 
-    async def merge(self) -> bool:
-        """Have segments merged, where they are many; True: chunks are to be made anew for every project."""
+    async def merge(self) -> AsyncIterator[Merging]:
+        """Have segments merged, where they are many; yields how far that is."""
         await self._send({"op": "merge"})
-        return bool((await self._receive())["remade"])
+        merging = Merging(0.0, remade=False)
+        while merging.share < 1:
+            event = await self._receive()
+            merging = Merging(event["share"], event["remade"])
+            yield merging
 
     async def forget(self, roots: Iterable[bytes], kept: Iterable[bytes]) -> bool:
-        """Have projects forgotten: these, and all whose root is gone but the ``kept``; returns as ``merge``."""
+        """Have projects forgotten: these, and all whose root is gone but the ``kept``.
+
+        Returns whether chunks are to be made anew for every project.
+        """
         names = {"roots": roots, "kept": kept}
         lists = {name: [root.decode("latin-1") for root in group] for name, group in names.items()}
         await self._send({"op": "forget", **lists})

@@ -297,7 +297,10 @@ class IndexScheduler:
         for project in projects:
             await self._serve(project, self._store_pending(project))
         if projects:
-            self._take_remade(remade=await (await self._open_child()).merge())
+            async for merging in (await self._open_child()).merge():
+                self._take_remade(remade=merging.remade)
+                for project in projects:
+                    project.progress.merge(merging.share)
         for project in projects:
             await self._open_index(project)
 

@@ -32,6 +32,9 @@ FEW = 4 * BATCH
 FLUSH_PAIRS = 2 << 20
 """Postings of words stored at once, as one segment: those of about 30 MB of text, made in five seconds."""
 
+ENDING_SHARE = 0.1
+"""Merging the words of all chunks and giving pages back, as a part of the time that making them takes."""
+
 FLUSH_ROWS = 8192
 """Vectors stored at once: 2 MB."""
 
@@ -59,7 +62,9 @@ class MeaningStages:
         """Store chunks of parsed texts, yielding after each batch how much is left."""
         connection = self._writer.connection
         left = table.count_to_chunk(connection, self._number)
-        yield left
+        # Merging what was stored counts as much as so many bytes of text.
+        ending = left.bytes * ENDING_SHARE
+        yield Left(left.texts, int(left.bytes + ending))
         spread = self._pool.is_running or left.texts > FEW
         texts = self._batches(lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after))
         calls = ((self._project.root, part, self._project.max_size) for part in texts)
@@ -76,10 +81,13 @@ class MeaningStages:
             if sum(len(part.pairs) for part in waiting) > FLUSH_PAIRS:
                 flush()
             left = Left(left.texts - len(done.packed.texts), left.bytes - done.bytes)
-            yield left
+            yield Left(left.texts, int(left.bytes + ending))
         flush()
-        self.remade = self._writer.merge()
-        self._writer.shrink()
+        for share, remade in self._writer.merge():
+            self.remade = remade
+            yield Left(left.texts, int(left.bytes + ending * (1 - share / 2)))
+        for share in self._writer.shrink():
+            yield Left(left.texts, int(left.bytes + ending * (1 - share) / 2))
         yield table.count_to_chunk(connection, self._number)
 
     def store_vectors(self, settings: str) -> Iterator[Left]:

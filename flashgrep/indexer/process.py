@@ -16,7 +16,9 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
     → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
        "problem": "", "remade": false, "last": true}           problem: why the embedder does not answer
-    → {"event": "merged", "remade": false}                     remade: chunks or vectors of all projects were dropped
+    → {"event": "merged", "share": 0.4, "remade": false}       how far it is, 1.0 at last; remade: chunks or vectors of
+                                                               all projects were dropped
+    → {"event": "forgotten", "remade": false}
     → {"event": "lost", "detail": "…"}                         the project's root is not there; nothing was done
     → {"event": "failed", "reason": "damaged" | "full" | "error", "detail": "…"}
 """
@@ -49,6 +51,9 @@ from flashgrep.own_folders import belongs_to
 
 BATCH_BYTES = 16 << 20
 """Text in one batch, half a second's work: a worker needs four times as much memory for it; each makes a segment."""
+
+FIRST_BYTES = 4 << 20
+"""Text in the first batch; the next have twice as much each."""
 
 BATCH_FILES = 8192
 PARSE_BATCH = 32
@@ -89,12 +94,13 @@ class Indexer:
         match command["op"]:
             case "merge":
                 self._pool.stop()
-                self._tell("merged", remade=self._writer.merge())
+                for share, remade in self._writer.merge():
+                    self._tell("merged", share=share, remade=remade)
             case "forget":
                 roots, kept = ({root.encode("latin-1") for root in command[name]} for name in ("roots", "kept"))
                 known, owner = self._writer.list_roots(), self._job.owner
                 gone = [root for root in known if root in roots or not (root in kept or belongs_to(root, owner))]
-                self._tell("merged", remade=self._writer.drop_projects(gone))
+                self._tell("forgotten", remade=self._writer.drop_projects(gone))
             case "stop":
                 pass
             case stage:
@@ -118,12 +124,13 @@ class Indexer:
     def _update(self, project: ProjectJob, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
         """Store the files as they are now, and their grams."""
         # Parts bounded in bytes and number; one at least, perhaps empty, since the last one's event ends the command.
+        # The first are small: progress shows soon, and the processes do not all wait for their first part's end.
         parts: list[list[bytes]] = [[]]
-        weight = 0
+        weight, most = 0, FIRST_BYTES
         for path, size in files:
-            if parts[-1] and (weight + size > BATCH_BYTES or len(parts[-1]) >= BATCH_FILES):
+            if parts[-1] and (weight + size > most or len(parts[-1]) >= BATCH_FILES):
                 parts.append([])
-                weight = 0
+                weight, most = 0, min(2 * most, BATCH_BYTES)
             parts[-1].append(path)
             weight += size
 

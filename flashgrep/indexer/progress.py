@@ -11,9 +11,11 @@ Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", 
 WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
 """Stages in which every text has its grams."""
 
-GRAM_COST: Final = 0.15
-COSTS: Final[Mapping[LateStage, float]] = {"symbols": 0.45, "chunks": 0.22, "vectors": 0.18}
-"""Shares of the processor time that everything takes (measured on Linux)."""
+Part = Literal["grams", "merging", "symbols", "chunks", "vectors"]
+COSTS: Final[Mapping[Part, float]] = {"grams": 0.10, "merging": 0.03, "symbols": 0.44, "chunks": 0.26, "vectors": 0.17}
+"""Shares of the time that everything takes (measured on Linux, two cores)."""
+EARLY: Final = 0.05
+"""Until so much of a part is done, its own pace says nothing about its end."""
 
 
 @dataclass(slots=True)
@@ -34,7 +36,9 @@ class Progress:
     """Why there are no vectors, while their provider does not answer."""
     updated: float = 0.0
     """When the index last changed, in seconds since 1970."""
-    _shares: dict[LateStage, float] = field(default_factory=dict)
+    _shares: dict[Part, float] = field(default_factory=dict)
+    _begun: dict[Part, float] = field(default_factory=dict)
+    """When each part began, on the clock of ``time.monotonic``."""
     _totals: dict[LateStage, int] = field(default_factory=dict)
 
     def enter(self, stage: Stage, detail: str = "") -> None:
@@ -46,6 +50,7 @@ class Progress:
         """Begin a run."""
         self.files_done = self.files_total = self.bytes_done = self.bytes_total = 0
         self._shares.clear()
+        self._begun.clear()
         self._totals.clear()
         self.started = time.monotonic()
 
@@ -60,23 +65,45 @@ class Progress:
         self.files_done += files
         self.bytes_done += size
         self.updated = time.time()
+        self._note("grams", min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else 1.0)
+
+    def merge(self, share: float) -> None:
+        """Note how much of the segments of grams is merged."""
+        self._note("merging", share)
 
     def reach(self, stage: LateStage, left: Left) -> None:
         """Note how much a late stage has left."""
         total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))
-        self._shares[stage] = 1 - left.bytes / total if total else 1.0
+        self._note(stage, 1 - left.bytes / total if total else 1.0)
         self.left[stage] = left.texts
+
+    def _note(self, part: Part, share: float) -> None:
+        self._shares[part] = share
+        self._begun.setdefault(part, time.monotonic())
 
     def share(self) -> float:
         """Return how much of the run's work is done, 0 to 1, all stages together."""
         if self.stage == "ready":
             return 1.0
-        grams = min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else float(self.stage in LATE_STAGES)
-        return GRAM_COST * grams + sum(cost * self._shares.get(stage, 0.0) for stage, cost in COSTS.items())
+        return sum(cost * (1 - left) for cost, left in zip(COSTS.values(), self._find_rest(), strict=True))
+
+    def _find_rest(self) -> list[float]:
+        """Return how much of each part is left; what comes before a late stage is done when that has begun."""
+        past = ("grams", "merging") if self.stage in LATE_STAGES else ()
+        return [0.0 if part in past else 1 - self._shares.get(part, 0.0) for part in COSTS]
 
     def eta_seconds(self) -> float | None:
-        """Return the seconds the run still needs at the pace so far, where that can be told."""
+        """Return the seconds the run still needs, where that can be told.
+
+        A part goes on at its own pace; those that are still to come are as fast as all before them were.
+        """
         share = self.share()
         if not 0 < share < 1 or self.stage in {"listing", "failed"}:
             return None
-        return (time.monotonic() - self.started) / share * (1 - share)
+        now = time.monotonic()
+        usual = (now - self.started) / share
+        seconds = 0.0
+        for (part, cost), left in zip(COSTS.items(), self._find_rest(), strict=True):
+            own = left < 1 - EARLY and part in self._begun
+            seconds += left * ((now - self._begun[part]) / (1 - left) if own else cost * usual)
+        return seconds

@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 43_170,  # names resolved: modules, scopes, types of four languages; scripts in notebooks, ERB, pages
+    "lines": 43_248,  # names resolved: modules, scopes, types of four languages; scripts in notebo; progress of merges
     "modules": 205,  # names resolved
     "private functions used once": 341,  # the steps of that
     "functions named by a participle": 62,

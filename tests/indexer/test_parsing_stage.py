@@ -77,7 +77,7 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
         indexer.run({"op": "update", "project": project, "batch": 1, "files": files, "forget": []})
         assert run("symbols") == [64, 32, 32, 32]
         assert run("symbols") == [32, 0, 0, 0]
-        assert run("chunks") == [64, 0, 0, 0]
+        assert run("chunks") == [64, 0, 0, 0, 0]
         assert run("vectors") == [64, 0, 0, 0]
         assert run("vectors")[-1] == 0
         indexer.run({"op": "stop"})

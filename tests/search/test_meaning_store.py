@@ -1,7 +1,7 @@
 """The tables of chunks against a plain account of them, whatever is stored, forgotten and made anew in between."""
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -387,7 +387,7 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
         put(writer, text_of(text_id, text_id % 4))
     words = ["shared", "text3", "text39", "f0", "f2"]
     before = {word: numbers_with(writer, word) for word in words}
-    writer.merge()
+    deque(writer.merge(), maxlen=0)
     assert len(segments(writer.connection, Kind.WORDS)) == 1
     assert {word: numbers_with(writer, word) for word in words} == before
     for _ in range(MOST_SEGMENTS + 1):  # few texts are left, in few segments: grams are merged, and dead texts dropped
@@ -396,7 +396,7 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
             put_segment(connection, row, encode(np.empty(0, np.uint64), row.id))
     with writer.transaction() as connection:
         connection.execute("DELETE FROM path WHERE text_id <= 35")
-    writer.merge()
+    deque(writer.merge(), maxlen=0)
     alive = table.chunk_map(writer.connection)
     assert sorted(alive.text_id.tolist()) == [36, 37, 38, 39, 40]
     assert len(numbers_with(writer, "shared")) == int(alive.size.sum())

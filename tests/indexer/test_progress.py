@@ -1,0 +1,80 @@
+"""How far indexing is, as one share over all stages, and what it says of the time that is left."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashgrep.index.schema import LATE_STAGES, Left
+from flashgrep.indexer import progress as module
+from flashgrep.indexer.progress import COSTS, Progress
+
+
+class Clock:
+    """A clock that is put forward by hand."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        """Return the time it shows."""
+        return self.now
+
+    def time(self) -> float:
+        """Return the same as the time of day."""
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Have the progress look at a clock of ours."""
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.lists(st.integers(1, 9), min_size=3, max_size=3))
+def test_one_share_grows_over_all_stages_and_reaches_all(parts: int, merges: int, batches: list[int]) -> None:
+    progress = Progress()
+    shares = [progress.share()]
+    progress.start()
+    progress.begin(parts, parts * 100)
+    for _ in range(parts):
+        progress.advance(1, 100)
+        shares.append(progress.share())
+    for at in range(merges):
+        progress.merge((at + 1) / merges)
+        shares.append(progress.share())
+    for stage, count in zip(LATE_STAGES, batches, strict=True):
+        progress.enter(stage)
+        for left in range(count, -1, -1):
+            progress.reach(stage, Left(left, left * 100))
+            shares.append(progress.share())
+    assert shares[0] == 0
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+    assert shares[parts] == pytest.approx(COSTS["grams"])
+
+
+def test_a_slow_stage_changes_what_is_said_of_its_own_end(clock: Clock) -> None:
+    progress = Progress()
+    progress.start()
+    progress.begin(10, 1000)
+    clock.now += 10
+    progress.advance(10, 1000)
+    progress.merge(1.0)
+    progress.enter("symbols")
+    progress.reach("symbols", Left(100, 1000))
+    usual = 10 / progress.share()
+    assert progress.eta_seconds() == pytest.approx(usual - 10)
+    clock.now += 300
+    progress.reach("symbols", Left(50, 500))
+    later = (COSTS["chunks"] + COSTS["vectors"]) * 310 / progress.share()
+    assert progress.eta_seconds() == pytest.approx(300 + later)
+
+
+def test_a_run_of_vectors_alone_counts_what_is_there_as_done() -> None:
+    progress = Progress()
+    progress.start()
+    for stage in LATE_STAGES:
+        progress.enter(stage)
+        progress.reach(stage, Left(0, 0) if stage != "vectors" else Left(5, 50))
+    assert progress.share() == pytest.approx(1 - COSTS["vectors"])
