@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from scripts.tools.mcp_proxy import proxy_to_address, proxy_to_process
 
@@ -24,7 +26,12 @@ PACKAGES = (
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/sdk@1.32.2",
 )
-HOSTS = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.169.0")
+HOST_PACKAGES = (
+    "@anthropic-ai/claude-code@2.1.197",
+    "@openai/codex@0.169.0",
+    "@google/gemini-cli@0.61.0",
+    "opencode-ai@1.18.33",
+)
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 FLASHGREP = str(Path(sys.executable).with_name("flashgrep"))
 MEDIA = "results are JSON objects; no tool returns media"
@@ -78,6 +85,7 @@ SHIPPED_LINES = {
     "http-header-validation": PROXY,
 }
 """Exceptions where ``fgrep mcp`` is asked, which has sessions."""
+COLORS = re.compile(r"\x1b\[[0-9;]*m")
 SUMMARY = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MULTILINE)
 
 
@@ -110,7 +118,7 @@ def _tools() -> dict[str, str]:
     if not (WORK / "package.json").exists():
         (WORK / "package.json").write_text('{"private": true}\n', encoding="utf-8")
         subprocess.run([*install, *PACKAGES], cwd=WORK, env=environ, check=True)
-        if subprocess.run([*install, *HOSTS], cwd=WORK, env=environ, check=False).returncode:
+        if subprocess.run([*install, *HOST_PACKAGES], cwd=WORK, env=environ, check=False).returncode:
             print("the hosts could not be installed; they are left out")
     return environ
 
@@ -229,37 +237,76 @@ def _served(own: dict[str, str]) -> Iterator[tuple[str, str]]:
         serve.communicate()
 
 
+class Host(NamedTuple):
+    """A host with a command that tells which servers it reads from its settings."""
+
+    name: str
+    """As ``flashgrep install`` calls it."""
+    program: str
+    sign: str
+    """In its list, of a server it would use: three of them start it and shake hands."""
+    trust: str = ""
+    """The file in which it notes, once it was asked, that a folder's settings are trusted."""
+    trusted: str = ""
+    """What it notes there; {} is the folder."""
+
+
+HOSTS = (
+    Host(
+        "claude-code",
+        "claude",
+        "Connected",
+        ".claude.json",
+        '{"projects": {"{}": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["flashgrep"]}}}',
+    ),
+    Host("codex", "codex", "enabled", ".codex/config.toml", '[projects."{}"]\ntrust_level = "trusted"\n'),
+    Host("gemini", "gemini", "Connected", ".gemini/trustedFolders.json", '{"{}": "TRUST_FOLDER"}'),
+    Host("opencode", "opencode", "connected"),
+)
+
+
 def _hosts(own: dict[str, str]) -> Iterator[str]:
-    """Add the server to two hosts by their own commands and see it listed."""
-    bins = WORK / "node_modules" / ".bin"
-    if (bins / "claude").exists():
-        installer = WORK / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
-        subprocess.run(["node", str(installer)], env=own, check=False, capture_output=True)
-        yield from _host("Claude Code", [str(bins / "claude")], "Connected", own)
-    if (bins / "codex").exists():
-        yield from _host("Codex", _bin("codex"), "enabled", own)
+    """Add the server to each host by ``flashgrep install``, for a folder and for all, and see it read; take it out."""
+    installer = WORK / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
+    subprocess.run(["node", str(installer)], env=own, check=False, capture_output=True)
+    own = {**own, "PATH": f"{Path(FLASHGREP).parent}{os.pathsep}{own['PATH']}"}
+    hosts = [host for host in HOSTS if (WORK / "node_modules" / ".bin" / host.program).exists()]
+    for host in hosts:
+        if host.trust:
+            note = Path(own["HOME"], host.trust)
+            note.parent.mkdir(exist_ok=True)
+            note.write_text(host.trusted.replace("{}", own["PROJECT"]), encoding="utf-8")
+        for reach in ([], ["--global"]):
+            where = f"{host.name}, {'all projects' if reach else 'a project'}"
+            told = _run([FLASHGREP, "install", host.name, *reach], own)
+            told += (listed := _list_servers(host, own))
+            _run([FLASHGREP, "install", host.name, *reach, "--uninstall"], own)
+            if "flashgrep" in _list_servers(host, own):
+                yield f"{where}: still there once it was taken out"
+            found = [line for line in listed.splitlines() if "flashgrep" in line and host.sign in line]
+            if found:
+                print(f"ok        {where}: {' '.join(found[0].split())}")
+            else:
+                yield f"{where}: not read: {told[-500:]}"
+    for host in hosts:
+        _run([FLASHGREP, "install", host.name], own)
+    with ThreadPoolExecutor() as at_once:
+        for host, told in zip(hosts, at_once.map(lambda host: _list_servers(host, own), hosts), strict=True):
+            if host.sign in told:
+                print(f"ok        {host.name}, beside the others")
+            else:
+                yield f"{host.name}, beside the others: {told[-500:]}"
 
 
-def _host(name: str, command: list[str], sign: str, own: dict[str, str]) -> Iterator[str]:
-    def run(*arguments: str) -> str:
-        told = subprocess.run(
-            [*command, "mcp", *arguments],
-            env=own,
-            cwd=own["PROJECT"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        return told.stdout + told.stderr
+def _list_servers(host: Host, own: dict[str, str]) -> str:
+    return _run([str(WORK / "node_modules" / ".bin" / host.program), "mcp", "list"], own)
 
-    run("add", "flashgrep", "--", FLASHGREP, "mcp")
-    listed = run("list")
-    found = [line for line in listed.splitlines() if line.startswith("flashgrep") and sign in line]
-    if found:
-        print(f"ok        {name}: {found[0]}")
-    else:
-        yield f"{name}: {listed[-300:]}"
+
+def _run(command: list[str], own: dict[str, str]) -> str:
+    told = subprocess.run(
+        command, env=own, cwd=own["PROJECT"], capture_output=True, text=True, check=False, timeout=120
+    )
+    return COLORS.sub("", told.stdout + told.stderr)
 
 
 if __name__ == "__main__":
