@@ -328,10 +328,10 @@ class Catalogue:
         found = self._open.get(root_or_name)
         if found is None:  # bindings are roots without links: resolving one again would take 50 µs of each call
             found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
-        if found is None or found.is_lost():
-            root = self._find_root(root_or_name)
-            found = next((one for one in self._open.values() if one.path == root), None)
-        return None if found is None or found.is_lost() else found
+        if found is not None and not found.is_lost():
+            return found
+        root = self._find_root(root_or_name)
+        return next((one for one in self._open.values() if one.path == root and not one.is_lost()), None)
 
     async def _open_project(self, name: str) -> Workspace:
         root = self._roots[name]

@@ -12,6 +12,7 @@ spoken to on the event loop alone, but for ``serving``.
 """
 
 import asyncio
+import heapq
 import threading
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from collections.abc import Callable, Collection, Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -68,6 +70,10 @@ class Workers(Protocol):
     @property
     def serving(self) -> Collection[Hashable]:
         """Places whose look-ups wait for a worker: one has them loaded and is not busy with a long one."""
+
+    @property
+    def has_idle(self) -> bool:
+        """Whether a worker has nothing to do."""
 
     def free(self, place: Hashable) -> Worker | None:
         """Return a worker that has nothing to do and can answer about a place."""
@@ -155,6 +161,10 @@ class Scheduler:
             workers.freed = self._assign_to_workers
         self._lock = threading.Lock()
         self._flows: dict[Hashable, _Flow] = {}
+        self._for_workers: list[tuple[float, int, _Task]] = []
+        """A heap of look-ups that workers may run and that wait, or waited, by the time that their flows had had."""
+        self._most_for_workers = SPARE
+        self._numbers = count()
         self._running: _Task | None = None
         self._begun = 0
         self._now = 0.0  # virtual time: that of the look-up which began last
@@ -243,9 +253,16 @@ class Scheduler:
         worker = self._workers.free(portable.place) if self._workers is not None and portable is not None else None
         if portable is not None and worker is not None:
             self._hand(task, portable, worker)
-        elif not self._watched or not self._waits_for_worker(task):
+        else:
             with self._lock:
-                self._run_next()
+                if portable is not None and self._workers is not None:
+                    if len(self._for_workers) > self._most_for_workers:  # none may ever have been given to a worker
+                        self._for_workers = [one for one in self._for_workers if one[2] in one[2].flow.waiting]
+                        heapq.heapify(self._for_workers)
+                        self._most_for_workers = 2 * len(self._for_workers) + SPARE
+                    heapq.heappush(self._for_workers, (flow.served, next(self._numbers), task))
+                if not self._watched or not self._waits_for_worker(task):
+                    self._run_next()
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
@@ -256,25 +273,30 @@ class Scheduler:
         """Give free workers the look-ups that are next of those they can run; on the event loop."""
         if self._workers is None:
             return
-        while True:
-            chosen, served = None, 0.0
-            free: dict[Hashable, Worker | None] = {}
+        free: dict[Hashable, Worker | None] = {}
+        passed: list[tuple[float, int, _Task]] = []
+        while self._workers.has_idle:
             with self._lock:
-                for flow in self._flows.values():
-                    if chosen is not None and flow.served >= served:
-                        continue
-                    for task in flow.waiting:
-                        if task.portable is None:
-                            continue
-                        if task.place not in free:
-                            free[task.place] = self._workers.free(task.place)
-                        worker = free[task.place]
-                        if worker is not None:
-                            chosen, served = (task, task.portable, worker), flow.served
-                            break
-            if chosen is None:
-                return
-            self._hand(*chosen)
+                if not self._for_workers:
+                    break
+                served, number, task = heapq.heappop(self._for_workers)
+                if task.portable is None or task.worker is not None or task.stopped:
+                    continue  # it runs, or has run
+                if task.flow.served > served:
+                    heapq.heappush(self._for_workers, (task.flow.served, number, task))
+                    continue
+                portable = task.portable
+            if task.place not in free:
+                free[task.place] = self._workers.free(task.place)
+            worker = free.pop(task.place)
+            if worker is None:
+                free[task.place] = None
+                passed.append((served, number, task))
+            else:
+                self._hand(task, portable, worker)
+        with self._lock:
+            for one in passed:
+                heapq.heappush(self._for_workers, one)
 
     def _hand(self, task: _Task, portable: Portable[object], worker: Worker) -> None:
         """Have a free worker run a look-up that waits, or have it wait for its turn here; on the event loop."""

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import orjson
 from anyio.to_thread import run_sync
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
@@ -239,7 +239,7 @@ def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> S
 
 def _digest(params: Params) -> str:
     # Not model_dump_json: it fails for names that are no UTF-8, which a command line carries as lone surrogates.
-    asked = json.dumps(params.model_dump(exclude=PAGE_FIELDS))
+    asked = json.dumps({name: value for name, value in params if name not in PAGE_FIELDS}, default=BaseModel.model_dump)
     return base64.urlsafe_b64encode(hashlib.blake2b(asked.encode(), digest_size=DIGEST_BYTES).digest()).decode()
 
 

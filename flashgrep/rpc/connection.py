@@ -11,6 +11,7 @@ from flashgrep.registry import Session
 from flashgrep.rpc.calls import Calls, ClientRequests, Job
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import Message, error_line, notification_line
+from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, WriteQueue
 from flashgrep.scheduler import FLOW
 
@@ -41,7 +42,8 @@ class Connection:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._hung_up = hung_up
-        self._queue = WriteQueue(self._limits.queued_bytes, self._limits.write_seconds)
+        send_now = {"send_now": stream.send_now} if isinstance(stream, SocketStream) else {}
+        self._queue = WriteQueue(self._limits.queued_bytes, self._limits.write_seconds, **send_now)
         self._backpressure = BackpressureLimiter(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
         self._calls = Calls(dispatcher, self)
         self._requests = ClientRequests(self._queue, self._limits.call_seconds)

@@ -4,6 +4,7 @@ Not anyio's own streams: its accepted TCP stream lets the event loop read ahead 
 could fill the memory while its calls wait for their turn.
 """
 
+import asyncio
 import errno
 import select
 import socket
@@ -29,6 +30,9 @@ class SocketStream(ByteStream):
         connected.setblocking(False)
         self.socket = connected
         self._is_empty = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop that tells of input; it stays told to from one wait to the next, which spares two system calls."""
+        self._waiter: asyncio.Future[None] | None = None
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Return what has come, at most ``max_bytes``."""
@@ -38,7 +42,7 @@ class SocketStream(ByteStream):
             try:
                 if self._is_empty:
                     self._is_empty = False
-                    await anyio.wait_readable(self.socket)
+                    await self._wait_readable()
                 data = self.socket.recv(max_bytes)
             except BlockingIOError:
                 self._is_empty = True
@@ -49,6 +53,13 @@ class SocketStream(ByteStream):
                     raise anyio.EndOfStream
                 self._is_empty = len(data) < max_bytes  # nearly always; trying again would cost a system call
                 return data
+
+    def send_now(self, item: bytes) -> int:
+        """Send what goes without waiting; return how many bytes. What goes wrong is left to ``send``."""
+        try:
+            return self.socket.send(item)
+        except OSError:
+            return 0
 
     async def send(self, item: bytes) -> None:
         """Send all of ``item``."""
@@ -73,8 +84,15 @@ class SocketStream(ByteStream):
         """Close; whoever waits on the stream is told."""
         if self.socket.fileno() >= 0:
             anyio.notify_closing(self.socket)
-            self.socket.close()
+        self.close()
         await anyio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        """Close at once."""
+        self._forget_reader()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(anyio.ClosedResourceError())
+        self.socket.close()
 
     def has_input(self) -> bool:
         """Tell whether something waits to be received, the end of input included."""
@@ -89,6 +107,32 @@ class SocketStream(ByteStream):
         poll = select.poll()
         poll.register(self.socket, 0)
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
+
+    async def _wait_readable(self) -> None:
+        if self._waiter is not None:
+            raise anyio.BusyResourceError("receiving from")
+        if self.socket.fileno() < 0:
+            raise anyio.ClosedResourceError
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            loop.add_reader(self.socket, self._note_readable)
+            self._loop = loop
+        self._waiter = loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _note_readable(self) -> None:
+        if self._waiter is None:
+            self._forget_reader()  # nobody wants it now: the loop would tell again and again
+        elif not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _forget_reader(self) -> None:
+        if self._loop is not None:
+            self._loop.remove_reader(self.socket)
+            self._loop = None
 
 
 Serve: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
@@ -162,4 +206,4 @@ class Listener:
             self._dispatcher.log.exception("connection failed")
         finally:
             self._clients -= 1
-            stream.socket.close()
+            stream.close()

@@ -1,6 +1,7 @@
 """Bytes to lines and lines to bytes: the read loop, the write queue and the bounds of every connection."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
@@ -142,9 +143,16 @@ class BackpressureLimiter:
 
 
 class WriteQueue:
-    """Lines on their way to one client: many tasks put them, one task sends them, and their bytes are bounded."""
+    """Lines on their way to one client: many tasks put them, one task sends them, and their bytes are bounded.
 
-    def __init__(self, max_bytes: int, stall_seconds: float) -> None:
+    What goes at once is sent by whoever puts it, since waking the sending task costs more than sending.
+    """
+
+    def __init__(
+        self, max_bytes: int, stall_seconds: float, send_now: Callable[[bytes], int] = lambda _data: 0
+    ) -> None:
+        """``send_now`` sends what goes without waiting and returns how many bytes."""
+        self._send_now = send_now
         self._max_bytes = max_bytes
         self._stall_seconds = stall_seconds
         self._lines: deque[bytes] = deque()
@@ -187,7 +195,7 @@ class WriteQueue:
                 while self._lines and size + len(self._lines[0]) < CHUNK:
                     chunk.append(self._lines.popleft())
                     size += len(chunk[-1])
-                data = b"\n".join([*chunk, b""])
+                data = b"".join(chunk)
                 # A long line is sent in parts: the stall time is for each, since a slow client is not a gone one.
                 for start in range(0, len(data), CHUNK):
                     with anyio.fail_after(self._stall_seconds):
@@ -201,6 +209,9 @@ class WriteQueue:
             await self._work.wait()
 
     def _push(self, line: bytes) -> None:
-        self._lines.append(line)
-        self._size += len(line) + 1  # with its line end
-        self._work.set()
+        data = line + b"\n"
+        sent = 0 if self._size or self._closed else self._send_now(data)
+        if sent < len(data):
+            self._lines.append(data[sent:])
+            self._size += len(data) - sent
+            self._work.set()

@@ -103,7 +103,7 @@ class Freshness:
     """Keeps a tree as new as the disk."""
 
     def __init__(self, tree: Tree, watcher: SwitchableWatcher) -> None:
-        self.lock = anyio.Lock()
+        self.lock = anyio.Lock(fast_acquire=True)
         """Held while the tree is read anew: by ``settle``, and whenever the index is thrown away."""
         self.swept_because = ""
         """Why the last question had to look at the whole tree, or empty."""

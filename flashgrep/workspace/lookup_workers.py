@@ -34,12 +34,14 @@ LOAD_SECONDS = 30.0
 END_SECONDS = 1.0
 """A worker that says nothing for so long after its look-up's end, by deadline or cancelled, hangs."""
 TEND_SECONDS = 1.0
+LEAST_BUFFER = 1 << 16
+"""Room for a reply; of larger ones the length is read first."""
 
 Reply = Callable[[bytes | None], None]
 
 
-class LookupWorker(asyncio.Protocol):
-    """One worker process."""
+class LookupWorker(asyncio.BufferedProtocol):
+    """One worker process; its replies are read into a buffer that stays, as asyncio's own would be made for each."""
 
     def __init__(
         self,
@@ -58,7 +60,8 @@ class LookupWorker(asyncio.Protocol):
         """Whether it was ended by us."""
         self._freed, self._ended = freed, ended
         self._reply: Reply | None = None
-        self._held = bytearray()
+        self._held = bytearray(LEAST_BUFFER)
+        self._filled = 0
         self._transport: asyncio.Transport | None = None
 
     @property
@@ -90,16 +93,26 @@ class LookupWorker(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a stream's
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _size_hint: int) -> memoryview:
+        """Return where to read on: room for the rest of a reply."""
+        size = LENGTH.size if self._filled < LENGTH.size else LENGTH.size + LENGTH.unpack_from(self._held)[0]
+        if size > len(self._held):
+            self._held += bytes(size - len(self._held))
+        return memoryview(self._held)[self._filled :]
+
+    def buffer_updated(self, count: int) -> None:
         """Hand on a reply once it is whole."""
-        self._held += data
-        if len(self._held) < LENGTH.size:
+        self._filled += count
+        if self._filled < LENGTH.size:
             return
         (size,) = LENGTH.unpack_from(self._held)
         if size > MOST_BYTES or self._reply is None:
             self.end()
-        elif len(self._held) == LENGTH.size + size:
-            body, self._held = bytes(self._held[LENGTH.size :]), bytearray()
+        elif self._filled == LENGTH.size + size:
+            body = bytes(memoryview(self._held)[LENGTH.size : self._filled])
+            self._filled = 0
+            if len(self._held) > LEAST_BUFFER:
+                self._held = bytearray(LEAST_BUFFER)
             self._settle(body or None)
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -149,6 +162,11 @@ class LookupWorkers:
                 worker.end()
 
     # What the scheduler asks
+
+    @property
+    def has_idle(self) -> bool:
+        """Whether a worker has nothing to do."""
+        return any(not worker.busy for worker in self._workers)
 
     def free(self, place: Hashable) -> LookupWorker | None:
         """Return a worker that has nothing to do and has a project loaded: the first, so that others become idle."""

@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 43_248,  # names resolved: modules, scopes, types of four languages; scripts in notebo; progress of merges
+    "lines": 43_345,  # names resolved: modules, scopes, types of four languages; scripts in notebo; progress of merges
     "modules": 205,  # names resolved
-    "private functions used once": 341,  # the steps of that
+    "private functions used once": 343,  # the steps of that
     "functions named by a participle": 62,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from flashgrep.checkpoint import Abandoned, blocking, checkpoint
-from flashgrep.scheduler import FLOW, PATIENCE, QUANTUM, THREADS_PER_FLOW, Scheduler
+from flashgrep.scheduler import FLOW, PATIENCE, QUANTUM, SPARE, THREADS_PER_FLOW, Scheduler
 from tests.support.workspace import BOUND
 
 pytestmark = pytest.mark.anyio
@@ -244,6 +244,10 @@ class Crowd:
         self.serving = frozenset[Hashable]({"place"})
         self.freed: Callable[[], None] = lambda: None
 
+    @property
+    def has_idle(self) -> bool:
+        return self.free("place") is not None
+
     def free(self, place: Hashable) -> QuickWorker | None:
         assert place == "place"
         return next((worker for worker in self.workers if worker.reply is None), None)
@@ -265,6 +269,16 @@ class Question:
 
     def result(self, reply: bytes) -> str:
         return reply.decode()
+
+
+async def test_look_ups_that_no_worker_takes_leave_nothing_behind() -> None:
+    crowd = Crowd(0)
+    crowd.workers, crowd.serving = [], frozenset()
+    scheduler = Scheduler(crowd)
+    with anyio.fail_after(BOUND):
+        for _ in range(10 * SPARE):
+            await scheduler.run(lambda: lambda: "here", Question(crowd))
+    assert len(scheduler._for_workers) <= SPARE + 1
 
 
 @pytest.mark.parametrize("seed", range(3))

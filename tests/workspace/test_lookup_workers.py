@@ -249,6 +249,8 @@ async def test_others_are_answered_here_while_every_worker_is_busy_for_long(monk
             async with anyio.create_task_group() as tasks:
                 FLOW.set("greedy")
                 tasks.start_soon(workspace.search, question("value_1;"))
+                while not worker.busy:
+                    await anyio.lowlevel.checkpoint()
                 FLOW.set("polite")
                 assert len(await files_with(workspace, "value_2;")) == 1
                 assert worker.busy
