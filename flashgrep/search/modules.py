@@ -34,9 +34,11 @@ _WRITTEN: Final = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (
 """TypeScript is imported by the name of what is made of it."""
 _BUILT: Final = re.compile(r"(?<![^/])(?:dist|lib|build|out|es|esm|cjs|types)(?=/)")
 _PYTHON_ROOTS: Final = ("", "src", "lib", "python")
-_LOOSE_JSON: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
-_MOST_EXTENDS: Final = 5
+# What never ends, ends with the text: tried again behind each quote, it would cost the square of the text's length.
+_LOOSE_JSON: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|,(?=\s*+[}\]])', re.DOTALL)
+_MOST_NESTED: Final = 20
+"""Levels of conditions in a package's exports, and of settings that extend others: people write two or three."""
 _GO_MODULE: Final = re.compile(rb"^module\s+(\S+)", re.MULTILINE)
 
 
@@ -47,6 +49,7 @@ class Modules:
         self._source = source
         self._found: dict[tuple[str, str, str], bytes | None] = {}
         self._json: dict[str, Any] = {}
+        self._options: dict[str, dict[str, Any]] = {}
         self._packages: dict[str, str] | None = None
         self._go: dict[str, str] | None = None
 
@@ -131,12 +134,15 @@ class Modules:
 
     def _compiler_options(self, path: str, depth: int = 0) -> dict[str, Any]:
         """Return the options of a tsconfig that say where modules are; ``at``: the folder they are told from."""
+        if path in self._options:
+            return self._options[path]
+        self._options[path] = {}  # of one that extends itself
         config = self._read_json(path)
         options: dict[str, Any] = {}
         extended = config.get("extends", [])
         for one in [extended] if isinstance(extended, str) else extended if isinstance(extended, list) else []:
             place = posixpath.normpath(posixpath.join(posixpath.dirname(path), str(one)))
-            if str(one).startswith(".") and depth < _MOST_EXTENDS:
+            if str(one).startswith(".") and depth < _MOST_NESTED:
                 options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
         own = config.get("compilerOptions")
         own = own if isinstance(own, dict) else {}
@@ -145,7 +151,8 @@ class Modules:
             told["paths"] = own["paths"]
         if isinstance(own.get("baseUrl"), str):
             told["baseUrl"] = own["baseUrl"]
-        return options | told | ({"at": posixpath.dirname(path)} if told else {})
+        self._options[path] = options | told | ({"at": posixpath.dirname(path)} if told else {})
+        return self._options[path]
 
     def _find_package(self, folder: str, module: str) -> str | None:
         if module.startswith("#"):  # a package's own names for its parts
@@ -248,10 +255,10 @@ def _match(pattern: str, text: str) -> str | None:
     return text[len(before) : len(text) - len(after)] if fits else None
 
 
-def _strings(value: object) -> Iterator[str]:
+def _strings(value: object, depth: int = 0) -> Iterator[str]:
     """Yield the paths an export may lead to, whatever its conditions."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list):
+    elif isinstance(value, dict | list) and depth < _MOST_NESTED:
         for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one)
+            yield from _strings(one, depth + 1)

@@ -1,5 +1,6 @@
 """Names resolved to definitions: through imports, re-exports, aliases and the types of what they are used on."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -222,3 +223,33 @@ def test_modules_that_import_each_other_are_followed_to_an_end(tmp_path: Path) -
         "d.ts": "export function x() {}\n",
     }
     assert callers_of(tmp_path, files, "x", "d.ts") == set()
+
+
+HOSTILE = {
+    "strings that never end": '{"name": "' + '\\"' * 100_000,
+    "comments that never end": "/*" * 100_000,
+    "commas": '{"name": ' + "," * 100_000 + " " * 100_000,
+    "a chain of extensions": '{"extends": [' + ",".join(f'"./{at}/tsconfig.json"' for at in range(300)) + "]}",
+    "extends itself many times": '{"extends": [' + '"./tsconfig.json",' * 200 + '"./package.json"]}',
+    "exports in exports": '{"name": "lib", "exports": ' + '{"a":' * 1_000 + '"./x.ts"' + "}" * 1_001,
+    "imports in imports": '{"name": "lib", "imports": {"#a": ' + "[" * 1_000 + '"./x.ts"' + "]" * 1_000 + "}}",
+    "a path out of the project": '{"name": "lib", "exports": "../../../../../etc/passwd"}',
+    "no object": "[1, 2]",
+    "paths that are none": '{"compilerOptions": {"paths": {"lib": [null, 1, {}], "*": "x", "a": 3}, "baseUrl": 7}}',
+}
+
+
+@pytest.mark.parametrize("told", HOSTILE.values(), ids=HOSTILE)
+def test_settings_of_hostile_packages_cost_time_in_proportion(tmp_path: Path, told: str) -> None:
+    files = {
+        "tsconfig.json": told,
+        "package.json": told,
+        "lib/package.json": told,
+        "lib/x.ts": "export function area() { return 1 }\n",
+        "use.ts": "import { area } from 'lib'\nimport { area as b } from '#a'\nfunction f() { return area() + b() }\n",
+    }
+    if told == HOSTILE["a chain of extensions"]:
+        files |= {f"{at}/tsconfig.json": f'{{"extends": "../{at + 1}/tsconfig.json"}}' for at in range(1_100)}
+    started = time.process_time()
+    researched(project(tmp_path, files), "callers of area", 1)
+    assert time.process_time() - started < 5  # the square of the length would take minutes
