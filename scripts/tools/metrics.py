@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 43_352,  # names resolved; scripts in notebooks, ERB and pages; progress of merges; hostile package settings
+    "lines": 43_352,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
     "modules": 205,  # names resolved
     "private functions used once": 343,  # the steps of that
     "functions named by a participle": 62,
