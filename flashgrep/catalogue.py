@@ -345,6 +345,8 @@ class Catalogue:
             cache_dir=self._cache_dir,
             private=self._private,
             max_file_size=settings.index.max_file_size,
+            kept_bytes=settings.index.revision_bytes,
+            kept_days=settings.index.revision_days,
             workers=settings.index.workers or count_cores(),
             read_only=settings.read_only,
             spec_folders=tuple(settings.specs.folders),

@@ -89,6 +89,13 @@ class Index(_Section):
     workers: int = Field(
         0, ge=0, le=64, description="Processes that read files while an index is built; 0: one for each core."
     )
+    revision_bytes: int = Field(
+        512 * MIB,
+        ge=0,
+        le=1 << 40,
+        description="Most bytes of texts kept because a revision with them was asked about; 0: none are kept.",
+    )
+    revision_days: int = Field(30, ge=1, le=3650, description="Days they stay when nobody asks about them again.")
 
 
 class Query(_Section):

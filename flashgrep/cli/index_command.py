@@ -64,7 +64,7 @@ def remove(name: Annotated[str, typer.Argument(help="The project's name or folde
 
 @store_app.command("list")
 def list_stored() -> None:
-    """List the stores: size and what each is named by, then its projects with their number of files."""
+    """List the stores: size and what each is named by, then its projects, and what is kept of revisions."""
     with failing_cleanly():
         for store in ask_daemon("$/stores")["stores"]:
             typer.echo(f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}")
@@ -72,6 +72,9 @@ def list_stored() -> None:
                 typer.echo(
                     f"    {from_latin1(project['root'])}, {project['files']:,} files{', gone' * project['gone']}"
                 )
+            if store["revision_texts"]:
+                size = store["revision_bytes"] / MB
+                typer.echo(f"    revisions asked about, {store['revision_texts']:,} texts, {size:.1f} MB")
 
 
 @store_app.command()

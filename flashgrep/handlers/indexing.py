@@ -263,7 +263,7 @@ class StatsResult(TypedDict):
     """The live state of a project and its index; sizes in bytes, times in seconds since 1970.
 
     `store_projects` work trees of one repository share the index, whose sizes are those of all; `shared_texts` with
-    `shared_bytes` are stored once for this project and others.
+    `shared_bytes` are stored once for this project and others, `revision_texts` because a revision was asked about.
     Without a project: the daemon's version and process, the projects it knows, and what would help (`message`).
     """
 
@@ -282,6 +282,8 @@ class StatsResult(TypedDict):
     store_projects: NotRequired[int]
     shared_texts: NotRequired[int]
     shared_bytes: NotRequired[int]
+    revision_texts: NotRequired[int]
+    revision_bytes: NotRequired[int]
     last_update: NotRequired[float | None]
     stage: NotRequired[str]
     stage_since: NotRequired[float]
@@ -344,6 +346,8 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         "store_projects": size.projects if size else 0,
         "shared_texts": size.shared_texts if size else 0,
         "shared_bytes": size.shared_bytes if size else 0,
+        "revision_texts": size.revision_texts if size else 0,
+        "revision_bytes": size.revision_bytes if size else 0,
         "last_update": progress.updated or None,
         "stage": progress.stage,
         "stage_since": progress.since,

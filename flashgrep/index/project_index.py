@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flashgrep.damage import Damaged
-from flashgrep.index import schema
+from flashgrep.index import kept, schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileTable
@@ -105,6 +105,15 @@ def list_files(file: Path) -> dict[bytes, int]:
             return dict(connection.execute(query).fetchall())
     except (OSError, sqlite3.Error, Damaged):
         return {}
+
+
+def measure_revisions(file: Path) -> tuple[int, int]:
+    """Return how many texts a store has for revisions alone, and their bytes; none where it cannot be read."""
+    try:
+        with contextlib.closing(schema.connect(file)) as connection:
+            return kept.count(connection)
+    except (OSError, sqlite3.Error, Damaged):
+        return 0, 0
 
 
 def forget_projects(file: Path, roots: Collection[bytes]) -> bool:

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.damage import Damaged
-from flashgrep.index import chunks, schema, symbols
+from flashgrep.index import chunks, kept, schema, symbols
 from flashgrep.index.grams import GRAM, number
+from flashgrep.index.kept import KnownTexts, read_known
 from flashgrep.index.postings import decode
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, SegmentRow, block_of, lists_of, segments
@@ -61,6 +62,9 @@ class IndexSize(NamedTuple):
     shared_texts: int
     shared_bytes: int
     """Texts of the project that others have, too, and their size."""
+    revision_texts: int
+    revision_bytes: int
+    """Texts that are there for revisions alone, and their size."""
 
 
 class Reader:
@@ -141,14 +145,7 @@ class Reader:
             for row in rows:
                 if schema.row_checksum(project, row[0], row[1], row[3], row[4], row[5]) != row[7]:
                     raise Damaged("a path's row")
-            # A text in no segment would never be a candidate.
-            numbers = np.array(sorted({row[1] for row in rows if not row[2]}), np.int64)
-            covered = np.zeros(len(numbers), bool)
-            for segment in segments(connection, Kind.GRAMS):
-                low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])
-                covered[low:high] = True
-            if not covered.all():
-                raise Damaged("a text without postings")
+            _check_coverage(connection, (row[1] for row in rows if not row[2]))
             return [FileRow(*row[:7]) for row in rows]
 
     def candidates(self, expression: GramExpr) -> TextIds | None:
@@ -170,21 +167,18 @@ class Reader:
             self._known[expression] = (generation, found)
         return found
 
-    def seal(self) -> int:
-        """Return what changes whenever texts are added or dropped: the checksum of the list of segments."""
+    def seal(self) -> tuple[int, ...]:
+        """Return what changes whenever texts are added, kept or dropped: the generation, and the list of segments."""
         with self.transaction() as connection:
-            return int(connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()[0])
+            rows = connection.execute("SELECT value FROM meta WHERE key IN ('generation', 'segments') ORDER BY key")
+            return tuple(int(row[0]) for row in rows)
 
-    def texts_of_blobs(self, *, parsed: bool) -> dict[tuple[bytes, str], int]:
-        """Return the texts whose name in git is known, by that and the class of their files' names.
-
-        ``parsed``: those that have been parsed alone.
-        """
-        query = (
-            "SELECT blob, name_class, id FROM text WHERE blob IS NOT NULL AND (? OR id IN (SELECT text_id FROM symbol))"
-        )
+    def known_texts(self) -> KnownTexts:
+        """Return what is known of contents by git's names of them; every text is verified to lie in a segment."""
         with self.transaction() as connection:
-            return {(blob, named): text_id for blob, named, text_id in connection.execute(query, [not parsed])}
+            known = read_known(connection)
+            _check_coverage(connection, known.text_ids.values())
+            return known
 
     def done(self, embedding: str) -> set[LateStage]:
         """Return which late stages have reached every text of the project, vectors with these settings."""
@@ -232,6 +226,7 @@ class Reader:
                 one("SELECT count(*) FROM project").fetchone()[0],
                 int(shared_texts),
                 int(shared_bytes),
+                *kept.count(connection),
             )
 
 
@@ -247,6 +242,17 @@ def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if found.st_size >= least else None
+
+
+def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
+    """Raise Damaged where a text lies in no segment: it would never be a candidate."""
+    numbers = np.array(sorted(set(text_ids)), np.int64)
+    covered = np.zeros(len(numbers), bool)
+    for segment in segments(connection, Kind.GRAMS):
+        low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])
+        covered[low:high] = True
+    if not covered.all():
+        raise Damaged("a text without postings")
 
 
 def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> TextIds | None:

@@ -60,6 +60,15 @@ CREATE TABLE path (
     PRIMARY KEY (project, path)
 ) WITHOUT ROWID;
 CREATE INDEX path_text_id ON path (project, text_id);
+CREATE TABLE kept (
+    blob BLOB NOT NULL,
+    name_class TEXT NOT NULL,
+    text_id INTEGER NOT NULL,
+    skip TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (blob, name_class)
+) WITHOUT ROWID;
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL,
@@ -73,6 +82,7 @@ CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 # language it is; hash: of both; blob: git's name (SHA-1) of a file with it, where it can be told.
 # project: a root; the settings of the embedder that made all its vectors last, and the set of these ("" and 0: none).
 # path: one row a file of a project; text_id 0 and a reason in skip: declined.
+# kept: a content of a revision that was asked about, see ``kept``; text_id 0 and a reason in skip: declined.
 # segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
 
 SYMBOL_TABLES = """

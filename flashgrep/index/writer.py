@@ -1,6 +1,7 @@
 """Writing the index: one process, one transaction a batch, each leaving an index that is whole."""
 
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.damage import Damaged
-from flashgrep.index import chunks, schema, segments, symbols
+from flashgrep.index import chunks, kept, schema, segments, symbols
 from flashgrep.index.postings import Block
 from flashgrep.index.schema import LateStage, take_numbers
 from flashgrep.index.segments import SegmentRow
@@ -100,13 +101,15 @@ class Writer:
         return [row[0] for row in self.connection.execute("SELECT root FROM project")]
 
     def drop_projects(self, roots: Collection[bytes]) -> bool:
-        """Forget projects with their files, and the texts that are nobody's then, if they are many.
+        """Forget projects with their files, what was kept for long enough, and texts that are nobody's then, if many.
 
         Returns whether all chunks were dropped on that occasion: they are to be made anew for every project.
         """
-        if not roots:
+        now = int(time.time())
+        if not roots and not kept.has_expired(self.connection, now):
             return False
         with self.transaction() as connection:
+            kept.drop(connection, now, 1 << 62)
             for number in [schema.find_project(connection, root) for root in roots]:
                 connection.execute("DELETE FROM path WHERE project = ?", [number])
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
@@ -136,19 +139,9 @@ class Writer:
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
-            insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
-            # Another batch may have stored some of the texts since this one asked which are known.
-            fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
-            if fresh:
-                row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
-                segments.put(connection, row, blocks)
+            _put_texts(connection, reserved, texts, blocks)
             for file, text_hash in files:
-                text_id = 0
-                if text_hash:
-                    found = connection.execute("SELECT id FROM text WHERE hash = ?", [text_hash]).fetchone()
-                    if found is None:
-                        raise Damaged("a text that was here is gone, or its number was taken")
-                    text_id = int(found[0])
+                text_id = _find_text(connection, text_hash)
                 stored = file._replace(text_id=text_id)
                 checksum = schema.row_checksum(project, file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
                 row_of_path = [project, *stored, checksum]
@@ -160,6 +153,24 @@ class Writer:
             generation = take_numbers(connection, "generation") + 1
         return generation, rows
 
+    def put_revision_texts(
+        self,
+        reserved: Reserved,
+        texts: Sequence[Text],
+        blocks: Sequence[Block],
+        contents: Sequence[tuple[kept.Name, bytes, str]],
+        until: int,
+    ) -> None:
+        """Store texts of revisions, to be kept until a time in seconds since 1970.
+
+        ``contents``: the hash of each one's text, or an empty one and why it has none.
+        """
+        with self.transaction() as connection:
+            _put_texts(connection, reserved, texts, blocks)
+            rows = [(name, _find_text(connection, text_hash), skip) for name, text_hash, skip in contents]
+            kept.put(connection, rows, until)
+            take_numbers(connection, "generation")  # candidates are remembered by it
+
     def put_symbols(self, rows: Sequence[symbols.StoredSymbols], declined: Sequence[tuple[int, str]]) -> None:
         """Store symbols of texts, and of others why they have none."""
         with self.transaction() as connection:
@@ -170,7 +181,8 @@ class Writer:
     def merge(self, *, tidy: bool = False) -> Iterator[Merging]:
         """Make one segment of those that are worth it, without documents that no file has any more.
 
-        Texts that no file has are dropped when they are many; fewer are kept, so that switching back costs nothing.
+        Texts that no file has are dropped when they are many, but for those kept for revisions; fewer stay, so that
+        switching back costs nothing.
         Yields how far it is, at last 1.0; all of it is kept then, nothing where it is not asked for more.
         ``tidy``: look for such texts even if segments are few.
         """
@@ -178,7 +190,7 @@ class Writer:
         with self.transaction() as connection:
             dropped = False
             if tidy or len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
-                dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path)"
+                dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
                 dropped = count > connection.execute("SELECT count(*) FROM text").fetchone()[0] * DEAD_SHARE
                 if dropped:
@@ -222,6 +234,27 @@ class Writer:
             for start, count in spans:
                 alive[max(0, start - first) : start - first + count] = True
         return alive
+
+
+def _put_texts(
+    connection: sqlite3.Connection, reserved: Reserved, texts: Sequence[Text], blocks: Sequence[Block]
+) -> None:
+    insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
+    # Another batch may have stored some of the texts since this one asked which are known.
+    fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
+    if fresh:
+        row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
+        segments.put(connection, row, blocks)
+
+
+def _find_text(connection: sqlite3.Connection, text_hash: bytes) -> int:
+    """Return the number of a text by its hash; 0 for an empty one."""
+    if not text_hash:
+        return 0
+    found = connection.execute("SELECT id FROM text WHERE hash = ?", [text_hash]).fetchone()
+    if found is None:
+        raise Damaged("a text that was here is gone, or its number was taken")
+    return int(found[0])
 
 
 # Grams and words of a text depend on nothing but the database's format. Symbols depend on grammars and queries, chunks

@@ -24,6 +24,10 @@ END_SECONDS = 0.5
 """An indexer that has nothing to do ends at once when its stdin does."""
 
 
+Content = tuple[bytes, bytes]
+"""A content of a revision: git's name of it, in hexadecimal digits, and the path of a file with it."""
+
+
 class IndexerFailed(Exception):
     """The indexer ended; ``reason`` is damaged, full, error or died."""
 
@@ -116,8 +120,18 @@ class IndexerChild:
             last = event["last"]
             yield StageReport(Left(event["texts"], event["bytes"]), event["problem"], event["remade"])
 
+    async def keep(self, project: ProjectJob, wanted: Mapping[Content, bool]) -> AsyncIterator[int]:
+        """Have texts of revisions kept, and parsed where that is said; yields how many are left."""
+        contents = [[blob.decode("ascii"), path.decode("latin-1"), parse] for (blob, path), parse in wanted.items()]
+        await self._send({"op": "keep", "contents": contents}, project)
+        last = False
+        while not last:
+            event = await self._receive()
+            last = event["last"]
+            yield event["left"]
+
     async def stop(self) -> None:
-        """Have a stage end where it is, its batches in work apart."""
+        """Have a stage, or the keeping of texts, end where it is, its batches in work apart."""
         await self._send({"op": "stop"})
 
     async def merge(self) -> AsyncIterator[Merging]:

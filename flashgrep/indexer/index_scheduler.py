@@ -21,7 +21,7 @@ from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.schema import LATE_STAGES, LateStage
 from flashgrep.index.table import FileRow, FileTable, Mark
-from flashgrep.indexer.child import IndexerChild, IndexerFailed, RootLost, StoredPart
+from flashgrep.indexer.child import Content, IndexerChild, IndexerFailed, RootLost, StoredPart
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.progress import Progress
 from flashgrep.machine import release_memory
@@ -40,6 +40,9 @@ FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
 """After a failure the indexer is tried again: soon first (it was killed, say), then twice as late each time up to this
 (a full disk, say); answers come from scans meanwhile."""
+
+MOST_ASKED = 200_000
+"""Contents of revisions that wait to be kept, for a project; those asked for first give way."""
 
 EMBEDDER_RETRY_SECONDS = 60.0
 """An embedder that does not answer is asked again after so long, then after twice as long each time, up to an hour."""
@@ -103,6 +106,8 @@ class ProjectIndexing:
         """Whether there may be something to do."""
         self.refusals = 0
         """How often in a row the embedder did not answer."""
+        self.asked: dict[Content, bool] = {}
+        """Contents of revisions that somebody asked about and that are to be kept, with whether to parse them."""
         self._lost = False
 
     def poke(self) -> None:
@@ -115,9 +120,18 @@ class ProjectIndexing:
         """Whether files are to be stored."""
         return bool(self.files.pending) and not self._lost
 
+    def keep(self, contents: Iterable[Content], *, parse: bool) -> None:
+        """Have texts of a revision kept that somebody has asked about; ``parse``: with their symbols."""
+        for content in contents:
+            self.asked[content] = parse or self.asked.get(content, False)
+        for content in list(self.asked)[:-MOST_ASKED]:
+            del self.asked[content]
+        self.scheduler.wake()
+
     def lose(self, why: str) -> None:
         """Leave a project alone whose root is not there, until somebody asks about it."""
         self._lost, self.wanted = True, False
+        self.asked.clear()
         self.progress.enter("failed", why)
 
     def embed_by(self, embedding: str) -> None:
@@ -293,10 +307,13 @@ class IndexScheduler:
         self._tell_idle()
 
     async def _store_changes(self, projects: Sequence[ProjectIndexing]) -> None:
-        """Have grams stored until nothing is pending in these projects."""
+        """Have grams stored until nothing is pending in these projects, then those of revisions asked about."""
         for project in projects:
             await self._serve(project, self._store_pending(project))
-        if projects:
+        asked = [project for project in self._projects if project.asked]
+        for project in asked:
+            await self._serve(project, self._keep(project))
+        if projects or asked:
             async for merging in (await self._open_child()).merge():
                 self._take_remade(remade=merging.remade)
                 for project in projects:
@@ -306,7 +323,7 @@ class IndexScheduler:
 
     def _is_urgent(self) -> bool:
         """Return whether something waits that goes before late stages."""
-        return bool(self._forgotten) or any(project.waits for project in self._projects)
+        return bool(self._forgotten) or any(project.waits or project.asked for project in self._projects)
 
     async def _serve(self, project: ProjectIndexing, work: Coroutine[None, None, None]) -> None:
         """Work for a project, unless it is closed; one whose root is gone fails alone."""
@@ -363,6 +380,8 @@ class IndexScheduler:
                 self._host.set_aside(failure.detail)
         elif self._failures:  # what the next attempt mends is nobody's concern
             self._forgotten.clear()
+            for project in self._projects:
+                project.asked.clear()  # answers come from git; the next question after a while asks again
             for project in working:
                 project.progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()
@@ -416,6 +435,20 @@ class IndexScheduler:
                 if self._child is not child:  # its numbers are of an index that was thrown away meanwhile
                     raise IndexerFailed("died", "the index was replaced")
                 project.take(sent, part)
+
+    async def _keep(self, project: ProjectIndexing) -> None:
+        """Have texts of revisions kept until none is asked for, or something waits that goes before them."""
+        while project.asked and not any(each.waits for each in self._projects):
+            child, wanted, stopped, left = await self._open_child(), dict(project.asked), False, 0
+            async for report in child.keep(project.job, wanted):
+                left = report
+                if not stopped and any(each.waits for each in self._projects):
+                    stopped = True
+                    await child.stop()
+            if not left:
+                project.asked = {one: parse for one, parse in project.asked.items() if wanted.get(one) != parse}
+            project.progress.advance(0, 0)
+            await self._open_index(project)
 
     async def _open_index(self, project: ProjectIndexing) -> None:
         if not project.index.is_open and project in self._projects:

@@ -48,6 +48,10 @@ class ProjectJob:
 
     root: RootFolder
     max_size: int
+    kept_bytes: int
+    """What texts may have together that are there for revisions alone."""
+    kept_days: int
+    """For how long they stay when nobody asks."""
 
     def to_json(self) -> list[str | int]:
         """Return what stands for it in a command.
@@ -56,13 +60,13 @@ class ProjectJob:
             OSError: the root cannot be opened.
 
         """
-        return [self.root.path.decode("latin-1"), *self.root.identity(), self.max_size]
+        return [self.root.path.decode("latin-1"), *self.root.identity(), self.max_size, self.kept_bytes, self.kept_days]
 
     @classmethod
     def from_json(cls, facts: list[Any]) -> Self:
         """Return the project of a command."""
-        root, device, inode, max_size = facts
-        return cls(RootFolder(root.encode("latin-1"), (device, inode)), max_size)
+        root, device, inode, *limits = facts
+        return cls(RootFolder(root.encode("latin-1"), (device, inode)), *limits)
 
 
 @cache

@@ -3,12 +3,14 @@ r"""The indexer: the child process that alone writes a store, for all of its pro
 It reads commands from stdin and writes events to stdout, one JSON object a line; a path stands as its bytes decoded as
 latin-1. It ends when stdin does, and gives way to everything else on the machine (nice 10).
 
-    {"op": "update", "project": [root, device, inode, most],   of this project, whose files have at most so many bytes:
+    {"op": "update", "project": ProjectJob.to_json(),          of this project:
      "batch": 7, "files": [[path, size], …],                   read these again; those not there are forgotten
      "forget": [path, …]}                                      forget these: they are not ours any more
     {"op": "symbols" | "chunks" | "vectors", "project": […],   store them of all its texts that have none yet, vectors
      "embedding": "{…}"}                                       by the embedder of these settings
-    {"op": "stop"}                                             end such a stage where it is
+    {"op": "keep", "project": […],                             keep the texts of these files of revisions, and parse
+     "contents": [[blob, path, parse], …]}                     those that are to be
+    {"op": "stop"}                                             end such a stage, or the keeping, where it is
     {"op": "merge"}                                            merge segments where they are many; drop dead texts
     {"op": "forget", "roots": [root, …], "kept": [root, …]}    forget these projects, and all whose root is gone but
                                                                the kept, which are open
@@ -16,6 +18,7 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
        "gone": [path, …], "bytes": 123, "last": true}          several a batch; "last" closes it
     → {"event": "left", "texts": 9, "bytes": 999,              how much a stage has left, after each batch
        "problem": "", "remade": false, "last": true}           problem: why the embedder does not answer
+    → {"event": "kept", "left": 9, "last": true}               how many texts are left to be kept, after each batch
     → {"event": "merged", "share": 0.4, "remade": false}       how far it is, 1.0 at last; remade: chunks or vectors of
                                                                all projects were dropped
     → {"event": "forgotten", "remade": false}
@@ -31,20 +34,22 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self, TypeVar
 
 import orjson
 
 from flashgrep.damage import Damaged
-from flashgrep.errors import Busy, ProviderUnavailable
+from flashgrep.errors import Busy, FlashgrepError, ProviderUnavailable
 from flashgrep.index import schema, symbols
 from flashgrep.index.schema import Left
 from flashgrep.index.symbols import StoredSymbols
 from flashgrep.index.writer import Writer, drop_outdated
 from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.indexer.workers import WorkerPool, hold_back, prepare, read_text
-from flashgrep.ingest.openat import RootFiles
+from flashgrep.indexer.revision_texts import RevisionTexts
+from flashgrep.indexer.workers import Texts, WorkerPool, hold_back, prepare, read_texts
 from flashgrep.ingest.parse.isolate import IsolatedParser, Parsed
 from flashgrep.languages import language_of
 from flashgrep.own_folders import belongs_to
@@ -110,6 +115,9 @@ class Indexer:
                 except OSError as error:
                     self._tell("lost", detail=str(error))
                     return
+                if stage == "keep":
+                    self._keep(project, command["contents"])
+                    return
                 if stage != "update":
                     self._finish(project, stage, command["embedding"])
                     return
@@ -150,6 +158,23 @@ class Indexer:
                 last=at == len(parts),
             )
 
+    def _keep(self, project: ProjectJob, contents: Sequence[tuple[str, str, bool]]) -> None:
+        """Keep texts of revisions, as many as it can before another command comes; then parse those that are to be."""
+        left = 0
+        with suppress(FlashgrepError), closing(RevisionTexts(project, self._writer, contents)) as texts:
+            for left in texts.store(self._is_interrupted):
+                self._tell("kept", left=left, last=False)
+            if texts.find_to_parse():
+                with Parsers(texts.read, self._job.workers) as parsers:
+                    for done in parsers.run(self._choose_batches(texts.choose_to_parse)):
+                        self._writer.put_symbols(done.rows, done.declined)
+                        self._tell("kept", left=left, last=False)
+                with self._writer.transaction() as connection:
+                    schema.take_numbers(connection, "generation")
+                left += texts.find_to_parse()
+        # What is left for another reason cannot be kept: git fails, or there is no room.
+        self._tell("kept", left=left if self._is_interrupted() else 0, last=True)
+
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
         """Have a late stage reach every text of a project, or as many as it can before another command comes."""
         left, problem, remade = Left(-1, 0), "", False
@@ -177,7 +202,7 @@ class Indexer:
         if not left.texts:
             return
         self._pool.stop()
-        with Parsers(project, self._job.workers) as parsers:
+        with Parsers(partial(read_texts, project.root, project.max_size), self._job.workers) as parsers:
             texts = self._choose_batches(
                 lambda after: symbols.choose_to_parse(connection, number, PARSE_BATCH, PARSE_BYTES, after)
             )
@@ -203,15 +228,12 @@ class Symbols(NamedTuple):
     bytes: int
 
 
-Texts = Sequence[tuple[int, bytes, bytes]]
-"""Texts by number, content hash and one path."""
-
-
 class Parsers:
     """Some parsing processes, each lent to one batch at a time."""
 
-    def __init__(self, project: ProjectJob, count: int) -> None:
-        self._project = project
+    def __init__(self, read: Callable[[Texts], Iterable[bytes | None]], count: int) -> None:
+        """``read``: gives the texts of a batch, None for one that is not there any more."""
+        self._read = read
         self._count = count
         self._parsers = [IsolatedParser() for _ in range(count)]
         self._threads = ThreadPoolExecutor(count)
@@ -241,9 +263,7 @@ class Parsers:
         rows: list[StoredSymbols] = []
         declined: list[tuple[int, str]] = []
         sources: list[tuple[int, str, bytes]] = []
-        files = RootFiles(self._project.root)
-        for text_id, text_hash, path in batch:
-            data = read_text(files, path, text_hash, self._project.max_size)
+        for (text_id, _, path), data in zip(batch, self._read(batch), strict=True):
             if data is None:
                 continue  # a row without symbols would still be there when the text comes back
             language = language_of(path, data)

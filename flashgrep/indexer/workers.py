@@ -35,6 +35,9 @@ RACY_NS = 100_000_000
 """A file written so shortly before it was read may be written again within one tick of the file system's clock, and
 look the same; its change time is stored as 0, so that the next start reads it again (git calls it racily clean)."""
 
+Texts = Sequence[tuple[int, bytes, bytes]]
+"""Texts by number, hash (or git's name) and one path."""
+
 ResultT = TypeVar("ResultT")
 ItemT = TypeVar("ItemT")
 
@@ -158,12 +161,8 @@ def prepare(
             continue
         files.append((found.row, found.hash))
         if found.hash and found.hash not in texts and not is_known(found.hash):
-            data = found.document.data
-            lines = data.count(b"\n") + (not data.endswith(b"\n"))
-            number = reserved.first + len(grams)
-            blob = found.document.blob()
-            texts[found.hash] = Text(number, found.hash, len(data), lines, blob, name_class(path))
-            grams.append(grams_of(data))
+            texts[found.hash] = describe_text(reserved.first + len(grams), path, found.hash, found.document)
+            grams.append(grams_of(found.document.data))
     if connection is not None:
         connection.close()
     blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
@@ -193,7 +192,20 @@ def hash_text(path: bytes, data: bytes) -> bytes:
     return found.digest()
 
 
+def describe_text(number: int, path: bytes, text_hash: bytes, document: Document) -> Text:
+    """Return the row of a text that gets this number."""
+    lines = document.data.count(b"\n") + (not document.data.endswith(b"\n"))
+    return Text(number, text_hash, len(document.data), lines, document.blob(), name_class(path))
+
+
 def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
     """Return a file's text if it still is the one with this content hash."""
     found = _read_content(files, path, max_size)
     return None if found is None or found.hash != text_hash else found.document.data
+
+
+def read_texts(root: RootFolder, max_size: int, batch: Texts) -> Iterator[bytes | None]:
+    """Yield the texts of a batch; None for a file that has another one by now."""
+    files = RootFiles(root)
+    for _, text_hash, path in batch:
+        yield read_text(files, path, text_hash, max_size)

@@ -1,13 +1,17 @@
 """A project as it is in a revision: a table of paths like any other, whose files are read from git's objects."""
 
 import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.git.repository import Files, Repository
+from flashgrep.index.kept import KnownTexts
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.ingest.extract import extract
@@ -18,6 +22,11 @@ from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
 KEPT_BYTES = 64 << 20
 """Of the texts read last: a question that is asked again, or its next page, reads most of them another time."""
 RETRIES = 2
+ALL_PARSED = sys.maxsize
+KEEP_SECONDS = 3600.0
+"""Texts of a revision that is asked about are handed over so often: the time for which they are kept begins anew."""
+MOST_PENDING = 100
+"""While more of the work tree's files are not indexed yet, what a revision has beside them cannot be told."""
 ResultT = TypeVar("ResultT")
 
 
@@ -68,7 +77,22 @@ class RevisionSnapshot(Snapshot):
         version = self.version(path)
         if version is None or self.blobs is None:
             return None, None
+        if version[0] > self.max_size:  # git would print all of it
+            return FileStat(*version, 0, 0), Skipped("too_large", f"{version[0]} bytes")
         return FileStat(*version, 0, 0), self.blobs.read(path, self.contents[path].blob, self.max_size)
+
+
+class Known(NamedTuple):
+    """What a state of the index knows of a revision's files."""
+
+    key: tuple[object, ...]
+    """Tells the state from others."""
+    table: FileTable
+    pending: dict[bytes, Mark]
+    parsed_to: int
+    """As ``Snapshot.parsed_to``; all texts have their symbols where it is ``ALL_PARSED``."""
+    foreign: list[tuple[bytes, bytes]]
+    """Contents, by git's name and a path, that are no file's of the work tree."""
 
 
 class RevisionTable:
@@ -79,11 +103,14 @@ class RevisionTable:
         self.blobs = blobs
         self.table = FileTable.of([FileRow(path, 0, "", max(0, file.size), 0, 0, 0) for path, file in files.items()])
         self._names = [(bytes.fromhex(file.blob.decode("ascii")), name_class(path)) for path, file in files.items()]
-        self._known: tuple[object, FileTable, dict[bytes, Mark]] | None = None
+        self._known: dict[bool, Known] = {}
+        self._kept: dict[bool, tuple[object, float]] = {}
+        """For which index texts were last handed out to be kept, and when."""
 
-    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT]) -> ResultT:
+    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
         """Ask the revision; ``project``: the project as it is now, whose index may have the same texts.
 
+        ``symbols``: texts that have not been parsed count as not known, if the project's own have been.
         Texts that are nobody's any more may be dropped while the question runs. It is asked again then, and at last
         without the index.
         """
@@ -91,24 +118,48 @@ class RevisionTable:
         for _ in range(RETRIES if reader is not None else 0):
             assert reader is not None  # noqa: S101 - mypy
             seal = reader.seal()
-            result = ask(self._snapshot(project, reader, seal))
+            result = ask(self._snapshot(project, reader, seal, symbols=symbols))
             if reader.seal() == seal:
                 return result
-        return ask(self._snapshot(project, None, 0))
+        return ask(self._snapshot(project, None, (), symbols=symbols))
 
-    def _snapshot(self, project: Snapshot, reader: Reader | None, seal: int) -> RevisionSnapshot:
-        known, key = self._known, (reader and reader.identity, seal, project.parsed)
-        if known is None or known[0] != key:
-            text_ids = {} if reader is None else reader.texts_of_blobs(parsed=project.parsed)
+    def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
+        """Return contents to be kept after such a question: now and then, those that the work tree has not."""
+        known, index = self._known.get(symbols), project.reader and project.reader.identity
+        kept_for, until = self._kept.get(symbols, (None, 0.0))
+        now = time.monotonic()
+        if known is None or len(project.pending) > MOST_PENDING or (kept_for == (index,) and now < until):
+            return []
+        self._kept[symbols] = (index,), now + KEEP_SECONDS
+        return known.foreign
+
+    def _snapshot(
+        self, project: Snapshot, reader: Reader | None, seal: tuple[int, ...], *, symbols: bool
+    ) -> RevisionSnapshot:
+        known, key = self._known.get(symbols), (reader and reader.identity, seal, project.parsed)
+        if known is None or known.key != key:
+            text_ids, skips, unparsed = reader.known_texts() if reader else KnownTexts({}, {}, set())
             found = [text_ids.get(name, 0) for name in self._names]
+            if symbols and project.parsed:
+                found = [0 if text_id in unparsed else text_id for text_id in found]
             columns = self.table.columns.copy()
             columns[:, TEXT_ID] = found
+            own = np.isin(columns[:, TEXT_ID], project.table.columns[:, TEXT_ID]) & (columns[:, TEXT_ID] > 0)
             mark = Mark(ours=True, sequence=0, size=0)
-            pending = {path: mark for path, text_id in zip(self.files, found, strict=True) if not text_id}
-            known = self._known = (key, FileTable(self.table.paths, columns), pending)
-        _, table, pending = known
-        is_parsed = reader is not None and project.parsed
+            skipped, pending, foreign = dict[bytes, str](), dict[bytes, Mark](), list[tuple[bytes, bytes]]()
+            rows = zip(self.files.items(), self._names, found, own.tolist(), strict=True)
+            for (path, file), name, text_id, is_own in rows:
+                if name in skips:
+                    skipped[path] = skips[name]
+                elif not text_id:
+                    pending[path] = mark
+                if not is_own and file.size <= project.max_size:
+                    foreign.append((file.blob, path))
+            first = min((text_id for text_id in found if text_id in unparsed), default=ALL_PARSED + 1)
+            table = FileTable(self.table.paths, columns, skipped)
+            known = self._known[symbols] = Known(key, table, pending, first - 1 if reader else 0, foreign)
         return RevisionSnapshot(
-            project.root, table, reader, pending, project.max_size,
-            parsed=is_parsed, parsed_to=sys.maxsize if is_parsed else 0, contents=self.files, blobs=self.blobs,
+            project.root, known.table, reader, known.pending, project.max_size,
+            parsed=reader is not None and known.parsed_to == ALL_PARSED, parsed_to=known.parsed_to,
+            contents=self.files, blobs=self.blobs,
         )  # fmt: skip

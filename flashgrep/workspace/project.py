@@ -3,7 +3,7 @@
 import itertools
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -66,6 +66,10 @@ class WorkspaceOptions:
     cache_dir: Path
     """The user's cache folder: the project's index lies below it."""
     max_file_size: int = 64 << 20
+    kept_bytes: int = 512 << 20
+    """What texts may have together that are stored for questions about revisions alone; 0: none is."""
+    kept_days: int = 30
+    """For how long they stay when nobody asks."""
     workers: int = 2
     read_only: bool = False
     limits: Limits = field(default_factory=Limits)
@@ -126,7 +130,7 @@ class Workspace:
         self.freshness = Freshness(self.tree, self._watcher)
         place = Load(next(_NUMBERS), self._folder, str(self.index.file))
         self.lookups = Lookups(self, place, self._scheduler, workers)
-        job = ProjectJob(self._folder, options.max_file_size)
+        job = ProjectJob(self._folder, options.max_file_size, options.kept_bytes, options.kept_days)
         self.indexing = ProjectIndexing(
             job, self.index, self.tree, self.progress, options.embedding, self.store.scheduler
         )
@@ -306,7 +310,7 @@ class Workspace:
         """Return what the index holds; None without one. Counted again only when the index has changed."""
         if self.index.reader is None:
             return None
-        key = (self.indexing.generation, dict(self.progress.left), self.progress.stage)
+        key = (self.progress.updated, dict(self.progress.left), self.progress.stage)
         if self._size is None or self._size[0] != key:
             self._size = (
                 key,
@@ -315,6 +319,11 @@ class Workspace:
         return self._size[1]
 
     # Indexing
+
+    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+        """Have contents of a revision kept, by git's name and a path; ``parse``: with their symbols."""
+        if self.options.indexes and self.options.kept_bytes:
+            self.indexing.keep(contents, parse=parse)
 
     async def wait_indexed(self) -> None:
         """Wait until the index has every text (symbols may still be parsed), or indexing has failed."""

@@ -1,7 +1,7 @@
 """A project's revisions, asked as the project itself is: their files are read from git's objects, not checked out."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -52,6 +52,12 @@ class Project(Protocol):
 
     def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
         """Run what needs no snapshot in a thread."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the project as it is known now."""
+
+    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+        """Have contents of a revision kept, by git's name and a path."""
 
 
 class Revisions:
@@ -233,11 +239,11 @@ class RevisionView:
         def ask(snapshot: Snapshot) -> Answer:
             return search(snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size), question)
 
-        return await self.in_thread(ask)
+        return await self.in_thread(ask, symbols=False)
 
     async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words."""
-        return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
+        return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False)
 
     async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
         """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
@@ -247,9 +253,13 @@ class RevisionView:
         """Return a path from the root; raises Forbidden where an absolute one is outside."""
         return b"/".join(self.editor.root.split(path, path))
 
-    async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Run a look-up in a thread."""
-        return await self.project.in_thread(lambda now: self.known.ask(now, ask))
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+        """Run a look-up in a thread, then have texts kept that the work tree lacks; ``symbols``: it is about these."""
+        found = await self.project.in_thread(lambda now: self.known.ask(now, ask, symbols=symbols))
+        foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)
+        if foreign:
+            self.project.keep_texts(foreign, parse=symbols)
+        return found
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run what needs no snapshot, and may take long, in a thread."""

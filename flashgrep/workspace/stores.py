@@ -14,7 +14,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from flashgrep.damage import Damaged
-from flashgrep.index.project_index import ProjectIndex, forget_projects, list_files, set_aside
+from flashgrep.index.project_index import ProjectIndex, forget_projects, list_files, measure_revisions, set_aside
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import IndexScheduler, ProjectIndexing
 from flashgrep.indexer.job import IndexJob
@@ -129,15 +129,18 @@ class Stores:
 
 
 def describe_stores(cache: Path) -> list[dict[str, Any]]:
-    """Return every store: its bytes, the folder it is named by, its projects with how many files each has."""
+    """Return every store: its bytes, the folder it is named by, its projects with their files, texts of revisions."""
     described = []
     for folder, owner in list_stores(cache):
         projects = [
             {"root": root.decode("latin-1"), "files": files, "gone": identify(root) is None}
             for root, files in list_files(folder / INDEX).items()
         ]
+        texts, size = measure_revisions(folder / INDEX)
         described.append(
             {
+                "revision_texts": texts,
+                "revision_bytes": size,
                 "owner": os.fsencode(owner or folder).decode("latin-1"),
                 "gone": owner is None or identify(str(owner)) is None,
                 "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),

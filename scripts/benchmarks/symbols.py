@@ -13,9 +13,8 @@ from benchmarks.rows import Row, least, p50
 from benchmarks.targets import Targets
 from benchmarks.timing import repeated
 from flashgrep.index.writer import Reserved
-from flashgrep.indexer.job import ProjectJob
 from flashgrep.indexer.process import Parsers
-from flashgrep.indexer.workers import prepare
+from flashgrep.indexer.workers import prepare, read_texts
 from flashgrep.ingest.openat import RootFolder
 
 SAMPLE_BYTES = 40 << 20
@@ -43,7 +42,7 @@ def parsing(root: Path, max_size: int = 64 << 20) -> Row:
     whole = prepare(RootFolder(os.fsencode(root)), paths, Reserved(1, 1), None, max_size)
     hashes = {row.path: text_hash for row, text_hash in whole.files if text_hash}
     texts = [(at, hashes[path], path) for at, path in enumerate(paths) if path in hashes]
-    parsers = Parsers(ProjectJob(RootFolder(os.fsencode(root)), max_size), 2)
+    parsers = Parsers(partial(read_texts, RootFolder(os.fsencode(root)), max_size), 2)
     try:
         list(parsers.run([texts[:32], texts[32:64]]))  # starts the processes and loads the grammars
         started = time.perf_counter()

@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 43_352,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
-    "modules": 205,  # names resolved
-    "private functions used once": 343,  # the steps of that
+    "lines": 43_819,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
+    "modules": 207,  # names resolved
+    "private functions used once": 345,  # the steps of that
     "functions named by a participle": 62,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

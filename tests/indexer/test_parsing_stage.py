@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from flashgrep.index.words import find_words
 from flashgrep.index.writer import Reserved
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.process import PARSE_BATCH, Indexer, Parsers
-from flashgrep.indexer.workers import prepare
+from flashgrep.indexer.workers import prepare, read_texts
 from flashgrep.ingest.openat import RootFolder
 
 
@@ -23,7 +24,7 @@ def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
     files = prepare(RootFolder(bytes(tmp_path)), names, Reserved(1, 1), None, 1 << 20).files
     texts = [(at, text_hash, row.path) for at, (row, text_hash) in enumerate(files, 1)]
     (tmp_path / "a.py").write_text("def other():\n    pass\n")
-    parsers = Parsers(ProjectJob(RootFolder(bytes(tmp_path)), 1 << 20), 1)
+    parsers = Parsers(partial(read_texts, RootFolder(bytes(tmp_path)), 1 << 20), 1)
     try:
         (done,) = parsers.run([texts])
     finally:
@@ -45,7 +46,7 @@ def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_p
             taken.append(text[0])
             yield [text]
 
-    parsers = Parsers(ProjectJob(RootFolder(bytes(tmp_path)), 1 << 20), 2)
+    parsers = Parsers(partial(read_texts, RootFolder(bytes(tmp_path)), 1 << 20), 2)
     try:
         for at, done in enumerate(parsers.run(batches())):
             assert [(row.text_id, row.names) for row in done.rows] == [(at, (f"number_{at}".encode(),))]
@@ -62,7 +63,7 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
         (root / f"{at:03}.py").write_text(f"def number_{at}():\n    pass\n")
     files = [[f"{at:03}.py", 30] for at in range(2 * PARSE_BATCH)]
     job = IndexJob(tmp_path / "index.db", bytes(root), 1)
-    project = ProjectJob(RootFolder(bytes(root)), 1 << 20).to_json()
+    project = ProjectJob(RootFolder(bytes(root)), 1 << 20, 0, 1).to_json()
     indexer = Indexer(job, out, lambda: next(waits))
 
     def run(stage: str) -> list[int]:

@@ -17,7 +17,8 @@ LADDER = [
     "model params shared_turn own_folders languages path_map",
     "config registry scheduler pattern path_text",
     "index ingest embed rpc project_settings",
-    "git indexer",
+    "git",
+    "indexer",
     "search edit connect relay specs",
     "workspace",
     "catalogue",
@@ -106,6 +107,7 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
     own_reasons = {
         "ingest.scopes",  # where git keeps its global excludes is said in the environment alone
         "indexer.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so
+        "indexer.revision_texts",  # the same: where git is, and the user's settings of git
     }
     readers = {
         name
