@@ -255,6 +255,8 @@ class Research:
                 if index >= 0 and symbols.kind(index) != "package":
                     found.setdefault(role, []).append(Definition(path, symbols, index))
         chosen = found.get("definition") or found.get("declaration") or []
+        # A heading says what a name means only where no code does.
+        chosen = [one for one in chosen if one.kind != "heading"] or chosen
         if not fold:
             self._known[name] = chosen
         return chosen

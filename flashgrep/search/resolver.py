@@ -258,7 +258,9 @@ def _is_parameter(use: Use, name: str) -> bool:
     around = use.symbols.enclosing(use.offset)
     while around >= 0:
         row = use.symbols.row(around)
-        head = use.symbols.data[row[NAME_END] : row[NAME_END] + _HEAD]
+        head = (
+            b"" if use.symbols.kind(around) in TYPE_KINDS else use.symbols.data[row[NAME_END] : row[NAME_END] + _HEAD]
+        )
         parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\([^()]*\))*)\)", head)
         if parameters and re.search(rb"(?:^|[,*&\s])" + re.escape(name.encode()) + rb"\s*(?:[:=,?]|$)", parameters[1]):
             return True

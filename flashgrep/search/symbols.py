@@ -42,6 +42,8 @@ FUZZY_NAMES: Final = 200_000
 SHOWING_SECONDS: Final = 0.2
 """What was found when the deadline came may take so much longer to be shown."""
 NEAR_NAMES: Final = 5_000
+MOST_ALIKE: Final = 20
+"""Definitions of one name that are compared for the best; each is read."""
 SUGGESTED: Final = 5
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
@@ -105,16 +107,17 @@ class _Place:
 def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
     """Return the path and lines of the best definition of a name, which may be qualified.
 
-    ``under``: only in this file, or below this folder.
+    ``under``: only in this file, or below this folder. Of several alike one that is in no other comes first: who means
+    a method of many names its class.
 
     Raises:
         NotFound: nothing defines it; the error has ``near`` names, or places outside ``under``.
 
     """
     keep = PathFilter((), (), under=under) if under else None
-    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=SUGGESTED, keep=keep)
+    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep)
     answer = SymbolSearch(source, question).run()
-    for found in answer.results:
+    for found in sorted(answer.results, key=lambda found: (found.order, bool(found.occurrence.container))):
         return found.path, found.occurrence.start_line, found.occurrence.end_line
     elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results if under else []
     near = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere] or answer.suggestions

@@ -43,3 +43,20 @@ def test_several_places_are_read_at_once(wire: Wire) -> None:
     assert read[2]["content"] == "    def weave(self):\n        return 1\n"
     assert wire.fail("read_code", targets=["use.py", "gone.py"])["data"]["reason"] == "file_not_found"
     assert wire.fail("read_code", targets=["use.py"], path="use.py")["data"]["field"] == "targets"
+
+
+def test_a_bare_name_means_the_definition_that_is_in_no_other(wire: Wire) -> None:
+    assert (
+        wire.call("read_code", symbol_name="weave", symbol_context_lines=0)["content"] == "def weave():\n    return 2\n"
+    )
+    assert wire.call("read_code", symbol_name="Loom.weave", symbol_context_lines=0)["start_line"] == 5
+
+
+@pytest.mark.parametrize("name", ["Loom.prototype.weave", "Loom.weave", "weave"])
+def test_a_method_set_on_a_prototype_is_read_by_each_of_its_names(
+    connect: Callable[..., Wire], project: MakeProject, name: str
+) -> None:
+    wire = connect(
+        project({"loom.js": "function Loom () {}\n\nLoom.prototype.weave = function (yarn) {\n  return yarn\n}\n"})
+    )
+    assert wire.call("read_code", symbol_name=name, symbol_context_lines=0)["start_line"] == 3

@@ -121,6 +121,20 @@ def test_implementations_of_a_librarys_protocol_are_found_by_its_name(tmp_path: 
     assert {(one.type, one.extension) for one in found} == {("Guest", True), ("Point", False)}
 
 
+def test_subclasses_are_found_where_a_document_has_a_heading_of_the_name(tmp_path: Path) -> None:
+    files = {
+        "docs/reply.md": "# Reply\n\nAnswers.\n",
+        "web/reply.py": "class Reply:\n    pass\n\n\nclass Page(Reply):\n    pass\n",
+        "web/error.py": "from web.reply import Reply\n\n\nclass Error(Exception, Reply):\n    pass\n",
+        "other/answer.py": "class Reply:\n    pass\n",
+    }
+    research = researched(project(tmp_path, files), "subclasses of Reply")
+    assert {root.path for root in research.roots} == {b"other/answer.py", b"web/reply.py"}
+    assert edges(research) == {"Page implements Reply", "Error implements Reply"}
+    targets = {research.graph.nodes[edge.target].definition.path for edge in research.graph.edges}
+    assert targets == {b"web/reply.py"}
+
+
 def test_research_call_graph(tmp_path: Path) -> None:
     research = researched(project(tmp_path, SWIFT), "what calls authenticate()", depth=3)
     assert "authenticate <- login <- start <- main" in chains(research)

@@ -61,9 +61,10 @@ class Occurrence:
 
 
 def split_name(name: str) -> tuple[list[str], str]:
-    """Return the qualifiers and the last part of a name like ``Class.method`` or ``mod::fn``."""
+    """Return the qualifiers and the last part of a name like ``Class.method``, ``mod::fn``, ``Class.prototype.fn``."""
     parts = [part for part in _PARTS.split(name.removesuffix("()")) if part]
-    return (parts[:-1], parts[-1]) if len(parts) > 1 else ([], name.removesuffix("()"))
+    qualifiers = [part for part in parts[:-1] if part != "prototype"]
+    return (qualifiers, parts[-1]) if len(parts) > 1 else ([], name.removesuffix("()"))
 
 
 class FileSymbols:

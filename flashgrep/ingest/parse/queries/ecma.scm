@@ -6,6 +6,12 @@
 (variable_declarator name: (identifier) @name value: (class)) @class
 (pair key: (property_identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @method
 (assignment_expression
+  left: (member_expression
+    object: (member_expression object: (_) @container property: (property_identifier) @_prototype)
+    property: (property_identifier) @name)
+  right: [(arrow_function) (function_expression) (generator_function)]
+  (#eq? @_prototype "prototype")) @method
+(assignment_expression
   left: (member_expression property: (property_identifier) @name)
   right: [(arrow_function) (function_expression) (generator_function) (class)]) @function
 (assignment_expression
