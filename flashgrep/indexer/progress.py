@@ -14,8 +14,10 @@ WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
 Part = Literal["grams", "merging", "symbols", "chunks", "vectors"]
 COSTS: Final[Mapping[Part, float]] = {"grams": 0.10, "merging": 0.03, "symbols": 0.44, "chunks": 0.26, "vectors": 0.17}
 """Shares of the time that everything takes (measured on Linux, two cores)."""
-EARLY: Final = 0.05
-"""Until so much of a part is done, its own pace says nothing about its end."""
+EARLY: Final = 0.1
+"""Until so much of a part is done, its own pace, in which processes start, says little about its end."""
+TOO_EARLY: Final = 0.02
+"""Until so much of all is done, nothing can be said."""
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ class Progress:
         A part goes on at its own pace; those that are still to come are as fast as all before them were.
         """
         share = self.share()
-        if not 0 < share < 1 or self.stage in {"listing", "failed"}:
+        if not TOO_EARLY <= share < 1 or self.stage in {"listing", "failed"}:
             return None
         now = time.monotonic()
         usual = (now - self.started) / share

@@ -58,8 +58,11 @@ def test_a_slow_stage_changes_what_is_said_of_its_own_end(clock: Clock) -> None:
     progress = Progress()
     progress.start()
     progress.begin(10, 1000)
-    clock.now += 10
-    progress.advance(10, 1000)
+    clock.now += 5
+    progress.advance(1, 100)
+    assert progress.eta_seconds() is None  # processes have started, nothing else
+    clock.now += 5
+    progress.advance(9, 900)
     progress.merge(1.0)
     progress.enter("symbols")
     progress.reach("symbols", Left(100, 1000))
