@@ -275,7 +275,7 @@ class OutlineResult(TypedDict):
     fresh: bool
 
 
-def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
+def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
     """Yield each file and, set in below it, its symbols with their lines."""
     for file in result["results"]:
         yield style.path(file)
@@ -283,6 +283,13 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
         else:
             yield from (clip(line, LINE_SHOWN) for line in file["symbols"])
+
+
+def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
+    """Yield the same, and how much of a file or folder is left out."""
+    yield from render_map(result, style)
+    if result.get("path") and result["left_out"]:
+        yield f"[{result['left_out']:,} more left out; outline a part of it, or raise max_tokens]"
 
 
 @handler(
@@ -355,7 +362,7 @@ class RepoMapParams(Params):
     project: ProjectName = None
 
 
-@handler("repo_map", command="repo-map path", title="Map of a project", toolset="research", render=render_outline)
+@handler("repo_map", command="repo-map path", title="Map of a project", toolset="research", render=render_map)
 async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResult:
     """Show the definitions that matter most in a project or folder: those the rest leans on.
 

@@ -3,14 +3,14 @@
 Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import clip
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import END, KIND, KINDS, START
+from flashgrep.ingest.parse.model import END, KIND, KINDS, START, TYPE_KINDS
 from flashgrep.model import Skipped
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
@@ -24,6 +24,8 @@ LONG_FUNCTION = 200
 _FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
 _VALUES: Final = frozenset({"constant", "variable", "field", "property"})
 _DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
+LEAST_SHARE: Final = 200
+"""Characters of a file's part of a folder's outline; where there are more files, the last ones have none."""
 ENTRY_OVERHEAD: Final = 12
 """Characters around a signature: its lines and its indentation."""
 
@@ -39,6 +41,11 @@ class Entry:
     kind: str
     signature: str
 
+    @property
+    def size(self) -> int:
+        """Return about how many characters it takes."""
+        return len(self.signature) + ENTRY_OVERHEAD + 2 * self.depth
+
 
 @dataclass(slots=True)
 class Outline(SearchStats):
@@ -48,33 +55,64 @@ class Outline(SearchStats):
     left_out: int = 0
 
 
-def outline(source: SymbolSource, paths: Iterable[bytes], *, max_chars: int, everything: bool = False) -> Outline:
-    """Return the symbols of files as a tree, by path and place, cut when the budget is spent."""
+def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, everything: bool = False) -> Outline:
+    """Return the symbols of files as a tree, by path and place, within a budget.
+
+    Where not all fit, the inner levels are left out, of all files alike; of the first level that does not fit each file
+    has its share, in which types come first.
+    """
     made = Outline()
-    kinds = _DEEP_KINDS if everything else SHOWN_KINDS
+    files: list[list[Entry]] = []
+    needed = 0  # by what every file has to show
     for path, symbols in open_all(source, paths, made):
-        ends: list[int] = []  # of the definitions around
-        helpers_to = 0  # where the short function ends whose own functions are told with everything only
-        for index, row in enumerate(symbols.rows):
-            checkpoint()
-            while ends and ends[-1] <= row[START]:
-                ends.pop()
-            kind = KINDS[row[KIND]]
-            if kind not in kinds or (kind == "variable" and ends):
-                continue
-            if row[START] < helpers_to and not everything:
-                continue
-            found, most = symbols.defined(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
-            signature = clip(symbols.signature(index), most)
-            if kind in _FUNCTIONS and found.end_line - found.start_line < LONG_FUNCTION:
-                helpers_to = row[END]
-            max_chars -= len(signature) + ENTRY_OVERHEAD + 2 * len(ends)
-            if max_chars < 0:
-                made.left_out += 1
-            else:
-                made.entries.append(Entry(path, found.start_line, found.end_line, len(ends), kind, signature))
-            ends.append(row[END])
+        if needed > max_chars:  # signatures take the time
+            made.left_out += len(symbols.parsed.definitions)
+            continue
+        files.append(list(read_entries(path, symbols, everything=everything)))
+        needed += min(LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth))
+    found = [entry for entries in files for entry in entries]
+    level = 0
+    while level <= max((entry.depth for entry in found), default=0):
+        size = sum(entry.size for entry in found if entry.depth == level)
+        if size > max_chars:
+            break
+        max_chars -= size
+        level += 1
+    shown = {entry for entry in found if entry.depth < level}
+    cut = [entries for entries in files if any(entry.depth == level for entry in entries)]
+    share = max(LEAST_SHARE, max_chars // max(1, len(cut)))
+    for entries in cut:
+        room = min(share, max_chars)
+        for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):
+            if entry.depth == level and entry.size <= room:
+                room -= entry.size
+                max_chars -= entry.size
+                shown.add(entry)
+    made.entries = [entry for entry in found if entry in shown]
+    made.left_out += len(found) - len(made.entries)
     return made
+
+
+def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iterator[Entry]:
+    """Yield what a file defines, in order of place."""
+    kinds = _DEEP_KINDS if everything else SHOWN_KINDS
+    ends: list[int] = []  # of the definitions around
+    helpers_to = 0  # where the short function ends whose own functions are told with everything only
+    for index, row in enumerate(symbols.rows):
+        checkpoint()
+        while ends and ends[-1] <= row[START]:
+            ends.pop()
+        kind = KINDS[row[KIND]]
+        if kind not in kinds or (kind == "variable" and ends):
+            continue
+        if row[START] < helpers_to and not everything:
+            continue
+        found, most = symbols.defined(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
+        if kind in _FUNCTIONS and found.end_line - found.start_line < LONG_FUNCTION:
+            helpers_to = row[END]
+        signature = clip(symbols.signature(index), most)
+        yield Entry(path, found.start_line, found.end_line, len(ends), kind, signature)
+        ends.append(row[END])
 
 
 def open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iterator[tuple[bytes, FileSymbols]]:

@@ -33,7 +33,7 @@ from flashgrep.ingest.parse.model import (
     Ints,
 )
 from flashgrep.languages import FAMILIES, LANGUAGES
-from flashgrep.search.outlines import ENTRY_OVERHEAD, SHOWN_KINDS, Entry, Outline, open_all
+from flashgrep.search.outlines import SHOWN_KINDS, Entry, Outline, open_all
 from flashgrep.search.symbol_source import ReadResult, SymbolSource
 
 Floats = NDArray[np.float64]
@@ -182,7 +182,7 @@ def repository_map(
                 place, signature = symbols.defined(row), clip(symbols.signature(row), MOST_SIGNATURE)
                 entry = Entry(path, place.start_line, place.end_line, depth, symbols.kind(row), signature)
                 lines[path, row] = entry
-                max_chars -= len(signature) + ENTRY_OVERHEAD + 2 * depth
+                max_chars -= entry.size
         if max_chars < 0:
             break
         shown |= lines

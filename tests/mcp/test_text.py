@@ -186,9 +186,11 @@ def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
     (root / "new.txt").unlink()
 
 
-def test_files_and_folders_are_told_in_a_line_each(daemon: DaemonAtHand, root: Path) -> None:
+def test_files_and_folders_are_told_in_a_line_each(daemon: DaemonAtHand, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    daemon.add(tmp_path)
     wire = daemon.wire("unix")
-    wire.call("$/bind", project=str(root), toolsets=["all"])
+    wire.call("$/bind", project=str(tmp_path), toolsets=["all"])
     model = McpClient(LineTransport(wire), "legacy")
     model.start()
     time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
@@ -247,6 +249,7 @@ def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
     whole = "src/config.py\n1-3 def parse_config(path):\nsrc/main.py\n4-6 def main():"
     assert read(model, "outline", path="src") == whole
     assert read(model, "repo_map") == whole
+    assert read(model, "outline", path="src/config.py", everything=True) == "src/config.py\n1-3 def parse_config(path):"
     assert read(model, "repo_map", path="src", max_tokens=50, mentions="main").splitlines()[-1] == "4-6 def main():"
 
 

@@ -169,6 +169,24 @@ def test_an_outline_leaves_out_helpers_inside_short_functions_and_cuts_long_line
     assert len(outline(source, [b"a.py"], max_chars=10_000, everything=True).entries) > 3
 
 
+def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(tmp_path: Path) -> None:
+    method = "    def method_{}(self):\n        pass\n"
+    for name in ("a.py", "b.py", "c.py"):
+        methods = "".join(method.format(number) for number in range(30))
+        (tmp_path / name).write_text(f"def first():\n    pass\n\n\nclass Big:\n{methods}")
+    source = FolderSource(tmp_path)
+    everything = outline(source, source.paths(), max_chars=100_000)
+    assert (len(everything.entries), everything.left_out) == (96, 0)
+    small = outline(source, source.paths(), max_chars=1_000)
+    assert sum(entry.size for entry in small.entries) <= 1_000
+    assert len(small.entries) + small.left_out == 96
+    for path in source.paths():
+        mine = [entry.signature for entry in small.entries if entry.path == path]
+        assert mine[:3] == ["def first():", "class Big:", "def method_0(self):"]
+    tiny = outline(source, source.paths(), max_chars=30)
+    assert [entry.signature for entry in tiny.entries] == ["class Big:"], "types come first"
+
+
 def test_a_map_shows_what_other_files_use_most(source: FolderSource) -> None:
     made = repository_map(source, max_chars=60)
     assert [(entry.path, entry.signature) for entry in made.entries] == [(b"src/store.py", "class Store(Root):")]
