@@ -111,6 +111,30 @@ def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tr
     reader.close()
 
 
+def test_a_merge_that_is_given_up_half_way_leaves_the_segments_as_they_were(
+    writer: Writer, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flashgrep.index.segments.SLICE_BYTES", 100)
+    names = [f"f{at}.txt" for at in range(MOST_SEGMENTS + 2)]
+    for name in names:
+        noise = random.Random(name).randbytes(4000).hex()  # grams for several blocks
+        (tree / name).write_text(f"some words of {name}, others of all\n{noise}\n")
+        store(writer, tree, [name.encode()])
+    before = segments(writer.connection, Kind.GRAMS)
+    merging = writer.merge()
+    shares = [next(merging).share for _ in range(3)]
+    assert 0 < shares[0] < shares[1] < shares[2] < 1
+    merging.close()
+    assert segments(writer.connection, Kind.GRAMS) == before
+    reader = Reader(tmp_path / "index.db", ROOT)
+    assert found(reader, "words of f3.txt") == {b"f3.txt"}
+    assert [step.share for step in writer.merge()][-1] == 1.0
+    assert len(segments(writer.connection, Kind.GRAMS)) == 1
+    assert found(reader, "words of f3.txt") == {b"f3.txt"}
+    assert found(reader, "others of all") == {name.encode() for name in names}
+    reader.close()
+
+
 @given(st.lists(st.integers(1, 1_000_000), max_size=200))
 def test_merging_keeps_segments_few_and_rewrites_each_posting_a_few_times(sizes: list[int]) -> None:
     rows: list[SegmentRow] = []
