@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -178,7 +178,7 @@ class Writer:
             for text_id, reason in declined:
                 symbols.put_declined(connection, text_id, reason)
 
-    def merge(self, *, tidy: bool = False) -> Iterator[Merging]:
+    def merge(self, *, tidy: bool = False) -> Generator[Merging, None, None]:
         """Make one segment of those that are worth it, without documents that no file has any more.
 
         Texts that no file has are dropped when they are many, but for those kept for revisions; fewer stay, so that
