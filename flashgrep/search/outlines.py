@@ -9,6 +9,7 @@ from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import clip
+from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import END, KIND, KINDS, START, TYPE_KINDS
 from flashgrep.model import Skipped
@@ -59,7 +60,7 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
     """Return the symbols of files as a tree, by path and place, within a budget.
 
     Where not all fit, the inner levels are left out, of all files alike; of the first level that does not fit each file
-    has its share, in which types come first.
+    has its share, sources before tests, and types come first in it.
     """
     made = Outline()
     files: list[list[Entry]] = []
@@ -74,6 +75,7 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
     level = 0
     while level <= max((entry.depth for entry in found), default=0):
         size = sum(entry.size for entry in found if entry.depth == level)
+        size += 0 if level else sum(len(entries[0].path) + 1 for entries in files if entries)
         if size > max_chars:
             break
         max_chars -= size
@@ -81,7 +83,8 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
     shown = {entry for entry in found if entry.depth < level}
     cut = [entries for entries in files if any(entry.depth == level for entry in entries)]
     share = max(LEAST_SHARE, max_chars // max(1, len(cut)))
-    for entries in cut:
+    for entries in sorted(cut, key=lambda entries: tier_of(entries[0].path)):
+        max_chars -= 0 if level else len(entries[0].path) + 1
         room = min(share, max_chars)
         for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):
             if entry.depth == level and entry.size <= room:

@@ -75,6 +75,11 @@ def test_what_every_conversation_begins_with_is_short(daemon: DaemonAtHand, root
     everything = McpClient(LineTransport(wire), "legacy").request("tools/list")["tools"]
     wire.close()
     assert count_tokens(everything) <= 7_000
+    unbound = daemon.wire("unix")
+    tools = McpClient(LineTransport(unbound), "legacy").request("tools/list")["tools"]
+    unbound.close()
+    assert "project" in tools[0]["inputSchema"]["properties"], "a connection that has to name its project"
+    assert count_tokens(tools) <= 3_500
     assert all("Use it" in tool["description"] for tool in everything if tool["name"] in CHOSEN_AMONG)
 
 

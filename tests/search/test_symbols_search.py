@@ -183,7 +183,7 @@ def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(t
     for path in source.paths():
         mine = [entry.signature for entry in small.entries if entry.path == path]
         assert mine[:3] == ["def first():", "class Big:", "def method_0(self):"]
-    tiny = outline(source, source.paths(), max_chars=30)
+    tiny = outline(source, source.paths(), max_chars=40)
     assert [entry.signature for entry in tiny.entries] == ["class Big:"], "types come first"
 
 
