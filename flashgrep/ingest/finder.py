@@ -285,7 +285,6 @@ class _Search:
         found: dict[bytes, Key] = {}
 
         def add(path: bytes) -> None:
-            checkpoint()
             with contextlib.suppress(OSError):  # gone meanwhile
                 found[path] = self._key(path, lambda: self._files.lstat(self._lead + path))
 

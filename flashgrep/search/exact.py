@@ -172,12 +172,11 @@ class Search:
         """Yield the files to be read, with the number of their matching lines where ripgrep has told it (else 0)."""
         snapshot, answer, paths = self.snapshot, self.answer, self.files()
         if snapshot.counts is not None:
-            for path in paths:
+            while batch := list(islice(paths, FIRST_BATCH)):
                 checkpoint()
-                count = snapshot.counts.get(path, -1)
-                answer.files_read += count == 0
-                if count:
-                    yield path, max(0, count)
+                counts = [snapshot.counts.get(path, -1) for path in batch]
+                answer.files_read += counts.count(0)
+                yield from ((path, max(0, count)) for path, count in zip(batch, counts, strict=True) if count)
             return
         ripgrep = snapshot.ripgrep if self.is_linear else None
         flags = pattern_flags(ripgrep, self.question.pattern) if ripgrep else None
@@ -318,6 +317,7 @@ class Search:
             elif (document := self.read(path)) is not None:
                 by_lines = question.output == "count"
                 count = self.matcher.count_lines(document.data) if by_lines else self.matcher.search(document.data)
+                self.matching += count > 0
             if not count:
                 continue
             files, lines = files + 1, lines + count
@@ -325,10 +325,11 @@ class Search:
                 answer.results.append(path_to_json(path) | ({"count": count} if question.output == "count" else {}))
                 room -= len(path) + (LINE_OVERHEAD if question.as_text else FILE_OVERHEAD)
                 last = path
-            else:
+            elif answer.next is None:
                 answer.next = Position(0, last, 0, None)
-                if question.output == "files" and answer.candidates - answer.files_read > question.count_on:
-                    return
+            left = answer.candidates - answer.files_read
+            if answer.next and question.output == "files" and left > question.count_on:
+                return
         answer.total = position.total if position else lines if question.output == "count" else files
         answer.next = answer.next and answer.next._replace(total=answer.total)
 

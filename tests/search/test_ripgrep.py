@@ -191,13 +191,16 @@ def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> Non
     assert unlisted is None
 
 
-def test_where_most_files_match_ripgrep_is_not_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("output", "hits_a_file"), [("lines", 2), ("count", 2), ("files", 1)])
+def test_where_most_files_match_ripgrep_is_not_asked(
+    tmp_path: Path, output: Literal["lines", "count", "files"], hits_a_file: int
+) -> None:
     broken = script(tmp_path, f"touch {tmp_path}/asked; exit 2")
     snapshot = view_of(tmp_path / "tree", broken)
     few = {path: mark for path, mark in snapshot.pending.items() if int(path) % 3 == 0 or int(path) % 9 == 1}
-    answer = Search(replace(snapshot, pending=few), asked("lines")).run()
-    assert (answer.total, (tmp_path / "asked").exists()) == (2 * MANY_FILES, False)
-    assert Search(snapshot, asked("lines")).run().total == 2 * MANY_FILES
+    answer = Search(replace(snapshot, pending=few), asked(output)).run()
+    assert (answer.total, (tmp_path / "asked").exists()) == (hits_a_file * MANY_FILES, False)
+    assert Search(snapshot, asked(output)).run().total == hits_a_file * MANY_FILES
     assert (tmp_path / "asked").exists()
 
 
