@@ -359,7 +359,12 @@ def render_write(result: WriteResult) -> Iterator[str]:
 
 def render_batch(result: BatchResult) -> Iterator[str]:
     """Yield what became of each operation, with its file's new hash; in a dry run the difference."""
+    done = [one for one in result["results"] if one["status"] == "applied" and not (one["message"] or one.get("data"))]
+    if len(done) > 1:  # the caller has named their files
+        yield "applied: " + ", ".join(f"{one['id']} #{(one['file_hash_after'] or '')[:HASH_SHOWN]}" for one in done)
     for one in result["results"]:
+        if len(done) > 1 and one in done:
+            continue
         if one["status"] == "skipped" and one["reason_code"] == "dry_run":
             continue
         said = " ".join(filter(None, [one["status"], one["reason_code"], one["message"]]))

@@ -131,14 +131,20 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
 
     def describe(edge: EdgeShown) -> str:
         unsure = "" if edge["confidence"] >= SURE else " perhaps"
+        ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
+        if edge["kind"] == "implements" and not unsure and all(end in edge["text"] for end in ends):
+            seen.add(edge["source"])
+            return edge["text"]  # the line itself says who builds upon whom
         return f"{name(edge['source'])}{unsure} {edge['kind']} {name(edge['target'])}: {edge['text']}"
 
     yield from render_places(
         ((edge["file_path"], f"{edge['line']}", describe(edge)) for edge in result["edges"]), style
     )
+    edges = {(edge["file_path"], edge["line"]) for edge in result["edges"] if edge["kind"] == "implements"}
     yield from (
         f"{one['file_path']}:{one['line']} {one['type']} is a {one['base']}{' by extension' * one['extension']}"
         for one in result["conformances"]
+        if one["extension"] or (one["file_path"], one["line"]) not in edges
     )
     # A chain of two is an edge, which is shown.
     yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)

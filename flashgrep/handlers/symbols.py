@@ -58,7 +58,9 @@ from flashgrep.workspace import Workspace
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
 """Characters of JSON, and of text, around one occurrence's texts."""
-LINE_SHOWN = 100
+FEW = 2
+"""Uses of one role: more have their role said once, above all of them."""
+LINE_SHOWN = 72
 """Characters of a line of an outline for a model: long signatures are for reading the definition."""
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
@@ -130,6 +132,10 @@ class GetSymbolResult(TypedDict):
 
 def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
     """Yield each occurrence's place: of a definition its kind and signature, of a use its role, where, and the line."""
+    roles = {hit["role"] for hit in result["results"]}
+    is_said = not style.is_person and len(result["results"]) > FEW and len(roles) == 1 and "definition" not in roles
+    if is_said:
+        yield f"{result['results'][0]['role']} in:"
 
     def describe(hit: SymbolHit) -> str:
         kind, role, text = hit.get("kind", ""), hit["role"], hit.get("signature") or hit["symbol_name"]
@@ -138,6 +144,8 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
         within = f" in {hit['container']}" if hit.get("container") else ""
         if role == "definition":
             return f"{kind}{within} {text}"
+        if is_said:
+            return f"{hit.get('container', '')}: {text}".removeprefix(": ")
         return f"{role}{within}: {text}"
 
     for has_body, hits in groupby(result["results"], key=lambda hit: "body" in hit):

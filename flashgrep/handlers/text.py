@@ -19,6 +19,8 @@ import orjson
 from flashgrep.errors import ErrorObject
 
 PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
+LINE_SHOWN, LINE_LEAD = 240, 80
+"""Characters of a matching line that a model is shown, and how many of them at most before the match."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """What a terminal may obey, but for line ends and tabs: C0, DELETE and C1."""
 GOING_ON = ("continuation_start_line", "continuation_start_byte")
@@ -81,8 +83,16 @@ def escape_controls(text: str) -> str:
 
 
 def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
-    """Yield matching lines with their context, below a heading for each file or behind its path, as ripgrep does."""
+    """Yield matching lines with their context, below a heading for each file or behind its path, as ripgrep does.
+
+    For a model the hits of a file stand together where its best one would, and long lines are cut around the match.
+    """
     last = None
+    if not style.is_person:
+        files: dict[str, list[Mapping[str, Any]]] = {}
+        for hit in hits:
+            files.setdefault(style.path(hit), []).append(hit)
+        hits = [hit for same in files.values() for hit in same]
     for hit in hits:
         path, before, after = style.path(hit), hit.get("before", []), hit.get("after", [])
         if style.headings and path != last:
@@ -94,9 +104,15 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
         matched = hit["text"].split("\n")
         if style.is_person:
             matched[0] = f"{hit['column']}:{matched[0]}"
-        elif hit.get("cut"):
-            matched = [f"…{matched[0]}", *matched[1:]] if hit["text_column"] > 1 else matched
-            matched[-1] += "…"
+        elif hit.get("cut") or len(hit["text"]) > LINE_SHOWN:
+            first = hit.get("text_column", 1)
+            low, high = 0, len(hit["text"])
+            if len(matched) == 1:
+                low = max(0, hit["column"] - first - LINE_LEAD)
+                high = min(high, low + LINE_SHOWN)
+            matched = hit["text"][low:high].split("\n")
+            matched[0] = "…" * (first + low > 1) + matched[0]
+            matched[-1] += "…" * (hit.get("cut", False) or high < len(hit["text"]))
         lines = [
             *((number, "-", text) for number, text in enumerate(before, hit["start_line"] - len(before))),
             *((number, ":", text) for number, text in enumerate(matched, hit["start_line"])),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,53 @@ def test_an_odd_name_can_be_passed_back(model: McpClient, root: Path) -> None:
     for file in odd.iterdir():
         file.unlink()
     odd.rmdir()
+
+
+@pytest.fixture
+def loom(root: Path) -> Iterator[Path]:
+    """Return a folder of the project for one test."""
+    folder = root / "loom"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_hits_of_a_file_stand_together_and_long_lines_are_cut_around_the_match(model: McpClient, loom: Path) -> None:
+    (loom / "a.py").write_text("def weft():\n    pass\n\n\nx = weft_long\n")
+    (loom / "b.py").write_text(f"{'a' * 300} weft {'b' * 300}\nweft()\n")
+    told = read(model, "query", query="weft", path="loom")
+    paths = [line for line in told.splitlines() if line.startswith("loom/")]
+    assert sorted(paths) == ["loom/a.py", "loom/b.py"]
+    assert f"1:…{'a' * 79} weft {'b' * 155}…" in told.splitlines()
+    (loom / "b.py").write_text(f"weft {'b' * 1_500}\n")
+    assert f"1:weft {'b' * 199}…" in read(model, "query", query="weft", path="loom").splitlines()
+
+
+def test_uses_of_one_role_have_it_said_once(model: McpClient, loom: Path) -> None:
+    (loom / "a.py").write_text("def weft():\n    pass\n\n\ndef weave():\n    weft()\n    weft()\n\n\nweft()\n")
+    told = read(model, "get_symbol", symbol_name="weft", role=["call"], path="loom")
+    assert told == "call in:\nloom/a.py\n6 weave: weft()\n7 weave: weft()\n10 weft()"
+
+
+def test_subclasses_are_told_by_their_lines_once(model: McpClient, loom: Path) -> None:
+    (loom / "a.py").write_text(
+        "class Loom:\n    pass\n\n\nclass Jacquard(Loom):\n    pass\n\n\nclass Jenny(Loom):\n    pass\n"
+    )
+    told = read(model, "code_research", query="subclasses of Loom").splitlines()[1:]
+    assert told == ["loom/a.py:1-2 class Loom", "loom/a.py", "5 class Jacquard(Loom):", "9 class Jenny(Loom):"]
+
+
+def test_several_edits_that_were_made_are_one_line(model: McpClient, loom: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (loom / name).write_text("weft\n")
+    edits = [{"path": f"loom/{name}", "old_text": "weft", "new_text": "warp"} for name in ("a.py", "b.py")]
+    told = read(model, "batch_write_code", operations=edits)
+    assert re.fullmatch(r"applied: 1 #\w{8}, 2 #\w{8}", told)
+    told = read(
+        model,
+        "batch_write_code",
+        operations=[{**edits[0], "old_text": "warp", "new_text": "weft"}, edits[1]],
+        mode="best_effort",
+    )
+    assert told.startswith("1: loom/a.py applied #")
+    assert "\n2: loom/b.py " in told
