@@ -51,6 +51,7 @@ class Exports:
         self.definitions = definitions
         self._modules = modules
         self._imports: dict[bytes, FileImports] = {}
+        self._top: dict[tuple[bytes, str], list[Definition]] = {}
         self._known: dict[tuple[object, ...], Values | None] = {}
         self._depth = 0
 
@@ -63,6 +64,8 @@ class Exports:
 
     def top_level(self, path: bytes, name: str) -> list[Definition]:
         """Return what a file defines under a name outside of everything; of overloads only those with a body."""
+        if (known := self._top.get((path, name))) is not None:  # else each use would look at all the others
+            return known
         symbols, found = self.open_file(path), []
         if symbols is not None:
             for offset in symbols.words(name.encode(), fold=False):
@@ -70,7 +73,8 @@ class Exports:
                 if index >= 0 and symbols.parent(index) < 0 and not symbols.container(index):
                     found.append(Definition(path, symbols, index))
         whole = [one for one in found if one.symbols.defined_role(one.index) == "definition"]
-        return whole or found
+        self._top[path, name] = whole or found
+        return self._top[path, name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
         """Return the file or folder that a module as written in a file leads to."""

@@ -5,7 +5,8 @@ an expression evaluates to is told by annotations, constructors, what is returne
 checker would, but for generics and control flow.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from flashgrep.ingest.parse.imports import ECMA
@@ -29,6 +30,11 @@ class Names(Expressions):
     def _scopes(self) -> dict[bytes, FileScopes | None]:
         return {}
 
+    @LazyAttribute
+    def _bound(self) -> dict[tuple[bytes, str, int], list[int]]:
+        """Of a file's name, within one of its outermost definitions: two places that may bind it."""
+        return {}
+
     def scopes_of(self, path: bytes) -> FileScopes | None:
         """Return a file's scopes, parsing it now."""
         if path not in self._scopes:
@@ -43,7 +49,13 @@ class Names(Expressions):
         symbols = self.open_file(path)
         if symbols is None:
             return None
-        file = self.scopes_of(path) if _may_be_local(symbols, name, offset) else None
+        around = outermost = symbols.enclosing(offset)
+        while around >= 0:
+            outermost, around = around, symbols.parent(around)
+        key = (path, name, outermost)
+        if key not in self._bound:
+            self._bound[key] = list(islice(_find_bound(symbols, name, outermost), 2))
+        file = self.scopes_of(path) if any(at != offset for at in self._bound[key]) else None
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
                 break
@@ -237,21 +249,17 @@ class Names(Expressions):
         return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
 
 
-def _may_be_local(symbols: FileSymbols, name: str, offset: int) -> bool:
-    """Whether something around the place but its file may bind the name.
+def _find_bound(symbols: FileSymbols, name: str, outermost: int) -> Iterator[int]:
+    """Yield where something around a place, but its file, may bind a name; ``outermost``: the definition around all.
 
-    Nothing does where each other place of the name around it is a call, or a member: most files need no tree.
+    Nothing does where each place of the name there is a call, or a member: most files need no tree.
     """
-    around = outermost = symbols.enclosing(offset)
-    while around >= 0:
-        outermost, around = around, symbols.parent(around)
     start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
     for at in symbols.words(name.encode(), fold=False):
-        if start <= at < end and at != offset and symbols.data[at - 1 : at] != b".":
+        if start <= at < end and symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
             if own >= 0 and symbols.parent(own) < 0:
                 continue
             role = symbols.role(at)
             if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):
-                return True
-    return False
+                yield at

@@ -19,7 +19,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 43_912,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
+    "lines": 44_000,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
     "modules": 207,  # names resolved
     "private functions used once": 345,  # the steps of that
     "functions named by a participle": 62,

@@ -253,3 +253,24 @@ def test_settings_of_hostile_packages_cost_time_in_proportion(tmp_path: Path, to
     started = time.process_time()
     researched(project(tmp_path, files), "callers of area", 1)
     assert time.process_time() - started < 5  # the square of the length would take minutes
+
+
+SOURCES = {
+    "blanks in an import.ts": "import { area," + " " * 60_000 + "} from './x'\narea()\n",
+    "comments without an end.ts": "import { area } from './x' " + "/*" * 60_000 + "\narea()\n",
+    "a long word exported.ts": "import { area } from './x'\nexport { " + "a" * 60_000 + " }\narea()\n",
+    "blanks in an export.ts": "import { area } from './x'\nconst b = 1\nexport { b " + " " * 60_000 + " c }\narea()\n",
+    "deep.ts": "import { area } from './x'\nconst f = () => " + "(" * 20_000 + "area()" + ")" * 20_000 + "\n",
+    "deep members.py": "from x import area\n\ndef f(a):\n    return a" + ".b" * 20_000 + ".area()\n",
+    "deep calls.py": "from x import area\n\ndef f(a):\n    return " + "f(" * 20_000 + "a" + ")" * 20_000 + ".area()\n",
+    "a circle.py": "from x import area\ndef f():\n    return g().area()\ndef g():\n    return f() or h()\nh = g\n",
+    "a long word.go": "package m\nimport " + "a" * 60_000 + ' "x"\nfunc f() { area() }\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_hostile_sources_cost_time_in_proportion(tmp_path: Path, name: str) -> None:
+    files = {"x.ts": "export function area() { return 1 }\n", "x.py": "def area(): ...\n", name: SOURCES[name]}
+    started = time.process_time()
+    researched(project(tmp_path, files), "callers of area", 2)
+    assert time.process_time() - started < 10  # the square of the length would take minutes

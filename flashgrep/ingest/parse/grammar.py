@@ -24,6 +24,10 @@ _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
 _BROKEN: Final = "\n(ERROR) @error\n"
 _INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
+MATCH_LIMIT: Final = 1 << 16
+"""Matches in progress; a pathological file loses tags instead of taking all memory."""
+DEPTH: Final = 1_000
+"""Deeper nodes have no tags: a cursor's cost is quadratic in depth, whatever its callback says."""
 
 
 class NoGrammar(Exception):

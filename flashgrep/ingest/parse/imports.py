@@ -13,10 +13,9 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 WHOLE, ALL, DEFAULT = "", "*", "default"
 """What may be imported beside a name: the module itself, all of its names, what it exports as its default."""
 ECMA: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
-_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_FROM: Final = re.compile(
-    r"""\s*(import|export)\s+(?:type\s+|typeof\s+)?(.*?)\s*\bfrom\s*["']([^"']+)["']""", re.DOTALL
-)
+# Sources are anybody's: none of these may take more than a few steps a character.
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_FROM: Final = re.compile(r"""\s*(import|export)\s+(?:type\s+|typeof\s+)?(.*?)\bfrom\s*+["']([^"']+)["']""", re.DOTALL)
 _REQUIRED: Final = re.compile(
     r"""(?:(?:const|let|var|import)\s+|,\s*)(\w[\w$]*|\{[^{}]*\})\s*=\s*require\(\s*["']([^"']+)["']\s*\)(?:\.(?P<member>[\w$]+))?"""
 )
@@ -28,8 +27,9 @@ _DEFAULT: Final = re.compile(
     r"(?<![\w$.])(?:export\s+default\s+|export\s*=\s*|module\.exports\s*=\s*)(?:async\s+|abstract\s+)*"
     r"(?:(?:function\*?|class|interface)\s+)?([A-Za-z_$][\w$]*)"
 )
+_RENAMED: Final = re.compile(r"(?<![\w$])([\w$]++)\s*+:\s*+([\w$]+)")
 _EXPORTS: Final = re.compile(r"(?<![\w$])exports\.([\w$]+)\s*=\s*([A-Za-z_$][\w$]*)")
-_GO_IMPORT: Final = re.compile(r"""(?:([\w.]+)\s+)?["`]([^"`]+)["`]""")
+_GO_IMPORT: Final = re.compile(r"""(?:(?<![\w.])([\w.]++)\s++)?["`]([^"`]+)["`]""")
 _PYTHON_COMMENT: Final = re.compile(r"#[^\n]*|\\\n")
 _MAJOR_VERSION: Final = re.compile(r"v\d+")
 
@@ -135,7 +135,7 @@ def _read_written(symbols: FileSymbols, found: FileImports) -> None:
 
     for one in matches(_EXPORTED, b"export"):
         # ``{a as b}`` of an export, ``{b: a}`` of an object.
-        for name, local in _pairs(re.sub(r"([\w$]+)\s*:\s*([\w$]+)", r"\2 as \1", _COMMENT.sub("", one[1]))):
+        for name, local in _pairs(_RENAMED.sub(r"\2 as \1", _COMMENT.sub("", one[1]))):
             found.exports[local] = Import(local, "", name, one.start())
     for one in matches(_DEFAULT, b"export"):
         found.exports.setdefault(DEFAULT, Import(DEFAULT, "", one[1], one.start()))

@@ -14,8 +14,9 @@ from typing import Final
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.embedded import read_scripts
-from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, parse_tree
 from flashgrep.languages import LANGUAGES, SCRIPTS
 
 _QUERIES: Final = resources.files(__package__) / "bindings"
@@ -71,7 +72,10 @@ class FileScopes:
         bound: list[tuple[Node, Binding]] = []
         returned: list[Node] = []
         spans: list[tuple[int, int, bool, int]] = []
-        for _, captured in QueryCursor(query).matches(self.root):
+        cursor = QueryCursor(query, match_limit=MATCH_LIMIT)
+        cursor.set_max_start_depth(DEPTH)
+        for _, captured in cursor.matches(self.root):
+            checkpoint()
             found = {name: nodes[0] for name, nodes in captured.items()}
             if "returned" in found:
                 returned.append(found["returned"])

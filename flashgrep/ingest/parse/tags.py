@@ -11,7 +11,7 @@ from tree_sitter import Node, QueryCursor
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.generic import definitions_beside
-from flashgrep.ingest.parse.grammar import Grammar, parse_tree
+from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar, parse_tree
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     COLUMNS,
@@ -44,10 +44,6 @@ _KEYS: Final = frozenset({KIND_ID["property"], KIND_ID["object"], KIND_ID["modul
 """Kinds of the keys of data, which may stand in quotes."""
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
 _NEWLINE: Final = 10
-_MATCH_LIMIT: Final = 1 << 16
-"""Matches in progress; a pathological file loses tags instead of taking all memory."""
-_DEPTH: Final = 1_000
-"""Deeper nodes have no tags: a cursor's cost is quadratic in depth, whatever its callback says."""
 _CHECKED: Final = 256
 """Matches between two checkpoints, about 0.3 ms."""
 
@@ -65,8 +61,8 @@ def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> Parsed
 
     """
     root = parse_tree(grammar, data, seconds).root_node
-    cursor = QueryCursor(grammar.query, match_limit=_MATCH_LIMIT)
-    cursor.set_max_start_depth(_DEPTH)
+    cursor = QueryCursor(grammar.query, match_limit=MATCH_LIMIT)
+    cursor.set_max_start_depth(DEPTH)
     word = LANGUAGES[language].word
     splits, lead = b"." not in word, _LEAD.translate(None, word)
     named: dict[int, tuple[int, _Row]] = {}
