@@ -170,10 +170,9 @@ class Catalogue:
         """Return the projects that are open."""
         return list(self._open.values())
 
-    def is_listed(self, root_or_name: str) -> bool:
-        """Return whether a project is open, and its files are known."""
-        found = self._find_open(root_or_name)
-        return found is not None and found.tree.listed_since is not None
+    def is_listed(self, root: str) -> bool:
+        """Return whether the project at a root is open, and its files are known."""
+        return any(str(one.path) == root and one.tree.listed_since is not None for one in self._open.values())
 
     def list_bound(self, session: Session) -> list[str]:
         """Return the names of the projects a connection is bound to, in its order; none for an unbound one."""

@@ -4,6 +4,7 @@ A look-up in a small project takes 0.1 ms, its way to a thread and back several 
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -16,7 +17,8 @@ from anyio.abc import TaskGroup
 from flashgrep.checkpoint import Abandoned
 
 SHARED_SECONDS = 0.05
-"""What a shared turn has not come to by then has turns of its own: in the daemon, or in a worker."""
+"""Processor time of a shared turn, and the time that one look-up may hold up the others. What it has not come to then
+has turns of its own: in the daemon, or in a worker."""
 
 Look: TypeAlias = Callable[[], Any]
 Begin: TypeAlias = Callable[[], Look]
@@ -48,9 +50,11 @@ class SharedTurn:
     async def _run_asked(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
         batch = _Batch(self._asked)
         self._asked = []
-        with batch.scope:
-            await run_turn(batch.begin)
-        batch.release()
+        try:
+            with batch.scope:
+                await run_turn(batch.begin)
+        finally:
+            batch.release()
 
 
 class _Batch:
@@ -62,17 +66,27 @@ class _Batch:
         self._asked = asked
         self._left: deque[tuple[Look, Ended]] = deque()
         self._outcomes: deque[_Outcome] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         for _, ended in asked:
             ended.add_done_callback(self._note_ended)
 
     def begin(self) -> Look:
         """Begin all of them."""
         self._left.extend((begin(), ended) for begin, ended in self._asked)
-        asyncio.get_running_loop().call_later(SHARED_SECONDS, self.release)
+        self._watch(-1)
         return self._look
+
+    def _watch(self, ended: int) -> None:
+        """Wait no longer for a look-up that holds up the others; ``ended``: how many had ended at the last look."""
+        if len(self._outcomes) == ended:
+            self.release()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(SHARED_SECONDS, self._watch, len(self._outcomes))
 
     def release(self) -> None:
         """Hand out what has ended; have those that have not begun get turns of their own."""
+        if self._timer is not None:
+            self._timer.cancel()
         while self._outcomes:
             self._outcomes.popleft().settle()
         with suppress(IndexError):  # the thread takes them, too
@@ -82,7 +96,8 @@ class _Batch:
                     ended.set_result(None)
 
     def _look(self) -> None:
-        while self._left:
+        until = time.thread_time() + SHARED_SECONDS
+        while self._left and time.thread_time() < until:
             with suppress(IndexError):  # released just now
                 look, ended = self._left.popleft()
                 if not ended.done():  # else it was cancelled
