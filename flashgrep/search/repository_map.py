@@ -100,7 +100,6 @@ class _File(NamedTuple):
                 continue
             if outer not in TYPE_KINDS:
                 owner = data[column[QUALIFIER] : column[QUALIFIER_END]].decode("utf-8", "replace")
-            if outer not in TYPE_KINDS & _MAPPED_KINDS:
                 around = -1
             head = data[data.rfind(b"\n", 0, column[START]) + 1 : column[NAME_END]].decode("utf-8", "replace")
             weight = _WEIGHTS.get(kind, 1.0) * (1.0 if language.exports(name, head) else _UNSURE)
@@ -161,7 +160,11 @@ def repository_map(
     chosen = [path for outside, tier, _, path in ranked if tier <= TEST or not outside][:MAP_FILES]
     number_of: defaultdict[bytes, int] = defaultdict()
     number_of.default_factory = number_of.__len__
-    files = [_File.read(path, symbols, number_of) for path, symbols in open_all(source, chosen, made)]
+    files = [
+        _File.read(path, symbols, number_of)
+        for path, symbols in open_all(source, chosen, made)
+        if LANGUAGES[symbols.language].nature == "code"
+    ]
     scores = score_definitions(files, [name.decode() for name in number_of], _Interest(mentions))
 
     found = [(file.path, one) for file in files if file.path in inside for one in file.definitions]

@@ -229,6 +229,10 @@ def test_a_map_tells_a_method_below_its_type_and_only_where_its_type_is_named(tm
         (tmp_path / name).write_text(text)
     made = repository_map(FolderSource(tmp_path), max_chars=80)
     assert [(entry.signature, entry.depth) for entry in made.entries] == [("class Box:", 0), ("def get(self):", 1)]
+    (tmp_path / "sack.rs").write_text("pub struct Sack {}\n\nimpl Sack {\n    pub fn open(&self) {}\n}\n")
+    (tmp_path / "ci.yml").write_text("jobs:\n  test:\n    steps: 1\n")
     told = [entry.signature for entry in repository_map(FolderSource(tmp_path), max_chars=10_000).entries]
     assert "def inner():" not in told, "what is inside a function is its own"
     assert "func get()" in told
+    assert told[-2:] == ["impl Sack", "pub fn open(&self)"]
+    assert "jobs:" not in told, "data is no code"
