@@ -1,5 +1,6 @@
 """Symbols: where a name is defined and used, what a file or project has in it."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -58,6 +59,8 @@ from flashgrep.workspace import Workspace
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
 """Characters of JSON, and of text, around one occurrence's texts."""
+PYTHON_HEAD = re.compile(r"(?<=\d )((?:async )?)def (?=\w+\()|(?<=[\w)\]]):$")
+"""What an outline for a model leaves out."""
 FEW = 2
 """Uses of one role: more have their role said once, above all of them."""
 LINE_SHOWN = 72
@@ -290,7 +293,8 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
         if style.is_person:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
         else:
-            yield from (clip(line, LINE_SHOWN) for line in file["symbols"])
+            # Parentheses tell a function; the word and the colon of Python's are on every line.
+            yield from (clip(PYTHON_HEAD.sub(r"\1", line), LINE_SHOWN) for line in file["symbols"])
 
 
 def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:

@@ -251,12 +251,12 @@ def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
     assert told[0].startswith("callers of parse_config: 1 symbols")
     assert "src/config.py:1-3 function parse_config" in told
     assert "5 main (4-6) calls parse_config: parse_config('a')" in told
-    assert read(model, "outline", path="src/main.py") == "src/main.py\n4-6 def main():"
-    whole = "src/config.py\n1-3 def parse_config(path):\nsrc/main.py\n4-6 def main():"
+    assert read(model, "outline", path="src/main.py") == "src/main.py\n4-6 main()"
+    whole = "src/config.py\n1-3 parse_config(path)\nsrc/main.py\n4-6 main()"
     assert read(model, "outline", path="src") == whole
     assert read(model, "repo_map") == whole
-    assert read(model, "outline", path="src/config.py", everything=True) == "src/config.py\n1-3 def parse_config(path):"
-    assert read(model, "repo_map", path="src", max_tokens=50, mentions="main").splitlines()[-1] == "4-6 def main():"
+    assert read(model, "outline", path="src/config.py", everything=True) == "src/config.py\n1-3 parse_config(path)"
+    assert read(model, "repo_map", path="src", max_tokens=50, mentions="main").splitlines()[-1] == "4-6 main()"
 
 
 def test_a_failure_says_what_and_why(model: McpClient) -> None:
