@@ -7,11 +7,17 @@ from typing import Final
 
 from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, read_imports
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import START
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition
 
-_MOST_DEPTH: Final = 24
+_MEMBERS: Final = frozenset({"method", "constructor", "field", "property", "enumerator"})
+_ABOVE: Final = 300
+"""Bytes before a function in which its decorators stand."""
+_MOST_DEPTH: Final = 60
 """Steps from a name to what it stands for: longer chains are circles."""
+_MOST_STEPS: Final = 3_000
+"""Steps for one use of a name, all branches together (about 50 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +28,20 @@ class Value:
     is_instance: bool = False
     module: bytes | None = None
     """A file, or a folder with its slash."""
+    literal: tuple[bytes, int] | None = None
+    """Where an object is written: its file, and the place where it begins."""
+    is_variable: bool = False
+    """Whether it is what a local variable holds, which is a name of its own."""
+    results: "Values" = ()
+    """What it gives when it is called, where that is all that is known."""
     elements: "Values" = ()
     """What a collection has in it; that is itself outside."""
 
     @property
     def key(self) -> tuple[object, ...]:
         """What tells a value from others."""
-        inner = tuple(one.key for one in self.elements)
-        return self.definition.key if self.definition else None, self.is_instance, self.module, inner
+        parts = tuple(one.key for one in self.elements), tuple(one.key for one in self.results)
+        return self.definition.key if self.definition else None, self.is_instance, self.module, self.literal, *parts
 
 
 Values = tuple[Value, ...]
@@ -53,7 +65,11 @@ class Exports:
         self._imports: dict[bytes, FileImports] = {}
         self._top: dict[tuple[bytes, str], list[Definition]] = {}
         self._known: dict[tuple[object, ...], Values | None] = {}
-        self._depth = 0
+        self._open: dict[tuple[object, ...], int] = {}
+        """What is being found, with its depth."""
+        self._cut = _MOST_DEPTH
+        """The least depth of what was met again while it was being found."""
+        self._steps = 0
 
     def imports_of(self, path: bytes) -> FileImports:
         """Return what a file imports and exports."""
@@ -70,10 +86,10 @@ class Exports:
         if symbols is not None:
             for offset in symbols.words(name.encode(), fold=False):
                 index = symbols.index_at(offset)
-                if index >= 0 and symbols.parent(index) < 0 and not symbols.container(index):
+                is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
+                if is_outer and not symbols.container(index):
                     found.append(Definition(path, symbols, index))
-        whole = [one for one in found if one.symbols.defined_role(one.index) == "definition"]
-        self._top[path, name] = whole or found
+        self._top[path, name] = without_overloads(found)
         return self._top[path, name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
@@ -147,14 +163,45 @@ class Exports:
         return symbols.language if symbols is not None else ""
 
     def remember(self, key: tuple[object, ...], find: Callable[[], Values | None]) -> Values | None:
-        """Return what is known, or find it; what leads in a circle is not known."""
-        if key not in self._known:
-            if self._depth > _MOST_DEPTH:
-                return None
-            self._known[key] = None
-            self._depth += 1
-            try:
-                self._known[key] = find()
-            finally:
-                self._depth -= 1
-        return self._known[key]
+        """Return what is known, or find it; what leads in a circle is not known.
+
+        What was found while something around it was still open may lack what that finds, so it is not kept.
+        """
+        if key in self._known:
+            return self._known[key]
+        depth = len(self._open)
+        if key in self._open or depth >= _MOST_DEPTH or self._steps >= _MOST_STEPS:
+            self._cut = min(self._cut, self._open.get(key, 0))
+            return None
+        self._open[key] = depth
+        self._steps = self._steps + 1 if depth else 0
+        try:
+            found = find()
+        finally:
+            del self._open[key]
+        if self._cut >= depth:
+            self._known[key] = found
+            self._cut = _MOST_DEPTH
+        return found
+
+
+def without_overloads(found: list[Definition]) -> list[Definition]:
+    """Return definitions of one name in one scope without those that only say how another may be called."""
+    whole = [
+        one
+        for one in found
+        if one.symbols.defined_role(one.index) == "definition"
+        and not (one.language == "python" and any(b"overload" in line for line in decorators(one)))
+    ]
+    return whole or found
+
+
+def decorators(definition: Definition) -> list[bytes]:
+    """Return the lines right above a definition of Python that decorate it."""
+    symbols, start = definition.symbols, definition.symbols.row(definition.index)[START]
+    found: list[bytes] = []
+    for line in reversed(symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")):
+        if not line.lstrip().startswith(b"@"):
+            break
+        found.append(line)
+    return found

@@ -37,14 +37,14 @@ _LITERALS: Final = (
     "concatenated_string", "integer", "float", "true", "false", "none", "number", "template_string", "regex",
     "undefined", "null", "comparison_operator", "not_operator", "predefined_type", "literal_type", "int_literal",
     "float_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal", "nil", "func_literal",
-    "template_literal_type", "object_type", "function_type",
+    "template_literal_type",
 )  # fmt: skip
 _COLLECTIONS: Final = (
     "list", "set", "array", "list_comprehension", "set_comprehension", "generator_expression", "dictionary",
 )  # fmt: skip
 _TRANSPARENT: Final = frozenset({
     "Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Promise", "Awaitable",
-    "Readonly", "Partial", "NonNullable", "Awaited", "Coroutine",
+    "Readonly", "Partial", "NonNullable", "Awaited", "Coroutine", "Omit", "Pick", "Extract", "Exclude",
 })  # fmt: skip
 """Generic types that stand for what they are made of."""
 
@@ -123,7 +123,7 @@ class Expressions(Exports, ABC):
     def infer_cast(self, file: FileScopes, node: Node) -> Values:
         """Evaluate what has its type written beside it: a cast, a composite literal."""
         written = node.child_by_field_name("type") or nth(node, -1)
-        if written is None or file.text(written) == "const" or written == nth(node, 0) != node.child(0):
+        if written is None or file.text(node).endswith("as const"):
             return self.infer(file, nth(node, 0))
         return self.type_of(file, written)
 
@@ -155,6 +155,10 @@ class Expressions(Exports, ABC):
         """Evaluate a literal, or a type of the language's own; ``any`` may be anything."""
         return () if file.text(node) in {"any", "unknown"} else (OUTSIDE,)
 
+    def infer_object(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an object literal, or the type of one: it has the names in it."""
+        return (Value(literal=(file.path, node.start_byte)),)
+
     # Calls
 
     def call(self, values: Values, position: int) -> Values:
@@ -163,21 +167,37 @@ class Expressions(Exports, ABC):
         for one in values:
             definition = one.definition
             if definition is None:
-                found.append(OUTSIDE)
-            elif not one.is_instance and definition.kind in TYPE_KINDS | {"type"}:
+                found += one.results or (OUTSIDE,)
+            elif one.is_instance:
+                found += self._call_instance(definition)
+            elif definition.kind in TYPE_KINDS | {"type"}:
                 found.append(Value(definition, is_instance=True))
             elif definition.kind in CALLABLE_KINDS:
                 found += self.find_result(definition, position)
         return distinct(found)
+
+    def _call_instance(self, definition: Definition) -> Values:
+        """Return what an object gives that is called: of an interface with a call signature, with ``__call__``."""
+        if definition.language == "python":
+            return self.call(self.members((Value(definition, is_instance=True),), "__call__"), 0)
+        file, node = self.node_of(definition)
+        body = node.child_by_field_name("body") if node is not None else None
+        calls = [part for part in body.named_children if part.type == "call_signature"] if body is not None else []
+        typed = [part.child_by_field_name("return_type") for part in calls]
+        return distinct(value for one in typed if file is not None for value in self.type_of(file, one))
+
+    def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
+        """Return the node of a definition, around its name, with its file."""
+        file = self.scopes_of(definition.path)
+        word = file.node_at(definition.key[1]) if file is not None else None
+        return file, word.parent if word is not None else None
 
     def find_result(self, function: Definition, position: int) -> Values:
         """Return what a function gives: as it is annotated, else as its return statements say."""
         return self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
 
     def _find_result(self, function: Definition, position: int) -> Values:
-        file = self.scopes_of(function.path)
-        word = file.node_at(function.key[1]) if file is not None else None
-        node = word.parent if word is not None else None
+        file, node = self.node_of(function)
         if file is None or node is None:
             return ()
         if node.type in {"variable_declarator", "public_field_definition", "field_definition", "pair"}:
@@ -235,8 +255,10 @@ class Expressions(Exports, ABC):
             return tuple(Value(one.definition) for one in self.type_of(file, given[0]) if one.definition)
         if name in _TRANSPARENT:
             return distinct(value for one in given for value in self.type_of(file, one))
+        if name == "ReturnType" and given:
+            return self.call(self.type_of(file, given[0]), 0)
         values = self.type_of(file, head)
-        if any(one.definition is not None for one in values) or not given:
+        if not given or any(one.definition is not None or one.results or one.literal for one in values):
             return values
         return (Value(elements=self.type_of(file, given[-1])),)
 
@@ -249,6 +271,16 @@ class Expressions(Exports, ABC):
         """Evaluate one of several types."""
         return distinct(value for part in node.named_children for value in self.type_of(file, part))
 
+    def type_function(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate the type of a function."""
+        written = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        return (Value(results=self.type_of(file, written)),)
+
+    def type_condition(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a type that depends on another: either of two."""
+        parts = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
+        return distinct(value for part in parts for value in self.type_of(file, part))
+
     def type_first(self, file: FileScopes, node: Node) -> Values:
         """Evaluate what stands for its first part."""
         return self.type_of(file, nth(node, 0))
@@ -258,14 +290,12 @@ class Expressions(Exports, ABC):
         definition = value.definition
         if definition is None or definition.kind != "type":
             return (value,)
-        file = self.scopes_of(definition.path)
-        word = file.node_at(definition.key[1]) if file is not None else None
-        node = word.parent if word is not None else None
+        file, node = self.node_of(definition)
         # Go: ``type A B`` is a type of its own, with its own methods.
         if file is None or node is None or node.type == "type_spec":
             return (value,)
         written = node.child_by_field_name("value") or node.child_by_field_name("type")
-        return tuple(one for one in self.type_of(file, written) if one.definition is not None) or (value,)
+        return self.type_of(file, written) or (value,)
 
     def class_of(self, file: FileScopes, scope: int) -> Definition | None:
         """Return the definition a scope belongs to."""
@@ -314,6 +344,7 @@ _INFERRED: Final[dict[str, _How]] = {
     **dict.fromkeys(("subscript", "subscript_expression", "index_expression"), Expressions.infer_element),
     **dict.fromkeys(_FIRST, Expressions.infer_first),
     **dict.fromkeys(_COLLECTIONS, Expressions.infer_collection),
+    "object": Expressions.infer_object,
     **dict.fromkeys((*_LITERALS, "string"), Expressions.infer_outside),
 }
 _TYPED: Final[dict[str, _How]] = {
@@ -325,5 +356,8 @@ _TYPED: Final[dict[str, _How]] = {
     **dict.fromkeys(_EITHER, Expressions.type_either),
     **dict.fromkeys(_FIRST, Expressions.type_first),
     "type_query": Expressions.infer_first,
+    "conditional_type": Expressions.type_condition,
+    "function_type": Expressions.type_function,
+    "object_type": Expressions.infer_object,
     **dict.fromkeys(_LITERALS, Expressions.infer_outside),
 }

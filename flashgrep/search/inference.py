@@ -6,6 +6,7 @@ checker would, but for generics and control flow.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -14,13 +15,11 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes, read_scopes
 from flashgrep.lazy import LazyAttribute
-from flashgrep.search.exports import OUTSIDE, Value, Values
+from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
 from flashgrep.search.research_graph import Definition
 
 _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
-_DECORATORS: Final = 200
-"""Bytes before a method in which its decorators stand."""
 
 
 class Names(Expressions):
@@ -63,7 +62,7 @@ class Names(Expressions):
             if imported:
                 return self.import_value(path, imported[-1])
             bindings = file.scopes[scope].names.get(name)
-            if bindings and not (file.scopes[scope].is_class and symbols.language in ECMA):
+            if bindings and (symbols.language == "python" or not file.scopes[scope].is_class):
                 return self._find_meaning(file, bindings)
         if found := self.find_in_module(path, name):
             return found
@@ -71,19 +70,22 @@ class Names(Expressions):
 
     def _find_meaning(self, file: FileScopes, bindings: Iterable[Binding]) -> Values:
         """Return what the bindings of a name in one scope stand for, definitions as themselves."""
-        found: list[Value] = []
+        held: list[Value] = []
+        defined: list[Definition] = []
         symbols = self.open_file(file.path)
         for one in bindings:
             index = symbols.index_at(one.offset) if symbols is not None else -1
             if symbols is not None and index >= 0:
-                found.append(Value(Definition(file.path, symbols, index)))
+                defined.append(Definition(file.path, symbols, index))
             else:
-                found += self._evaluate(file, one)
-        return distinct(found)
+                held += (replace(value, is_variable=True) for value in self._evaluate(file, one))
+        return distinct([*(Value(one) for one in without_overloads(defined)), *held])
 
     def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
         """Return what a binding's type or value says of it."""
-        return self.remember(("binding", file.path, binding.offset), lambda: self._find_value(file, binding)) or ()
+        said = binding.type or binding.value
+        key = ("binding", file.path, binding.offset, said.id if said is not None else 0)
+        return self.remember(key, lambda: self._find_value(file, binding)) or ()
 
     def _find_value(self, file: FileScopes, binding: Binding) -> Values:
         if binding.type is not None:
@@ -146,6 +148,11 @@ class Names(Expressions):
         for one in values:
             if one.definition is not None:
                 found += self.member(one.definition, name)
+            elif one.literal is not None:
+                path, offset = one.literal
+                file = self.scopes_of(path)
+                if file is not None and (at := file.scope_at(offset)) != MODULE:
+                    found += self._find_meaning(file, file.scopes[at].names.get(name, []))
             elif one.module is None:
                 found.append(OUTSIDE)
             elif exported := self.export(one.module, name):
@@ -173,6 +180,8 @@ class Names(Expressions):
                 return own
         bases, is_whole = self.bases(owner)
         for base in bases:
+            if owner.language == "go" and base.name == name:  # what is embedded is a field, too
+                return (Value(base, is_instance=True),)
             if found := self.member(base, name):
                 return found
         return () if is_whole else (OUTSIDE,)
@@ -182,11 +191,11 @@ class Names(Expressions):
         found: list[Value] = []
         for one in values:
             found.append(one)
-            if one.definition is not None and one.definition.kind == "method":
-                symbols, start = one.definition.symbols, one.definition.symbols.row(one.definition.index)[START]
-                above = symbols.data[max(0, start - _DECORATORS) : start].rstrip().rpartition(b"\n")[2].lstrip()
-                if above.startswith(b"@") and b"property" in above:
-                    found += self.find_result(one.definition, 0)
+            definition = one.definition
+            if definition is None or definition.kind != "method" or definition.language != "python":
+                continue
+            if any(b"property" in line for line in decorators(definition)):
+                found += self.find_result(definition, 0)
         return distinct(found)
 
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:

@@ -182,6 +182,11 @@ class Research:
         """How many hops there may be."""
         return PATH_HOPS if self.question.kind == "path" else self.depth
 
+    @property
+    def _least(self) -> float:
+        """How sure an edge must be: guesses are told of what was asked about, not of who uses that."""
+        return LEAST if self.hop == 1 else FOLLOWED
+
     def advance(self, source: SymbolSource) -> bool:
         """Find the roots, then make one hop a call; return whether there is more to follow."""
         kind, is_first = self.question.kind, not self.hop
@@ -289,7 +294,7 @@ class Research:
         for use, role in self._find_uses(source, target.name, roles):
             is_base = role == "implementation"
             resolution = _resolve_base(resolver, use, target) if is_base else resolver.resolve(use, target)
-            if resolution is None or resolution.confidence < LEAST:
+            if resolution is None or resolution.confidence < self._least:
                 self.unsure += resolution is not None
                 continue
             user = self._user_of(source, use, role)
@@ -312,7 +317,9 @@ class Research:
             use = Use(user.path, symbols, offset)
             word, role = symbols.word_at(offset), _ROLES[mark]
             if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
-                for target in (one.definition for one in meant if one.definition and not one.is_instance):
+                for target in (
+                    one.definition for one in meant if one.definition and not (one.is_instance or one.is_variable)
+                ):
                     how = "same file" if target.path == user.path else "import"
                     self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
                 continue
@@ -324,7 +331,7 @@ class Research:
             if not found:
                 continue
             target, resolution = max(found, key=lambda pair: pair[1].confidence)
-            if resolution.confidence < LEAST:
+            if resolution.confidence < self._least:
                 self.unsure += 1
                 continue
             self._add_target(_make_edge(use, user, target, role, resolution), target)

@@ -43,6 +43,8 @@ PROVEN: Final = 0.95
 """What resolution says is right."""
 GUESS: Final = 0.5
 """The most that a name alone is worth."""
+UNKNOWN: Final = 0.3
+"""The most it is worth where inference could not tell what it is used on: 8 of 30 such edges were right."""
 _HEAD: Final = 1_500
 """Bytes after a function's name in which its parameters end."""
 _TYPE: Final = (
@@ -109,7 +111,7 @@ class Resolver:
             meant = self.names.resolve(use.path, word, use.offset)
             if meant is not None:
                 return self._compare(use, target, meant)
-            return None if on is None else self._resolve_by_name(target)
+            return None if on is None else self._resolve_by_name(target, UNKNOWN)
         if on is None:
             is_method = target.kind in _METHODS and target.owner
             return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
@@ -117,7 +119,7 @@ class Resolver:
 
     def _compare(self, use: Use, target: Definition, meant: Values) -> Resolution | None:
         """Return how a use that is resolved means a target."""
-        found = [one.definition for one in meant if one.definition is not None and not one.is_instance]
+        found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
         if any(one.key == target.key for one in found):
             if use.receiver is None:
                 how = "same file" if use.path == target.path else "import"
@@ -133,8 +135,9 @@ class Resolver:
         if owner is None or target.kind not in _METHODS or use.receiver == "super":
             return None
         above = self.names.ancestors(owner)
-        owners = (self.names.owner_of(one) for one in found if one.kind in _METHODS)
-        if any(one is not None and one.key in above for one in owners):
+        owners = [self.names.owner_of(one) for one in found if one.kind in _METHODS]
+        # In Go a type that embeds another hides its methods, and the other never calls them.
+        if any(one is not None and one.key in above and (one.language, one.kind) != ("go", "struct") for one in owners):
             return Resolution(0.4, "overridden")
         return None
 
@@ -224,14 +227,14 @@ class Resolver:
             return Resolution(0.5, "receiver type, overridden")
         return Resolution(0.2, "name only")
 
-    def _resolve_by_name(self, target: Definition) -> Resolution:
+    def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
         """Return one by the number of definitions it may be; those of one family of types count as one."""
         if target.name in _EVERYDAY and target.kind in _METHODS:
             return Resolution(0.2, "name only")
         alike = [rival for rival in self.rivals if _same_family(rival.language, target.language)]
         owners = {rival.owner for rival in alike}
         families = {min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path) for one in alike}
-        return Resolution(GUESS / max(1, len(families)), "name only")
+        return Resolution(most / max(1, len(families)), "name only")
 
 
 def _same_family(one: str, other: str) -> bool:

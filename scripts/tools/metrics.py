@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 44_000,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
+    "lines": 44_105,  # names resolved; scripts in notebooks, ERB and pages; progress of merges
     "modules": 207,  # names resolved
-    "private functions used once": 346,  # the steps of that
+    "private functions used once": 347,  # the steps of that
     "functions named by a participle": 62,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

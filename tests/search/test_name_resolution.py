@@ -203,6 +203,88 @@ def test_go_is_followed_through_packages_results_and_embedding(
     assert callers_of(tmp_path, GO, name, target) == expected
 
 
+OBJECTS = {
+    "app.ts": """
+        interface App { mount(at: string): void; use(plugin: unknown): this }
+        type Create = (options: object) => App
+        export const createApp = ((options: object) => ensure()) as Create
+        type Result = { ok: true; error: Failure } | { ok: false }
+        class Failure { flatten() {} }
+        declare function parse(text: string): Result
+        export function start() { createApp({}).use(1).mount('#app') }
+        export function check() { return parse('').error.flatten() }
+        function helpers() { return { push(line: string) {}, indent: () => 1 } }
+        export function write() {
+            const context = helpers()
+            context.push('')
+            const { push } = context
+            push('local')
+        }
+        export function same<T extends Failure>(one: T) { return one.flatten() }
+    """,
+    "over.py": """
+        from typing import overload
+
+
+        class Context:
+            @overload
+            def look(self, name: str) -> str: ...
+
+            @overload
+            def look(self, name: int) -> int: ...
+
+            def look(self, name): ...
+
+            @property
+            def parent(self) -> "Context": ...
+
+
+        def ask(context: Context):
+            return context.parent.look("a")
+    """,
+    "hide.go": """
+        package hide
+        type Group struct{}
+        func (g *Group) Use() {}
+        type Engine struct { Group; Flags Flags }
+        func (e *Engine) Use() { e.Group.Use() }
+        type Flags struct{}
+        func run(g *Group) { g.Use() }
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "expected"),
+    [
+        ("App.mount", "app.ts", {"start"}),
+        ("App.use", "app.ts", {"start"}),
+        ("Failure.flatten", "app.ts", {"check", "same"}),
+        ("Context.look", "over.py", {"ask"}),
+        ("Engine.Use", "hide.go", set()),
+        ("Group.Use", "hide.go", {"Engine.Use", "run"}),
+    ],
+)
+def test_values_have_the_types_that_the_text_tells(tmp_path: Path, name: str, target: str, expected: set[str]) -> None:
+    assert callers_of(tmp_path, OBJECTS, name, target) == expected
+
+
+def test_a_local_variable_is_a_name_of_its_own(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, OBJECTS), "callers of push", 1)
+    assert [edge.text for edge in research.graph.edges] == ["context.push('')"]
+
+
+def test_what_is_found_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
+    """Each of the two leads to the other: what was cut short on the way around is not remembered."""
+    files = {
+        "a.py": "from b import B\n\n\nclass A(B):\n    def one(self) -> 'B': ...\n",
+        "b.py": "import a\n\n\nclass B:\n    def two(self) -> 'a.A': ...\n    def three(self): ...\n",
+        "c.py": "from a import A\n\n\ndef use(x: A):\n    x.one().two().one().three()\n    x.two().three()\n",
+    }
+    for name in ("B.three", "B.two", "A.one"):
+        assert callers_of(tmp_path, files, name, "a.py" if name == "A.one" else "b.py") == {"use"}
+
+
 def test_constants_are_used_under_the_names_they_are_imported_by(tmp_path: Path) -> None:
     research = researched(project(tmp_path, TYPESCRIPT), "usages of ONE", 1)
     assert [edge.line for edge in research.graph.edges if edge.kind == "uses"] == [14, 14][:1]

@@ -93,7 +93,8 @@ class FileScopes:
                 at = self.scopes[at].parent
             self.names_of(at).setdefault(self.text(node), []).append(binding)
         for node in returned:
-            if (at := self.scope_at(node.start_byte)) != MODULE:
+            # An object that is returned begins a scope of its own.
+            if (at := self.scope_at(node.start_byte - 1)) != MODULE:
                 self.scopes[at].returned.append(node)
 
     def _read_binding(self, kind: str, found: dict[str, Node]) -> Binding:

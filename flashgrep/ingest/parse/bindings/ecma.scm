@@ -18,6 +18,8 @@
 (for_in_statement left: (identifier) @name operator: "of" right: (_) @element)
 (arrow_function parameter: (identifier) @parameter)
 (catch_clause parameter: (identifier) @name)
-(pair key: (property_identifier) @key value: (_) @paired)
+(object) @class
+(pair key: (property_identifier) @name value: (_) @value)
+(object (shorthand_property_identifier) @name @value)
 (return_statement (_) @returned)
 (arrow_function body: [(call_expression) (new_expression) (identifier) (member_expression) (parenthesized_expression)] @returned)

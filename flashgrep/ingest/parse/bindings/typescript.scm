@@ -8,6 +8,7 @@
 (abstract_method_signature name: (_) @after) @function
 (type_alias_declaration name: (_) @after) @function
 (function_type) @function
+(object_type) @class
 
 (abstract_class_declaration name: (_) @definition)
 (interface_declaration name: (_) @definition)
