@@ -226,8 +226,11 @@ class Answers:
         return bytes(self._held)
 
     def wait(self) -> int:
-        """Return the exit status."""
-        return self._process.wait(SILENT_SECONDS)
+        """Return the exit status; raises Unavailable where git has said all and does not end."""
+        try:
+            return self._process.wait(SILENT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable("git does not end", reason="repository_broken") from error
 
     def message(self) -> str:
         """Return the last line of what git said beside its answers, and nothing that would move a cursor."""
@@ -279,13 +282,15 @@ class ObjectReader:
     def find(self, name: bytes, most: int) -> Object | None:
         """Return an object by any name git knows for it, with its data up to ``most`` bytes; None: there is none.
 
-        ``name`` has no line end. An ambiguous name is none.
+        An ambiguous name is none, and so is one with a line end: it would be two questions.
 
         Raises:
             Unavailable, NotFound, Forbidden: as ``Git.run``.
             Abandoned, Expired: as ``checkpoint``.
 
         """
+        if b"\n" in name:
+            return None
         with self._lock:
             # Whatever fails leaves half an answer: git is started anew then. One that stays may have been ended.
             kept, self._answers = self._answers, None

@@ -121,9 +121,10 @@ class Repository:
     @classmethod
     def open(cls, git: Git) -> "Repository":
         """Return the repository; raises as ``Git.run``."""
-        facts = ("--is-shallow-repository", "--is-bare-repository", "--git-path", "index", "--show-prefix")
-        shallow, bare, index, prefix = git.run("rev-parse", *facts).split(b"\n", 3)
-        path = Path(os.fsdecode(git.folder.path)) / os.fsdecode(index)
+        facts = ("--is-shallow-repository", "--is-bare-repository", "--show-prefix")
+        shallow, bare, prefix = git.run("rev-parse", *facts).split(b"\n", 2)
+        index = git.run("rev-parse", "--git-path", "index")  # alone: a path may have line ends
+        path = Path(os.fsdecode(git.folder.path)) / os.fsdecode(index.removesuffix(b"\n"))
         return cls(git, ObjectReader(git), prefix.removesuffix(b"\n"), shallow == b"true", bare == b"true", path)
 
     def close(self) -> None:
@@ -157,11 +158,15 @@ class Repository:
 
     def list_files(self, revision: Revision) -> Files:
         """Return the project's files in a revision; raises as ``Git.run``, and Unavailable (object_missing)."""
-        files = self._listings.get(revision.tree)
+        files = self._listings.pop(revision.tree, None)  # one step: another thread may drop it
         if files is None:
-            tree = revision.tree + (b":" + self.prefix.removesuffix(b"/") if self.prefix else b"")
-            if self.prefix and self.objects.find(tree, 0) is None:
-                return {}  # the project's folder was not there
+            tree = revision.tree
+            if self.prefix:
+                entry = self.git.run("ls-tree", "-z", "--full-tree", tree, "--", self.prefix.removesuffix(b"/"))
+                _mode, *found = entry.partition(b"\t")[0].split() or [b""]
+                if found[:1] != [b"tree"]:
+                    return {}  # the project's folder was not there
+                tree = found[1]
             try:
                 printed = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
             except Unavailable as error:
@@ -169,11 +174,9 @@ class Repository:
                     raise
                 printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
             files = parse_tree(printed)
-            self._listings[revision.tree] = files
-            if len(self._listings) > KEPT_LISTINGS:
-                self._listings.popitem(last=False)
-        else:
-            self._listings.move_to_end(revision.tree)
+        self._listings[revision.tree] = files
+        if len(self._listings) > KEPT_LISTINGS:
+            self._listings.popitem(last=False)
         return files
 
     def list_staged(self) -> dict[bytes, Staged]:

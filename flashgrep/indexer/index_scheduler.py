@@ -49,6 +49,11 @@ EMBEDDER_RETRY_SECONDS = 60.0
 _HOUR = 3600.0
 
 
+def wait_before_retry(first: float, most: float, failures: int) -> float:
+    """Return after how many seconds to try again: ``first``, then twice as long each time, up to ``most``."""
+    return min(most, first * 2.0 ** min(failures, 100))  # a float has no room for more than 1,023 doublings
+
+
 class PendingFiles(Protocol):
     """The table of a project's files, and over it those that are pending."""
 
@@ -346,8 +351,8 @@ class IndexScheduler:
         if patience.cancelled_caught:
             await self.close()
             refused = [project for project in self._projects if project.refusals]
-            again = min((EMBEDDER_RETRY_SECONDS * 2 ** (one.refusals - 1) for one in refused), default=float("inf"))
-            with anyio.move_on_after(min(again, _HOUR) if refused else again) as waiting:
+            again = [wait_before_retry(EMBEDDER_RETRY_SECONDS, _HOUR, one.refusals - 1) for one in refused]
+            with anyio.move_on_after(min(again, default=float("inf"))) as waiting:
                 await self._work.wait()
             for project in refused if waiting.cancelled_caught else ():
                 project.wanted = True
@@ -385,7 +390,7 @@ class IndexScheduler:
             for project in working:
                 project.progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()
-        await anyio.sleep(min(RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**self._failures))
+        await anyio.sleep(wait_before_retry(FIRST_RETRY_SECONDS, RETRY_SECONDS, self._failures))
         self._failures += 1
         self._work.set()
 

@@ -123,7 +123,7 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
 def find_changed(old: State, new: State) -> list[ChangedFile]:
     """Return the files that differ, by path; a file that is elsewhere with the same content is renamed."""
     gone = {path for path in old.blobs if path not in new.blobs}
-    by_blob = {old.blobs[path]: path for path in gone}
+    by_blob = {old.blobs[path]: path for path in sorted(gone, reverse=True)}  # of several the first, for every page
     found = []
     for path, blob in new.blobs.items():
         checkpoint()

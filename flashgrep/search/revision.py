@@ -1,6 +1,7 @@
 """A project as it is in a revision: a table of paths like any other, whose files are read from git's objects."""
 
 import sys
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -37,25 +38,28 @@ class Blobs:
         self.repository = repository
         self._kept: OrderedDict[bytes, Document | Skipped] = OrderedDict()
         self._bytes = 0
+        self._counting = threading.Lock()
+        """Held while the two are changed together."""
 
     def read(self, path: bytes, blob: bytes, max_size: int) -> Document | Skipped:
         """Return the text of a file, or why it has none; raises as ``Repository.read``."""
-        found = self._kept.pop(blob, None)  # one step, so that no two threads take the same
+        with self._counting:
+            found = self._kept.get(blob)
         if found is None or (isinstance(found, Document) and len(found.data) > max_size):
             content = self.repository.read(path, blob, max_size)
             if content.data is None:
                 return Skipped("too_large", f"{content.size} bytes")
             found = extract(content.data)
-        else:
-            self._bytes -= _size_of(found)
-        self._kept[blob] = found
-        self._bytes += _size_of(found)
-        while self._bytes > KEPT_BYTES:
-            self._bytes -= _size_of(self._kept.popitem(last=False)[1])
+        with self._counting:
+            self._bytes -= _size_of(self._kept.pop(blob, None))  # read by another thread, too
+            self._kept[blob] = found
+            self._bytes += _size_of(found)
+            while self._bytes > KEPT_BYTES:
+                self._bytes -= _size_of(self._kept.popitem(last=False)[1])
         return found
 
 
-def _size_of(found: Document | Skipped) -> int:
+def _size_of(found: Document | Skipped | None) -> int:
     return len(found.data) if isinstance(found, Document) else 0
 
 

@@ -2,12 +2,19 @@
 
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import anyio
 import pytest
 
+from flashgrep.git.program import Git
+from flashgrep.git.repository import Repository
+from flashgrep.ingest.openat import RootFolder
+from flashgrep.model import Document
 from flashgrep.pattern import Pattern
+from flashgrep.search import revision
 from flashgrep.search.changes import find_changed
 from flashgrep.search.exact import Question
 from flashgrep.workspace import Workspace
@@ -112,3 +119,31 @@ async def test_names_by_sha256(tmp_path: Path) -> None:
         await workspace.wait_parsed()
         assert await count(workspace, name) == 1
         assert [file.status for file in await workspace.revisions.compare("HEAD", find_changed)] == ["modified"]
+
+
+@pytest.mark.usefixtures("workspace")
+async def test_a_work_tree_whose_path_has_line_ends(root: Path, tmp_path: Path) -> None:
+    beside = tmp_path / "two\nlines"
+    git(root, "worktree", "add", "-q", str(beside), "HEAD~1")
+    put(beside, {"in\nner/staged.txt": b"word\n"})
+    git(beside, "add", "-A")
+    for folder, head, staged in ((beside, 10, 11), (beside / "in\nner", 0, 1)):
+        async with opened(folder, environ=dict(os.environ)) as other:
+            assert (await count(other, "HEAD"), await count(other, ":index")) == (head, staged)
+
+
+async def test_contents_read_by_many_at_once_are_counted_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(root, {f"{at}.txt": b"%d" % at * 100 for at in range(10)})
+    commit(root)
+    git_here = Git.find(RootFolder(os.fsencode(root)), os.environ)
+    repository = Repository.open(git_here)
+    files = repository.list_files(repository.resolve("HEAD"))
+    monkeypatch.setattr(revision, "KEPT_BYTES", 550)
+    blobs = revision.Blobs(repository)
+    with closing(repository), ThreadPoolExecutor(8) as threads:
+        read = [threads.submit(blobs.read, path, file.blob, 1 << 20) for _ in range(60) for path, file in files.items()]
+        assert all(isinstance(future.result(), Document) for future in read)
+    with closing(repository):
+        known = [blobs.read(b"", file.blob, 1 << 20) for file in list(files.values())[:5]]
+        again = [blobs.read(b"", file.blob, 1 << 20) for file in list(files.values())[:5]]
+    assert all(one is other for one, other in zip(known, again, strict=True))  # there is room for five

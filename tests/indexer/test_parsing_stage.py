@@ -11,6 +11,7 @@ import orjson
 from flashgrep.index import schema
 from flashgrep.index.words import find_words
 from flashgrep.index.writer import Reserved
+from flashgrep.indexer.index_scheduler import wait_before_retry
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.process import PARSE_BATCH, Indexer, Parsers
 from flashgrep.indexer.workers import prepare, read_texts
@@ -86,3 +87,8 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
         indexer.close()
     with closing(schema.connect(tmp_path / "index.db")) as connection:
         assert find_words(connection, ["number", "number_7"])["number"].chunks == 2 * PARSE_BATCH
+
+
+def test_what_fails_for_days_is_tried_again_at_the_same_pace() -> None:
+    waits = [wait_before_retry(0.5, 30.0, failures) for failures in (0, 1, 2, 10, 5_000)]
+    assert waits == [0.5, 1.0, 2.0, 30.0, 30.0]

@@ -68,6 +68,11 @@ def diff(root: Path, *arguments: str) -> set[tuple[str, str]]:
     return {(STATUS[status], path) for status, path in zip(fields[::2], fields[1::2], strict=True)}
 
 
+def list_untracked(root: Path) -> set[str]:
+    """Return the files that git does not track and that no rule ignores."""
+    return set(git(root, "ls-files", "-z", "--others", "--exclude-standard").decode().split("\0")[:-1])
+
+
 async def diff_revision(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
     """Return (status, path) of each tracked file that we tell."""
     found = set()

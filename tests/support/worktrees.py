@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashgrep.catalogue import Catalogue
-from tests.support.git import ask_revision, diff, diff_revision, exists, grep
+from tests.support.git import ask_revision, diff, diff_revision, exists, grep, list_untracked
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, put
 
 WORDS = ("needle", "thread", "button", "ribbon", "velvet")
 NAMES = [f"{folder}{name}.py" for folder in ("", "src/", "src/deep/") for name in "abcdefgh"]
 MOST_TREES = 4
+KILLED = 0.05
+"""How often the indexer is killed after a question about a revision."""
 
 
 def git(root: Path, *arguments: str, check: bool = True) -> None:
@@ -50,7 +52,7 @@ class WorkTrees:
         """Do one thing in one of the work trees."""
         acts: list[Callable[[Path], None]] = [
             self._write, self._write, self._delete, self._rename, self._commit, self._check_out, self._check_out,
-            self._stash, self._add_tree, self._remove_tree, self._reset, self._collect, self._kill,
+            self._stash, self._add_tree, self._remove_tree, self._reset, self._collect, self._kill, self._rebase,
         ]  # fmt: skip
         act, root = self.rng.choice(acts), self.rng.choice(self.trees)
         self.done.append(f"{act.__name__} {root.name}")
@@ -63,12 +65,18 @@ class WorkTrees:
             for word in WORDS[: 2 if len(self.done) % 5 else len(WORDS)]:
                 found, wanted = await ask(workspace, "literal", word), ripgrep(root, word, "-F")
                 assert found == wanted, (word, root.name, self.done)
-            rev = self.rng.choice(["HEAD", "HEAD~1", "HEAD~3", "topic1", ":index"])
+            rev = self.rng.choice(["HEAD", "HEAD~1", "HEAD~3", "HEAD@{1}", "topic0", "topic1", ":index"])
             if rev == ":index" or exists(root, rev):
-                found, wanted = await ask_revision(workspace, rev, WORDS[0]), grep(root, WORDS[0], rev, "-F")
-                assert found == wanted, (rev, root.name, self.done)
-                changed = await diff_revision(workspace, rev)
-                assert changed == diff(root, *([] if rev == ":index" else [rev])), (rev, root.name, self.done)
+                # The first question has texts kept, of which the next ones make use, whoever is killed meanwhile.
+                for word in self.rng.sample(WORDS, 3):
+                    found, wanted = await ask_revision(workspace, rev, word), grep(root, word, rev, "-F")
+                    assert found == wanted, (word, rev, root.name, self.done)
+                    if self.rng.random() < KILLED:
+                        self._kill(root)
+                changed, told = await diff_revision(workspace, rev), diff(root, *([] if rev == ":index" else [rev]))
+                # A file that the revision has and git does not track is gone for git; for us it is what it is.
+                others = list_untracked(root)
+                assert {one for one in changed ^ told if one[1] not in others} == set(), (rev, root.name, self.done)
 
     def _text(self) -> bytes:
         lines = [f"{self.rng.choice(WORDS)} {self.rng.choice(WORDS)}\n" for _ in range(self.rng.randrange(1, 5))]
@@ -95,6 +103,10 @@ class WorkTrees:
         git(root, "stash", "-q", check=False)
         if self.rng.random() < 0.7:
             git(root, "stash", "pop", "-q", check=False)
+
+    def _rebase(self, root: Path) -> None:
+        git(root, "rebase", "-q", "--autostash", self.rng.choice(["topic0", "topic1", "HEAD~2"]), check=False)
+        git(root, "rebase", "--abort", check=False)  # where it met a conflict
 
     def _reset(self, root: Path) -> None:
         git(root, "reset", "-q", "--hard", check=False)

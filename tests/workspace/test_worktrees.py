@@ -105,6 +105,31 @@ async def test_nothing_of_one_work_tree_is_shown_to_a_question_about_another(tre
         assert "secret.py" not in {hit["file_path"] for hit in words.results}
 
 
+async def test_texts_kept_for_a_revision_are_shown_to_questions_about_it_alone(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    put(other, {"secret.py": b'def secret_handshake():\n    return "xyzzy"\n'})
+    git(other, "add", ".")
+    git(other, "commit", "-qm", "secret")
+    git(other, "rm", "-q", "secret.py")
+    git(other, "commit", "-qm", "gone")
+    async with catalogue_of(main) as projects:
+        first, second = await opened(projects, main), await opened(projects, other)
+        view = await second.revisions.at("HEAD~1")
+        assert (await view.find_definition("secret_handshake"))[0] == b"secret.py"
+        with anyio.fail_after(BOUND):
+            while second.indexing.asked:
+                await second.indexing.pause()
+        for workspace in (first, second):
+            assert await files_with(workspace, "xyzzy") == set()
+            source = SnapshotSource(workspace.snapshot())
+            found = SymbolSearch(source, SymbolQuestion(name="secret_handshak", match="fuzzy")).run()
+            assert [*found.results, *found.suggestions, *source.names("s", 1000)] == []
+            assert source.defining("secret_handshake", prefix=False) == []
+            asked = MeaningQuestion(text="secret handshake xyzzy", limit=50)
+            assert b"secret.py" not in {one.path for one in (await workspace.search_by_meaning(asked)).results}
+        assert (await view.find_definition("secret_handshake"))[0] == b"secret.py"
+
+
 async def test_damage_and_a_rebuild_concern_all_work_trees_at_once(trees: tuple[Path, Path]) -> None:
     main, other = trees
     put(other, {"new.txt": b"needle\n"})
@@ -268,7 +293,10 @@ async def test_whatever_happens_to_several_work_trees_each_answers_for_itself(se
             trees.step()
             await trees.agree()
         for tree in trees.trees:
-            await opened(projects, tree)
+            workspace = await opened(projects, tree)
+            with anyio.fail_after(BOUND):
+                while workspace.progress.stage == "failed":  # the indexer was killed twice in a row
+                    await workspace.indexing.pause()
         await trees.agree()
         await projects.tidy()
         assert roots_in(database(root)) == {os.fsencode(tree) for tree in trees.trees}
