@@ -65,12 +65,18 @@ STATUS = {"A": "added", "D": "deleted", "M": "modified"}
 def diff(root: Path, *arguments: str) -> set[tuple[str, str]]:
     """Return (status, path) of each file that git tells."""
     fields = git(root, "diff", "--name-status", "--no-renames", "-z", *arguments).decode().split("\0")[:-1]
-    return {(STATUS[status], path) for status, path in zip(fields[::2], fields[1::2], strict=True)}
+    told = zip(fields[::2], fields[1::2], strict=True)
+    return {(STATUS[status], path) for status, path in told if status != "U"}  # in conflict: told a second time
 
 
 def list_untracked(root: Path) -> set[str]:
     """Return the files that git does not track and that no rule ignores."""
     return set(git(root, "ls-files", "-z", "--others", "--exclude-standard").decode().split("\0")[:-1])
+
+
+def list_unmerged(root: Path) -> set[bytes]:
+    """Return the files that are in conflict in git's index."""
+    return {entry.partition(b"\t")[2] for entry in git(root, "ls-files", "-z", "--unmerged").split(b"\0")[:-1]}
 
 
 async def diff_revision(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
