@@ -16,7 +16,7 @@ from flashgrep.edit.system import digest, format_path
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
 from flashgrep.handlers.editing import NO_LINE_END, NOTHING_WRITTEN, check_may_write, describe_text, to_the_end
-from flashgrep.handlers.text import FOR_MODEL, for_models
+from flashgrep.handlers.text import FOR_MODEL, Style, for_models
 from flashgrep.model import path_from_json
 from flashgrep.params import Count, FileText, NameText, PathBase64, PathText
 from flashgrep.registry import RARE, Call, Handler, Usage, handler
@@ -183,9 +183,12 @@ def describe_entry(entry: FileEntry) -> str:
     return " ".join(filter(None, [FOR_MODEL.path(place), kind, size, time, "readonly" if entry["readonly"] else ""]))
 
 
-def render_file(result: FsReadResult) -> Iterator[str]:
-    """Yield a header, as read_code has it, and the text as it is."""
-    text = result["content"]
+def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
+    """Yield the text as it is, for a model below a header, as read_code has it."""
+    text = style.text(result["content"])
+    if style.is_person:
+        yield text
+        return
     yield f"{FOR_MODEL.path({'file_path': result['entry']['path']})} {describe_text(result)}"
     yield text
     if text and not text.endswith("\n"):
@@ -230,7 +233,7 @@ async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResu
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
 
-@handler("fs_read", command="fs-read path", title="Read a whole file", toolset="fs", render=for_models(render_file))
+@handler("fs_read", command="fs-read path", title="Read a whole file", toolset="fs", render=render_file)
 async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     """Read a whole file of up to 192 KiB; read_code reads larger ones in parts."""
     project = await call.host.workspace(call, params.project)

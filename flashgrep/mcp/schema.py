@@ -50,7 +50,7 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
     """Return the schema of a tool's arguments; leaving an optional field out stands for null.
 
     ``bound``: the connection is bound to one project, so that there is none to name. ``complete``: for a program, with
-    the fields that are rare.
+    the fields that are rare and every description.
     """
     whole = handler.params_schema()
     marks = dict(find_marks(handler.params))
@@ -59,7 +59,8 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
 
     def shorten_object(node: Mapping[str, Any]) -> Schema:
         fields = {name: shorten(field) for name, field in node.get("properties", {}).items() if name not in rare}
-        for name in fields.keys() & (SHORT.keys() if handler.name not in SPECIFIED else ()):
+        is_short = not complete and handler.name not in SPECIFIED
+        for name in fields.keys() & (SHORT.keys() if is_short else ()):
             fields[name].pop("description", None)
             fields[name] |= {"description": SHORT[name]} if SHORT[name] else {}
         required = [name for name in fields if name in node.get("required", ()) or name in needed]

@@ -101,7 +101,7 @@ def test_server_starts(daemon: DaemonAtHand) -> None:
 @pytest.mark.scenario("001", "MCP Server Protocol", "Tool discovery")
 def test_tool_discovery(daemon: DaemonAtHand) -> None:
     """The four tools are of one toolset, which stands beside the core one by default; `outline` is of it too."""
-    with host(daemon, "--toolsets", "research") as agent:
+    with host(daemon, "--toolsets", "research", "--structured") as agent:
         tools = agent.tools()
         assert tools.keys() >= {*TOOLS, "outline"}
         required = {"search_code": ["query"], "code_research": ["query"], "index_codebase": ["path"]}
