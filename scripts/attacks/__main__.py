@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from attacks.doors import attack_doors
-from attacks.faults import attack_by_damage, attack_by_kills
-from attacks.floods import attack_by_floods
-from attacks.messages import attack_with_mutations, attack_with_types
-from attacks.paths import attack_by_races, attack_paths
-from attacks.repositories import attack_from_repositories
-from attacks.target import Outcome, Target, target
+from scripts.attacks.doors import attack_doors
+from scripts.attacks.faults import attack_by_damage, attack_by_kills
+from scripts.attacks.floods import attack_by_floods
+from scripts.attacks.messages import attack_with_mutations, attack_with_types
+from scripts.attacks.paths import attack_by_races, attack_paths
+from scripts.attacks.repositories import attack_from_repositories
+from scripts.attacks.target import Outcome, Target, target
 
 KINDS: dict[str, Callable[[Target], Outcome]] = {
     "paths": attack_paths,

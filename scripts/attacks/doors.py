@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from attacks.target import Outcome, Target, ask_once, tcp
+from scripts.attacks.target import Outcome, Target, ask_once, tcp
 
 Door = Literal["a project's socket", "TCP without the token"]
 DOORS: tuple[Door, ...] = ("a project's socket", "TCP without the token")

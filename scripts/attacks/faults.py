@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from attacks.target import Outcome, Target
+from scripts.attacks.target import Outcome, Target
 from tests.faults.harness import PATTERNS, changing, fill, kill, truth
 from tests.faults.test_kill import descendants, hits
 

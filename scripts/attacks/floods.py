@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from typing import Any
 
-from attacks.target import Outcome, Target, tcp
+from scripts.attacks.target import Outcome, Target, tcp
 
 MIB = 1 << 20
 IN_FLIGHT = 32

@@ -6,9 +6,9 @@ import subprocess
 from contextlib import closing
 from typing import Any
 
-from attacks.target import BOUND, Outcome, Target, exchange, harmless, tcp
 from flashgrep.handlers import REGISTRY
-from tests.conftest import FGREP
+from scripts.attacks.target import Outcome, Target, exchange, harmless, tcp
+from tests.conftest import BOUND, FGREP
 
 SAMPLES: list[tuple[str, dict[str, Any]]] = [
     ("query", {"text": "needle", "include": ["src/**"], "limit": 3}),

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from attacks.target import Outcome, Target, harmless
 from flashgrep.handlers import REGISTRY
+from scripts.attacks.target import Outcome, Target, harmless
 
 PATH_FIELDS = ("file_path", "path", "src", "dst", "repo_override_path")
 COMPLETING: dict[str, dict[str, Any]] = {

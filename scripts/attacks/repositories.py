@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from attacks.target import Outcome, Target
+from scripts.attacks.target import Outcome, Target
 from tests.support.truth import ripgrep
 
 PATTERNS = ("needle", "evil", "function_1")

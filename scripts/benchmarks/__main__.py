@@ -12,11 +12,11 @@ from pathlib import Path
 
 import anyio
 
-from benchmarks import changes, editing, mcp, meaning, peers, queries, report, symbols
-from benchmarks.machine import described, machine, tree_facts
-from benchmarks.private import Private, private_daemon
-from benchmarks.rows import Row
-from benchmarks.targets import Targets, targets_for
+from scripts.benchmarks import changes, editing, mcp, meaning, peers, queries, report, symbols
+from scripts.benchmarks.machine import described, machine, tree_facts
+from scripts.benchmarks.private import Private, private_daemon
+from scripts.benchmarks.rows import Row
+from scripts.benchmarks.targets import Targets, targets_for
 from tests.rpc.harness import dispatch_overhead
 
 RG = Path(sys.executable).with_name("rg")

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             shutil.copytree(package, other)
             with a_client(folder, environ) as call:
                 for task in (task for task in tasks if task["repository"] == repository):
-                    ours = measure(task["ask"], lambda ask, call=call: call(ask), count)
+                    ours = measure(task["ask"], call, count)
                     expert, habit = (measure(task[who], shell_in(other), count) for who in ("expert", "habit"))
                     if unseen := find_unseen_lines(task["expert"], expert.answers):
                         raise SystemExit(f"{task['need']}: the expert reads what nothing has shown him: {unseen}")
@@ -146,7 +146,7 @@ def a_daemon() -> Iterator[dict[str, str]]:
 @contextmanager
 def a_client(folder: Path, environ: dict[str, str]) -> Iterator[Callable[[dict[str, Any]], tuple[str, str]]]:
     """Give a host's way to call tools about an indexed folder: the call and its answer as a model sees them."""
-    command = [FGREP, "mcp", "--project", str(folder), "--toolsets", "core,research"]
+    command = [str(FGREP), "mcp", "--project", str(folder), "--toolsets", "core,research"]
     with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         numbers = iter(range(1, 1_000_000))
 

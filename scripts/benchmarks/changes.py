@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.machine import TreeFacts
-from benchmarks.private import Client, Private, adopt, connect_many, wait_until
-from benchmarks.rows import Row, least, most, p50, p99
-from benchmarks.targets import Targets
-from benchmarks.timing import Times, percentile, program, repeated
+from scripts.benchmarks.machine import TreeFacts
+from scripts.benchmarks.private import Client, Private, adopt, connect_many, wait_until
+from scripts.benchmarks.rows import Row, least, most, p50, p99
+from scripts.benchmarks.targets import Targets
+from scripts.benchmarks.timing import Times, percentile, program, repeated
 
 MIB = 1 << 20
 GRAM_STAGES = {"listing", "indexing"}

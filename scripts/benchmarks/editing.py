@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import Row, most, p50
-from benchmarks.timing import Times, repeated
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.edits import LineEdit
 from flashgrep.edit.read import SliceQuery, read_slice
 from flashgrep.edit.root import Root
 from flashgrep.edit.write import WriteRequest, write_file
+from scripts.benchmarks.rows import Row, most, p50
+from scripts.benchmarks.timing import Times, repeated
 
 LINES = 5_000
 BIG = 1 << 30

@@ -20,8 +20,8 @@ import anyio
 from hypothesis import seed
 from hypothesis.errors import HypothesisException
 
-from benchmarks import rg_calls
 from flashgrep.errors import FlashgrepError
+from scripts.benchmarks import rg_calls
 from tests.faults import test_index, test_kill
 from tests.search import test_truth
 from tests.search.test_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
@@ -123,7 +123,9 @@ def _guarded(test: Callable[[int], None], number: int, tried: Counter[str]) -> i
 
 
 def _drawn_trees(number: int) -> None:
-    test = test_truth.test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes
+    test: Any = (
+        test_truth.test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes
+    )  # hypothesis types no handle
     body = _BODIES.setdefault(test, test.hypothesis.inner_test)  # as pytest's plugins run coroutines
     test.hypothesis.inner_test = lambda **drawn: anyio.run(partial(body, **drawn))
     seed(number)(test)()

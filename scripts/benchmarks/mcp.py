@@ -13,8 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from benchmarks.rows import least, most
+from scripts.benchmarks.rows import least, most
+from scripts.tools.pipes import pipes_of
 
 CALLS = 1000
 PIPELINED = 10_000
@@ -42,12 +44,14 @@ class Shim:
             env=environ,
         )
 
-    def request(self, method: str, **params: object) -> dict[str, object]:
+    def request(self, method: str, **params: object) -> dict[str, Any]:
         """Return the answer to one request."""
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
-        self.process.stdin.write(line)
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        given, told = pipes_of(self.process)
+        given.write(line)
+        given.flush()
+        answer: dict[str, Any] = json.loads(told.readline())
+        return answer
 
     def resident_mb(self) -> float:
         """Return the memory in use now."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 
-from benchmarks.machine import TreeFacts
-from benchmarks.private import Client, Private
-from benchmarks.rows import Row, most, p50
-from benchmarks.targets import Targets
-from benchmarks.timing import Times, percentile, repeated
 from flashgrep.own_folders import store_folder
+from scripts.benchmarks.machine import TreeFacts
+from scripts.benchmarks.private import Client, Private
+from scripts.benchmarks.rows import Row, most, p50
+from scripts.benchmarks.targets import Targets
+from scripts.benchmarks.timing import Times, percentile, repeated
 
 MIB = 1 << 20
 STAGES = {"chunks", "vectors"}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks.private import processor_seconds, resident
-from benchmarks.timing import children_cpu
+from scripts.benchmarks.private import processor_seconds, resident
+from scripts.benchmarks.timing import children_cpu
 
 MIB = 1 << 20
 MARK = "FGBENCH_PEER"

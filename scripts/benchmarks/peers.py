@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.peer_process import MIB, NotToBeHad, Processes
-from benchmarks.targets import Targets
-from benchmarks.timing import repeated
+from scripts.benchmarks.peer_process import MIB, NotToBeHad, Processes
+from scripts.benchmarks.targets import Targets
+from scripts.benchmarks.timing import repeated
 
 INDEX_SECONDS = 240.0
 """An index that takes longer is given up."""
@@ -31,6 +31,7 @@ IDLE_SECONDS = 5.0
 LINE = re.compile(rb"^(.+?):(\d+):")
 BEFORE = ("tool", "index s", "index MB", "peak MB")
 AFTER = ("wrong", "stale at once", "stale later", "saved file, ms", "idle MB", "note")
+FLAGS: Mapping[str, tuple[str, ...]] = {"insensitive": ("-i",), "files only": ("-l",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,6 @@ class Peer:
     environ: dict[str, str] = field(default_factory=dict)
 
 
-FLAGS = {"insensitive": ("-i",), "files only": ("-l",)}
 OURS = {
     "FLASHGREP_STATE_DIR": "{state}/daemon", "FLASHGREP_CACHE_DIR": "{state}/cache", "FLASHGREP_TCP_PORT": "0",
     "XDG_CONFIG_HOME": "{state}/config",
@@ -244,7 +244,8 @@ class _Measured:
 
     def _placed(self, command: Sequence[str], question: Question | None = None) -> list[str]:
         """Return a command with its folders, and what is asked, in it."""
-        names, flags = dict(self._names), ()
+        names = dict(self._names)
+        flags: tuple[str, ...] = ()
         if question is not None:
             is_plain = self._peer.escape and not question.regex
             names["{text}"] = re.escape(question.text) if is_plain else question.text
@@ -275,7 +276,8 @@ class _Measured:
 
     def _truth(self, question: Question) -> set[bytes]:
         flags = FLAGS.get(question.kind, ())
-        command = [self._rg, "--no-config", "-n", *([] if question.regex else ["-F"]), *flags, question.text]
+        plain = () if question.regex else ("-F",)
+        command = [self._rg, "--no-config", "-n", *plain, *flags, question.text]
         told = subprocess.run(command, cwd=self._tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         return self._places(told.stdout, question)
 

@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.private import FGREP, Client, Private
-from benchmarks.rows import Bar, Row, faster, p50
-from benchmarks.targets import Targets
-from benchmarks.timing import program, repeated
+from scripts.benchmarks.private import FGREP, Client, Private
+from scripts.benchmarks.rows import Bar, Row, faster, p50
+from scripts.benchmarks.targets import Targets
+from scripts.benchmarks.timing import program, repeated
 
 ALL = 10_000
 BUDGET = 1_000_000

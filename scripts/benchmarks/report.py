@@ -6,8 +6,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.machine import Machine, TreeFacts, described
-from benchmarks.rows import Row, as_dict
+from scripts.benchmarks.machine import Machine, TreeFacts, described
+from scripts.benchmarks.rows import Row, as_dict
 
 FOLDER = Path(__file__).parent.parent / "bench-results"
 HEAD = "| what | p50 ms | p99 ms | CPU ms | rg p50 ms | rg CPU ms | times faster | hits | bars | note |"

@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.private import FGREP, Client, private_daemon
 from flashgrep.cli.rg.arguments import COVER, HARMLESS, PATTERN_FLAGS, flag_table
 from flashgrep.paths import bundled_ripgrep
+from scripts.benchmarks.private import FGREP, Client, private_daemon
 from tests.support.rg_tree import BOUND, TIMES, make_tree
 
 RG = str(bundled_ripgrep())
@@ -189,8 +189,17 @@ def _said(command: list[str], call: Call, environ: dict[str, str]) -> tuple[byte
     environ = {**environ, "TERM": "xterm"} | ({"RIPGREP_CONFIG_PATH": call.config} if call.config else {})
     if call.on_terminal:
         return _said_on_terminal(command, call.cwd, environ)
-    source = {"stdin": subprocess.DEVNULL} if call.given is None else {"input": call.given}
-    done = subprocess.run(command, cwd=call.cwd, env=environ, capture_output=True, check=False, timeout=BOUND, **source)
+    stdin = subprocess.DEVNULL if call.given is None else None
+    done = subprocess.run(
+        command,
+        cwd=call.cwd,
+        env=environ,
+        stdin=stdin,
+        input=call.given,
+        capture_output=True,
+        check=False,
+        timeout=BOUND,
+    )
     return VARYING.sub(b"", done.stdout), VARYING.sub(b"", done.stderr), done.returncode
 
 

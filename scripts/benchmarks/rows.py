@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.timing import Times
+from scripts.benchmarks.timing import Times
 
 
 @dataclass(frozen=True, slots=True)

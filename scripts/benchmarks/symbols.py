@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.private import Client, Private
-from benchmarks.rows import Row, least, p50
-from benchmarks.targets import Targets
-from benchmarks.timing import repeated
 from flashgrep.index.writer import Reserved
 from flashgrep.indexer.process import Parsers
 from flashgrep.indexer.workers import prepare, read_texts
 from flashgrep.ingest.openat import RootFolder
+from scripts.benchmarks.private import Client, Private
+from scripts.benchmarks.rows import Row, least, p50
+from scripts.benchmarks.targets import Targets
+from scripts.benchmarks.timing import repeated
 
 SAMPLE_BYTES = 40 << 20
 NAMES = 100

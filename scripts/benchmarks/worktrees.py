@@ -19,11 +19,11 @@ from pathlib import Path
 
 import anyio
 
-from benchmarks.private import Client, Private, adopt, private_daemon, wait_until
-from benchmarks.targets import targets_for
-from benchmarks.timing import program, repeated
 from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
+from scripts.benchmarks.private import Client, Private, adopt, private_daemon, wait_until
+from scripts.benchmarks.targets import targets_for
+from scripts.benchmarks.timing import program, repeated
 from tests.support.worktrees import WorkTrees
 
 MIB = 1 << 20

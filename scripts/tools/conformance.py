@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.tools.mcp_proxy import proxy_to_address, proxy_to_process
+from scripts.tools.pipes import pipes_of
 
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / "build" / "conformance"
@@ -91,7 +92,7 @@ SUMMARY = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MUL
 
 def main() -> int:
     """Run everything and return the exit status."""
-    problems = []
+    problems: list[str] = []
     environ = _tools()
     with tempfile.TemporaryDirectory(prefix="fgconf") as folder, _own_daemon(Path(folder), environ) as own:
         problems += _fixture(Path(folder), environ)
@@ -152,8 +153,9 @@ def _fixture(folder: Path, environ: dict[str, str]) -> Iterator[str]:
     """Run the official suite against a server with the tools that the suite calls."""
     fixture = [sys.executable, str(ROOT / "tests" / "mcp" / "fixture_server.py"), str(folder / "fixture")]
     with subprocess.Popen(fixture, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        yield from _suite("fixture", server.stdout.readline().strip(), EXCEPTIONS, folder, environ)
-        server.stdin.close()
+        given, told = pipes_of(server)
+        yield from _suite("fixture", told.readline().strip(), EXCEPTIONS, folder, environ)
+        given.close()
 
 
 def _shipped(folder: Path, own: dict[str, str]) -> Iterator[str]:
@@ -230,7 +232,7 @@ def _served(own: dict[str, str]) -> Iterator[tuple[str, str]]:
         [FLASHGREP, "serve", "--port", "0"], env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:
-        url = serve.stdout.readline().strip()
+        url = next(iter(serve.stdout or ())).strip()
         yield url, (Path(own["FLASHGREP_STATE_DIR"]) / "token").read_text(encoding="ascii").strip()
     finally:
         serve.terminate()

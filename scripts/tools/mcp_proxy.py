@@ -14,6 +14,8 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+from scripts.tools.pipes import pipes_of
+
 SECONDS = 30
 OWN = frozenset({"host", "connection", "content-length", "transfer-encoding"})
 
@@ -79,6 +81,7 @@ def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterato
     """Pass messages on to a process that speaks lines, and its answers back; what it says unasked is dropped."""
     waiting: dict[Any, queue.Queue[bytes]] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
+        given, told = pipes_of(process)
 
         class ToProcess(Proxy):
             def answer_post(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -87,14 +90,14 @@ def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterato
                 asked = message.get("id") if "method" in message else None
                 if asked is not None:
                     waiting[asked] = answers
-                process.stdin.write(json.dumps(message).encode() + b"\n")
-                process.stdin.flush()
+                given.write(json.dumps(message).encode() + b"\n")
+                given.flush()
                 if asked is None:
                     return 202, {}, b""
                 return 200, {"Content-Type": "application/json"}, answers.get(timeout=SECONDS)
 
         def route() -> None:
-            for line in process.stdout:
+            for line in told:
                 answer = json.loads(line)
                 if "method" not in answer and answer.get("id") in waiting:
                     waiting.pop(answer["id"]).put(line)
@@ -105,7 +108,7 @@ def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterato
             with _serve(ToProcess) as here:
                 yield here
         finally:
-            process.stdin.close()
+            given.close()
             reader.join(SECONDS)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import anyio
 
-from benchmarks.search.asking import asked, faults
-from benchmarks.search.docstrings import Sides, measured, pool
-from benchmarks.search.metrics import Figures, interval, mean
-from benchmarks.search.packages import Package, Unavailable, packages, unpacked
-from benchmarks.search.ranking import SIDES, Way, ablations, judged
 from flashgrep.embed.static import DATA, load
+from scripts.benchmarks.search.asking import asked, faults
+from scripts.benchmarks.search.docstrings import Sides, measured, pool
+from scripts.benchmarks.search.metrics import Figures, interval, mean
+from scripts.benchmarks.search.packages import Package, Unavailable, packages, unpacked
+from scripts.benchmarks.search.ranking import SIDES, Way, ablations, judged
 
 Results = dict[str, dict[str, list[Figures]]]
 """By repository and way, the figures of each question."""

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.search.functions import Function, functions
-from benchmarks.search.metrics import Figures, figures, mean
-from benchmarks.search.packages import Package
 from flashgrep.embed import Embedder
 from flashgrep.index.words import LEVELS, Fields, impacts_of, key_of, scores_of
 from flashgrep.search.fusion import RULES, query_words
 from flashgrep.search.meaning_index import idf
+from scripts.benchmarks.search.functions import Function, functions
+from scripts.benchmarks.search.metrics import Figures, figures, mean
+from scripts.benchmarks.search.packages import Package
 
 MOST_FUNCTIONS: Final = 3_000
 """Functions of a language that are searched, drawn with a fixed seed."""
@@ -56,7 +56,7 @@ def measured(found: Sequence[Function], embedder: Embedder) -> Sides:
         near = np.argsort(-similar, kind="stable")[:CANDIDATES].tolist()
         meaning = {found[at].path: max(0.0, float(similar[at])) for at in near}
         for side, scores in (("words", words), ("meaning", meaning), ("hybrid", mixed(words, meaning))):
-            ranking = sorted(scores, key=lambda path, scores=scores: (-scores[path], path))  # type: ignore[misc] # bound now
+            ranking = [path for path, _ in sorted(scores.items(), key=lambda row: (-row[1], row[0]))]
             sides[side].append(figures(ranking, [function.path]))
     return Sides(len(found), len(asked), mean(sides["words"]), mean(sides["meaning"]), mean(sides["hybrid"]))
 

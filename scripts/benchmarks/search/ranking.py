@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from benchmarks.search.asking import Question
-from benchmarks.search.metrics import Figures, distinct, figures
 from flashgrep.search.fusion import RULES, Rules
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
 from flashgrep.workspace import Workspace, WorkspaceOptions
+from scripts.benchmarks.search.asking import Question
+from scripts.benchmarks.search.metrics import Figures, distinct, figures
 
 RESULTS: Final = 60
 """Results asked for: ten files at least, several chunks each."""

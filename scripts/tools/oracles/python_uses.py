@@ -37,10 +37,11 @@ def main() -> None:
         lines, script = text.splitlines(), jedi.Script(path=str(path), project=project)
         for node, is_call in uses_of(tree):
             name = node.attr if isinstance(node, ast.Attribute) else node.id
-            end = len(lines[node.end_lineno - 1].encode()[: node.end_col_offset].decode("utf-8", "replace"))
+            last = node.end_lineno or node.lineno
+            end = len(lines[last - 1].encode()[: node.end_col_offset].decode("utf-8", "replace"))
             found: list[Any] = []
             with suppress(RecursionError, AttributeError, ValueError, TypeError, KeyError):  # over its own depth
-                found = script.goto(node.end_lineno, end - len(name), follow_imports=True)
+                found = script.goto(last, end - len(name), follow_imports=True)
             for one in found:
                 where = one.module_path
                 if one.type not in KINDS or where is None or root not in Path(where).parents:
