@@ -29,7 +29,7 @@ LIMITS = {
 SMALL = 60
 """Lines of a module that may be too small to stand alone."""
 
-SLACK = {"lines": 44_080,  # since 40,505: names resolved, kept revisions, repo_map, 22 kinds of files, rules watched
+SLACK = {"lines": 500, "modules": 3, "private functions used once": 10, "functions named by a participle": 5}
 """How far a measure may be below its limit before the limit has to follow."""
 
 PARTICIPLE = re.compile(r"_?(?:\w+_)?(?:\w{2,}ed|shown|told|said|sent|left|kept|given|taken|made|held|read_out|found)")
