@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from flashgrep.paths import project_socket
 from flashgrep.pattern import Pattern
@@ -74,7 +75,7 @@ async def test_the_workers_of_a_killed_indexer_end_with_it(root: Path) -> None:
         await workspace.refresh()
         pid, workers = None, set[int]()
         while not workers:
-            await workspace.refresh()
+            await checkpoint()  # the scheduler starts the indexer meanwhile
             pid = workspace.facts()["indexer_pid"]
             workers = descendants(pid) if pid else set()
         kill(pid)
@@ -87,7 +88,7 @@ async def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody(root: P
     async with opened(root) as workspace:
         await workspace.refresh()
         while workspace.facts()["indexer_pid"] is None:
-            await workspace.refresh()
+            await checkpoint()
         kill(workspace.facts()["indexer_pid"])
         with anyio.fail_after(BOUND):
             await workspace.wait_indexed()
@@ -101,7 +102,7 @@ async def test_a_worker_of_the_indexer_that_is_killed_is_done_without(root: Path
         await workspace.refresh()
         workers = set[int]()
         while not workers:
-            await workspace.refresh()
+            await checkpoint()  # the scheduler starts the indexer meanwhile
             pid = workspace.facts()["indexer_pid"]
             workers = descendants(pid) if pid else set()
         kill(max(workers))

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,13 @@ class Pool:
     tasks: anyio.abc.TaskGroup
     threads: int = 0
     """Look-ups done in threads."""
+    opened: list[Workspace] = field(default_factory=list)
 
     async def open(self, root: Path) -> Workspace:
         workspace = Workspace(
             root.name, os.fsencode(root), options_for(root), scheduler=self.scheduler, workers=self.workers
         )
+        self.opened.append(workspace)
         await workspace.open(self.tasks)
         await workspace.wait_parsed()
         return workspace
@@ -85,6 +87,8 @@ async def pool(monkeypatch: pytest.MonkeyPatch, most: int = 2) -> AsyncIterator[
         monkeypatch.setattr(made.scheduler, "_execute", count)
         with anyio.fail_after(BOUND):
             yield made
+        for workspace in made.opened:  # or their indexers stay
+            await workspace.close()
         workers.close()
         tasks.cancel_scope.cancel()
 
@@ -177,6 +181,7 @@ async def test_what_a_worker_does_not_answer_is_answered_here(monkeypatch: pytes
                     await workspace.wait_indexed()
                     os.kill(worker.process.pid, signal.SIGCONT)
                 elif fault == "closed":
+                    made.opened.remove(workspace)
                     await workspace.close()
             if fault == "hangs":  # its deadline is over
                 assert not answers[0].complete
