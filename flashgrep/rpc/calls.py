@@ -28,6 +28,11 @@ class Calls:
         self._slots = anyio.Semaphore(dispatcher.limits.in_flight, fast_acquire=True)
         self._pending: dict[JsonId, list[Pending]] = {}
 
+    @property
+    def are_several(self) -> bool:
+        """Whether more than one request awaits its answer."""
+        return len(self._pending) > 1
+
     def admit(self, message: Message) -> list[Job]:
         """Return what has to run for a message.
 

@@ -42,14 +42,19 @@ class Connection:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._hung_up = hung_up
-        send_now = {"send_now": stream.send_now} if isinstance(stream, SocketStream) else {}
-        self._queue = WriteQueue(self._limits.queued_bytes, self._limits.write_seconds, **send_now)
+        self._queue = WriteQueue(self._limits.queued_bytes, self._limits.write_seconds, self._send_now)
         self._backpressure = BackpressureLimiter(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
         self._calls = Calls(dispatcher, self)
         self._requests = ClientRequests(self._queue, self._limits.call_seconds)
         self._authenticated: Callable[[], None] | None = None
         self._whole = anyio.CancelScope()  # cancelled to abort
         self._reading = anyio.CancelScope()  # cancelled to read no further
+
+    def _send_now(self, data: bytes) -> int:
+        """Send what goes without waiting, unless more answers are to come: those go together."""
+        if self._calls.are_several or not isinstance(self._stream, SocketStream):
+            return 0
+        return self._stream.send_now(data)
 
     async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] | None = None) -> None:
         """Read until the end of input, finish the calls in flight, close the stream.

@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 44_080,  # since 40,505: names resolved, kept revisions, repo_map, 22 kinds of files, rules watched
+    "lines": 44_100,  # since 40,505: names resolved, kept revisions, repo_map, 22 kinds of files, rules watched
     "modules": 207,  # 12 of them resolve names and map a repository
-    "private functions used once": 347,  # the steps of inference and of modules
+    "private functions used once": 348,  # the steps of inference and of modules
     "functions named by a participle": 62,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
