@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
-from flashgrep.ingest.parse.grammar import _INHERITS, _QUERIES
+from flashgrep.ingest.parse.grammar import _QUERIES, INHERITS
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import MARKS
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
@@ -65,7 +65,7 @@ def test_every_language_with_a_query_has_a_sample_and_no_query_is_left_over() ->
     used = {row.symbols for row in LANGUAGES.values() if row.symbols} - {WORDS, SCRIPTS}
     assert used <= covered
     queries = {Path(entry.name).stem: entry.read_text("utf-8") for entry in _QUERIES.iterdir()}
-    assert set(queries) == used | {base for text in queries.values() for base in _INHERITS.findall(text)}
+    assert set(queries) == used | {base for text in queries.values() for base in INHERITS.findall(text)}
 
 
 def write_golden() -> None:

@@ -23,7 +23,7 @@ from flashgrep.checkpoint import Abandoned, Expired, checkpoint
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
 _BROKEN: Final = "\n(ERROR) @error\n"
-_INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
+INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
 MATCH_LIMIT: Final = 1 << 16
 """Matches in progress; a pathological file loses tags instead of taking all memory."""
 DEPTH: Final = 1_000
@@ -74,7 +74,7 @@ def _read_query(name: str) -> tuple[str, str]:
     """Return a query's definitions and references, each followed by those of the query it inherits from, if any."""
     text = (_QUERIES / f"{name}.scm").read_text("utf-8")
     definitions, _, references = text.partition(_REFERENCES)
-    if (base := _INHERITS.search(text)) is None:
+    if (base := INHERITS.search(text)) is None:
         return definitions, references
     more_definitions, more_references = _read_query(base[1])
     return definitions + more_definitions, references + more_references

@@ -4,7 +4,6 @@
 Nothing of it is stored: it is needed for the few files that use a name on something.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,11 +15,10 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.embedded import read_scripts
-from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.ingest.parse.grammar import DEPTH, INHERITS, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, parse_tree
 from flashgrep.languages import LANGUAGES, SCRIPTS
 
 _QUERIES: Final = resources.files(__package__) / "bindings"
-_INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
 SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"})
 """Languages whose names are resolved."""
 _BINDS: Final = ("definition", "parameter", "field", "name")
@@ -150,7 +148,7 @@ class FileScopes:
 @cache
 def _query_of(grammar: str) -> Query:
     text = (_QUERIES / f"{grammar}.scm").read_text("utf-8")
-    while base := _INHERITS.search(text):
+    while base := INHERITS.search(text):
         text = text.replace(base[0], "") + (_QUERIES / f"{base[1]}.scm").read_text("utf-8")
     return Query(grammar_of(grammar).language, text)
 
