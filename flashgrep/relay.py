@@ -246,13 +246,18 @@ class Relay:
         if not self._source_open and not self._in_flight and not unsent:
             return
         self._note_trouble("the daemon ended")
-        self._to_daemon = deque(line for line in self._to_daemon if line.asked)
-        for line in reversed(self._in_flight.lines()):
-            if id(line) in unsent:
-                continue
-            if line.methods <= REPEATED and line.sendings < MOST_SENDINGS:
-                self._to_daemon.appendleft(line)
-            else:  # it may have written, or have ended the daemon
+        waiting = [line for line in self._to_daemon if line.asked]
+        self._to_daemon.clear()
+        for line in waiting:
+            line.sendings += (
+                1  # counted though it did not get there: daemons that end at once would have it wait forever
+            )
+        again = [line for line in self._in_flight.lines() if id(line) not in unsent]
+        for line in again + waiting:
+            # What was sent whole may have written, or have ended the daemon.
+            if line.sendings < MOST_SENDINGS and (id(line) in unsent or line.methods <= REPEATED):
+                self._to_daemon.append(line)
+            else:
                 self._refuse(line)
         self._to_daemon_size = sum(len(line.data) for line in self._to_daemon)
 

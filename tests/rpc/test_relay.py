@@ -59,6 +59,7 @@ class Host:
         self.sink, self._sink_end = os.pipe()
         self.daemons: queue.Queue[Far] = queue.Queue()
         self.problems: queue.Queue[str] = queue.Queue()
+        self.doomed = False  # daemons end before they read a byte
         self._held = b""
         self._relay = Relay(self._connect, self._source_end, self._sink_end)
         self.thread = threading.Thread(target=self._run)
@@ -106,7 +107,10 @@ class Host:
         if not self.problems.empty():
             raise OSError(self.problems.get())
         near, far = socket.socketpair()
-        self.daemons.put(Far(far))
+        if self.doomed:
+            far.close()
+        else:
+            self.daemons.put(Far(far))
         return near
 
     def _run(self) -> None:
@@ -270,6 +274,17 @@ def test_a_daemon_that_ends_each_time_is_not_asked_for_ever(host: Host, monkeypa
     far.next()
     far.end()
     assert "try again" in host.next()["error"]["message"]
+
+
+def test_daemons_that_end_before_they_read_are_not_tried_for_ever(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay_module, "LONGEST_PAUSE", 0.01)
+    far = host.start()
+    host.doomed = True
+    far.end()
+    host.say(ask(1, "ping"))
+    host.end_input()
+    assert host.next()["error"]["data"]["reason"] == "daemon_ended"
+    assert host.next() is None
 
 
 def test_a_daemon_that_cannot_be_started_is_told_in_each_answer_and_comes_back(
