@@ -33,6 +33,18 @@ _RULES: Final = """\
 - Answers match the disk at this moment; a note in brackets says what was left out.
 """
 _RULES_FILES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+NEOVIM: Final = "nvim"
+_PLUGIN_FOLDERS: Final = (
+    Path(__file__).parents[1] / "editors" / NEOVIM,
+    Path(__file__).parents[2] / "editors" / NEOVIM,
+)
+"""Where the plugin for Neovim is: in an installed package, in a checkout."""
+_NEOVIM_LINES: Final = """\
+-- lazy.nvim:
+{{ dir = "{folder}", cmd = "Flashgrep", opts = {{}} }}
+-- without a plugin manager, in init.lua:
+vim.opt.runtimepath:prepend("{folder}")
+-- then :checkhealth flashgrep and :help flashgrep"""
 _CURSOR_FOLDER: Final = ".cursor"
 _CURSOR_RULES: Final = ".cursor/rules/flashgrep.mdc"
 _CURSOR_HEAD: Final = "---\ndescription: Searching code\nalwaysApply: true\n---\n"
@@ -43,7 +55,8 @@ def install(
         str,
         typer.Argument(
             metavar="[HOST]",
-            help=f"{', '.join(HOSTS)}, or all that are found on this machine; default: ask for each of those.",
+            help=f"{', '.join(HOSTS)}, or all that are found on this machine; default: ask for each of those. "
+            f"{NEOVIM} prints the lines for its plugin.",
             show_default=False,
         ),
     ] = "",
@@ -63,6 +76,10 @@ def install(
 
     Called again, it brings the entry up to date and keeps what you added to it.
     """
+    if host == NEOVIM:
+        folder = next((str(each) for each in _PLUGIN_FOLDERS if each.is_dir()), None)
+        typer.echo(_NEOVIM_LINES.format(folder=folder) if folder else fail("the plugin is not installed: reinstall"))
+        return
     if host not in {"", ALL, *HOSTS}:
         near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
         fail(f"unknown host {host!r}{f', did you mean {near[0]}?' if near else ''}; known: {', '.join(HOSTS)}")

@@ -1,0 +1,79 @@
+--- Unsaved text: before a question, the daemon gets the buffers that changed since the last one.
+---
+--- It keeps them for this connection alone, and forgets them with it. Nothing is sent while nobody asks.
+
+local config = require("flashgrep.config")
+local uv = vim.uv or vim.loop
+
+local M = {}
+
+--- The daemon refuses larger ones; such a buffer is searched as it was saved.
+local LARGEST = 4 * 1024 * 1024
+
+local sent = setmetatable({}, { __mode = "k" }) ---@type table<flashgrep.Client, table>
+
+--- Return a buffer's text as it would be saved, or nil if it is too large or not ours to tell.
+local function text_of(buffer)
+  local bytes = vim.api.nvim_buf_get_offset(buffer, vim.api.nvim_buf_line_count(buffer))
+  local encoding = vim.bo[buffer].fileencoding
+  if bytes > LARGEST or vim.bo[buffer].binary or not (encoding == "" or encoding == "utf-8") then
+    return nil
+  end
+  local line_end = ({ unix = "\n", dos = "\r\n", mac = "\r" })[vim.bo[buffer].fileformat]
+  local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, true), line_end)
+  return vim.bo[buffer].endofline and text .. line_end or text
+end
+
+--- Return the path of a buffer below a root, or nil if it is none of its files.
+local function path_below(root, buffer)
+  local name = vim.api.nvim_buf_get_name(buffer)
+  if vim.bo[buffer].buftype ~= "" or name == "" then
+    return nil
+  end
+  local folder, base = name:match("^(.*)/([^/]+)$")
+  folder = folder and uv.fs_realpath(folder)
+  local full = folder and (folder .. "/" .. base)
+  if full and full:sub(1, #root + 1) == root .. "/" then
+    return full:sub(#root + 2)
+  end
+end
+
+--- Bring the daemon's overlay up to date with the unsaved buffers of a project.
+---@param client flashgrep.Client
+function M.send(client)
+  if not config.unsaved then
+    return
+  end
+  local known = sent[client]
+  if not known or known.epoch ~= client.epoch then
+    known = { epoch = client.epoch, ticks = {} }
+    sent[client] = known
+  end
+  local seen = {}
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].modified then
+      local path = path_below(client.root, buffer)
+      local text = path and text_of(buffer)
+      if text then
+        seen[path] = true
+        local tick = vim.api.nvim_buf_get_changedtick(buffer)
+        if known.ticks[path] ~= tick then
+          local params = { action = "open", path = path, text = text, version = tick }
+          if known.ticks[path] then
+            params = { action = "change", path = path, changes = { { text = text } }, version = tick }
+          end
+          client:notify("buffers", params)
+          known.ticks[path] = tick
+        end
+      end
+    end
+  end
+  for path in pairs(known.ticks) do
+    if not seen[path] then
+      client:notify("buffers", { action = "close", path = path })
+      known.ticks[path] = nil
+    end
+  end
+end
+
+return M

@@ -1,0 +1,164 @@
+--- What can be asked, and how an answer becomes a list of places.
+
+local config = require("flashgrep.config")
+
+local M = {}
+
+---@class flashgrep.Item
+---@field root string
+---@field path string relative to the root
+---@field line integer from 1
+---@field column integer byte, from 1
+---@field text string
+---@field detail string? what the place is: a kind, a score
+---@field spans integer[][]? what matched in text: first byte and end, from 0, the end left out
+
+---@class flashgrep.Source
+---@field title string
+---@field live boolean whether what is typed is the question; else the list is filtered by it
+---@field ask fun(client: flashgrep.Client, query: string, callback: fun(items: flashgrep.Item[]?, problem: string?)): integer?
+
+local function place(client, found, text, line, column)
+  local bytes = found.file_path_bytes and vim.base64 and vim.base64.decode(found.file_path_bytes)
+  return {
+    root = client.root,
+    path = bytes or found.file_path,
+    line = line or found.line_number or found.start_line or 1,
+    column = column or found.column or 1,
+    text = (text or ""):gsub("[\r\n].*", ""),
+  }
+end
+
+--- Return a function that asks a method and makes items of its answer.
+local function asking(method, make_params, make_items)
+  return function(client, query, callback)
+    local params = make_params(query)
+    if not params then
+      callback({})
+      return nil
+    end
+    require("flashgrep.buffers").send(client)
+    return client:request(method, params, function(error, result)
+      if error then
+        callback(nil, error.message)
+      else
+        callback(make_items(client, result))
+      end
+    end)
+  end
+end
+
+--- Lines with a text or a regular expression; `options` are parameters of `query`, as mode, include and exclude.
+function M.grep(options)
+  return {
+    title = "Grep",
+    live = true,
+    ask = asking("query", function(query)
+      if query == "" then
+        return nil
+      end
+      local base = { query = query, limit = config.limit, max_tokens = 200000 }
+      return vim.tbl_extend("force", base, options or {})
+    end, function(client, result)
+      return vim.tbl_map(function(hit)
+        local item = place(client, hit, hit.text, hit.start_line, hit.byte_column or hit.column)
+        -- A long line comes as the part around its match.
+        local shift = (hit.text_column or 1) - 1
+        item.spans = vim.tbl_map(function(span)
+          return { span[1] - 1 - shift, span[2] - 1 - shift }
+        end, hit.spans or {})
+        return item
+      end, result.results)
+    end),
+  }
+end
+
+--- Functions, classes and sections that answer a question in words.
+function M.meaning()
+  return {
+    title = "By meaning",
+    live = true,
+    ask = asking("search_code", function(query)
+      return query ~= "" and { query = query, limit = 40 } or nil
+    end, function(client, result)
+      return vim.tbl_map(function(found)
+        local item = place(client, found, found.content)
+        item.detail = ("%s %s %.2f"):format(found.kind, found.name, found.score)
+        return item
+      end, result.results)
+    end),
+  }
+end
+
+--- Files by parts of their paths.
+function M.files()
+  return {
+    title = "Files",
+    live = true,
+    ask = asking("list_files", function(query)
+      return { query = query ~= "" and query or nil, limit = config.limit }
+    end, function(client, result)
+      return vim.tbl_map(function(found)
+        return place(client, found, "", 1, 1)
+      end, result.results)
+    end),
+  }
+end
+
+local function symbol_items(client, result)
+  return vim.tbl_map(function(hit)
+    local item = place(client, hit, hit.signature or hit.symbol_name, hit.line_number, hit.column)
+    item.detail = hit.role == "definition" and (hit.kind or hit.role) or hit.role
+    return item
+  end, result.results)
+end
+
+--- Definitions whose name begins with, or is like, what is typed.
+function M.symbols()
+  return {
+    title = "Symbols",
+    live = true,
+    ask = asking("get_symbol", function(query)
+      return query ~= "" and { symbol_name = query, match = "fuzzy", limit = config.limit } or nil
+    end, symbol_items),
+  }
+end
+
+--- Where a name is defined, called and used.
+function M.references(name)
+  return {
+    title = "References of " .. name,
+    live = false,
+    ask = asking("get_symbol", function()
+      return { symbol_name = name, limit = 1000, max_tokens = 200000 }
+    end, symbol_items),
+  }
+end
+
+local function research(title, question)
+  return {
+    title = title,
+    live = false,
+    ask = asking("code_research", function()
+      return { query = question, depth = 1 }
+    end, function(client, result)
+      return vim.tbl_map(function(edge)
+        local item = place(client, edge, edge.text, edge.line, 1)
+        item.detail = ("%s %.2f"):format(edge.kind, edge.confidence)
+        return item
+      end, result.edges)
+    end),
+  }
+end
+
+--- Who calls a name.
+function M.callers(name)
+  return research("Callers of " .. name, "who calls " .. name)
+end
+
+--- What a name calls.
+function M.callees(name)
+  return research("Callees of " .. name, "what does " .. name .. " call")
+end
+
+return M

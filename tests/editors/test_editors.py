@@ -1,0 +1,72 @@
+"""The editors' plugins in real editors against a real daemon, and the example of the protocol as documents print it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.tools.parcels import make_parcels
+from tests.conftest import FGREP, DaemonAtHand
+from tests.support.workspace import repository
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 100
+
+
+@pytest.fixture(scope="module")
+def parcels(daemon: DaemonAtHand) -> Iterator[Path]:
+    """Return an indexed project, which the plugins' own tests know."""
+    with repository() as root:
+        make_parcels(root)
+        assert daemon.run("index", str(root)).returncode == 0
+        yield root
+
+
+def environment(daemon: DaemonAtHand) -> dict[str, str]:
+    """Return the daemon's environment with our commands first on PATH."""
+    path = os.pathsep.join([str(Path(FGREP).parent), daemon.environ["PATH"]])
+    return {**daemon.environ, "PATH": path}
+
+
+def test_the_plugin_works_in_neovim(daemon: DaemonAtHand, parcels: Path) -> None:
+    program = shutil.which("nvim")
+    if program is None:
+        pytest.skip("nvim is not installed")
+    plugin = ROOT / "editors" / "nvim"
+    command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={plugin}"]
+    said = subprocess.run(
+        [*command, "-c", f"luafile {plugin}/tests/run.lua"],
+        cwd=parcels,
+        env=environment(daemon),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert said.stdout.count("\nok ") > 5
+
+
+def test_the_example_for_plugin_authors_runs_and_has_50_lines(daemon: DaemonAtHand, parcels: Path) -> None:
+    found = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(), re.DOTALL)
+    assert found
+    assert len(found[1].splitlines()) <= 50
+    command = [sys.executable, "-c", found[1], str(parcels), "find_parcel"]
+    said = subprocess.run(
+        command, env=environment(daemon), capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert said.stdout.splitlines() == [
+        "src/parcel.py:1:5:def find_parcel(number):",
+        "src/use.py:1:20:from parcel import find_parcel",
+        "src/use.py:4:11:    print(find_parcel(7))",
+    ], said.stderr
+
+
+def test_the_lines_for_neovim_name_the_folder_of_the_plugin(daemon: DaemonAtHand) -> None:
+    said = daemon.run("install", "nvim").stdout
+    assert f'vim.opt.runtimepath:prepend("{ROOT / "editors" / "nvim"}")' in said
