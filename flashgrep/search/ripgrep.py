@@ -39,6 +39,8 @@ MOST_THREADS = 12
 MOST_AT_ONCE = 2
 SLOT_SECONDS = 1.0
 """Whoever gets no ripgrep for so long reads the files itself: one that hangs must not hold up the others."""
+PIPE = 1 << 20
+"""Bytes that ripgrep can write while we wait so: more than any user is refused, unless the system allows less."""
 MOST_NAMES = 1 << 20
 """Bytes of paths given to ripgrep at once; Linux allows 2 MiB of arguments."""
 MOST_OUTPUT = 64 << 20
@@ -213,6 +215,9 @@ def run(
                 with process:
                     try:
                         _end_with_us(process.pid, lifeline)
+                        if sys.platform == "linux" and process.stdout is not None:
+                            with contextlib.suppress(OSError):
+                                fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE)
                         return _collect(process, most_errors)
                     finally:
                         process.kill()

@@ -117,7 +117,9 @@ class Lookups:
             # ripgrep opens files by path: a folder may have been a link to elsewhere for a moment. Its count is a
             # file's own unless an event tells of the file or of a folder above it, or events were lost.
             are_ours = await project.refresh() and tree.listed_since == listed
-        counts = {path: count for path, count in found.items() if path not in marked} if are_ours else None
+        for path in marked:
+            found.pop(path, None)
+        counts = found if are_ours else None
 
         def ask_again(snapshot: Snapshot) -> Answer:
             snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
