@@ -9,6 +9,7 @@ from flashgrep.handlers import (
     indexing,
     listing,
     meaning,
+    navigation,
     query,
     research,
     specs,
@@ -19,6 +20,7 @@ from flashgrep.registry import Registry
 MODULES = (
     query,
     symbols,
+    navigation,
     editing,
     listing,
     indexing,

@@ -25,6 +25,7 @@ from flashgrep.handlers.common import (
     Include,
     InLanguages,
     MaxTokens,
+    MaxTokensIfSet,
     ProjectName,
     ProjectNames,
     Rev,
@@ -37,14 +38,17 @@ from flashgrep.handlers.common import (
     tell_near,
     view_of,
 )
+from flashgrep.handlers.places import Encoding, Range, measure_range
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
+from flashgrep.ingest.columns import Columns
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
+from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
 from flashgrep.model import path_to_json
 from flashgrep.params import NameText, PathText, SymbolName
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
-from flashgrep.search.outlines import Outline, outline
+from flashgrep.search.outlines import Outline, nest, open_all, outline
 from flashgrep.search.repository_map import repository_map
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
@@ -61,6 +65,10 @@ RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
 """Characters of JSON, and of text, around one occurrence's texts."""
 PYTHON_HEAD = re.compile(r"(?<=\d )((?:async )?)def (?=\w+\()|(?<=[\w)\]]):$")
 """What an outline for a model leaves out."""
+OUTLINE_TOKENS = 2_000
+"""Size of an outline that sets none."""
+MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
+"""Symbols of a structured outline that sets no size, and about how many characters of JSON one takes."""
 FEW = 2
 """Uses of one role: more have their role said once, above all of them."""
 LINE_SHOWN = 72
@@ -263,16 +271,32 @@ class OutlineParams(Params):
 
     path: PathText = Field("", description="File or folder, relative to the project; empty: as repo_map.")
     everything: Annotated[bool, RARE] = Field(default=False, description="Fields, variables and enumerators too.")
-    max_tokens: MaxTokens = 2_000
+    structured: Annotated[bool, RARE] = Field(
+        default=False, description="Of a file or folder: `entries` with their ranges in place of lines, for programs."
+    )
+    position_encoding: Encoding = "utf-32"
+    max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
     rev: Rev = None
     project: ProjectName = None
 
 
+class OutlineEntry(TypedDict):
+    """A symbol of a structured outline; `depth`: how many of the symbols before it, the nearest ones, are around it."""
+
+    name: str
+    kind: str
+    depth: int
+    range: Range
+    selection_range: Range
+    signature: str
+
+
 class OutlineFile(FilePlace):
-    """A file's symbols, one a line, indented by nesting, each with its lines."""
+    """A file's symbols, one a line, indented by nesting, each with its lines; or, structured, as entries by place."""
 
     symbols: list[str]
+    entries: NotRequired[list[OutlineEntry]]
 
 
 class OutlineResult(TypedDict):
@@ -290,6 +314,7 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
     """Yield each file and, set in below it, its symbols with their lines."""
     for file in result["results"]:
         yield style.path(file)
+        yield from (f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}" for one in file.get("entries", ()))
         if style.is_person:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
         else:
@@ -318,7 +343,7 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
     """
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False
-    max_chars = params.max_tokens * CHARS_PER_TOKEN
+    max_chars = (params.max_tokens or OUTLINE_TOKENS) * CHARS_PER_TOKEN
     below = await resolve_path(workspace, params.path) if params.path else b""
     paths: list[bytes] | None = None
     if below:
@@ -331,6 +356,8 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
 
     def make(snapshot: Snapshot) -> OutlineResult:
         source = SnapshotSource(snapshot)
+        if params.structured and paths is not None:
+            return _format_structure(source, paths, params, fresh=fresh)
         if paths is None:
             made = repository_map(source, max_chars=max_chars)
         else:
@@ -354,6 +381,41 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
             {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
             for path, lines in files.items()
         ],
+        "files": made.files_read,
+        "left_out": made.left_out,
+        "files_skipped": made.skipped,
+        "fresh": fresh,
+    }
+
+
+def _format_structure(
+    source: SnapshotSource, paths: Sequence[bytes], params: OutlineParams, *, fresh: bool
+) -> OutlineResult:
+    """Return the symbols of files with their ranges, up to so many; called in the thread of the look-up."""
+    made = Outline()
+    room = MOST_ENTRIES if params.max_tokens is None else params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
+    files: list[OutlineFile] = []
+    for path, symbols in open_all(source, paths, made):
+        columns, entries = Columns(symbols.lines, params.position_encoding), list[OutlineEntry]()
+        for index, depth in nest(symbols, everything=params.everything):
+            if not room:
+                made.left_out += 1
+                continue
+            room -= 1
+            row = symbols.row(index)
+            whole = measure_range(columns, row[START], row[END])
+            entries.append({
+                "name": symbols.name(index),
+                "kind": symbols.kind(index),
+                "depth": depth,
+                "range": whole,
+                "selection_range": measure_range(columns, row[NAME], row[NAME_END]),
+                "signature": symbols.signature(index),
+            })  # fmt: skip
+        files.append({**path_to_json(path), "symbols": [], "entries": entries})  # type: ignore[typeddict-item]  # as in _format_hit
+    return {
+        "path": params.path,
+        "results": files,
         "files": made.files_read,
         "left_out": made.left_out,
         "files_skipped": made.skipped,

@@ -27,6 +27,8 @@ NOTE: Final = "mcp"
 DEFAULT_TOOLSETS: Final[tuple[Toolset, ...]] = ("core", "research")
 """About as many tools as a model chooses well among."""
 TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
+NOT_FOR_AGENTS: Final = frozenset({"editors"})
+"""Toolsets that ``all`` leaves out: an agent has a name, not a place, and better tools for it."""
 ROOTS_SECONDS = 5.0
 """A client that announces roots and does not name them must not hold up its own first call for longer."""
 BIND_FIELDS = frozenset(
@@ -71,7 +73,7 @@ def client_of(session: Session) -> Client:
 
 
 def parse_toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
-    """Return the toolsets of these names; ``all`` stands for every one.
+    """Return the toolsets of these names; ``all`` stands for those that agents have a use for.
 
     Raises:
         InvalidParams: there is none of a name.
@@ -83,7 +85,7 @@ def parse_toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
         raise InvalidParams(f"toolsets: unknown: {', '.join(unknown)}", field="toolsets", allowed=["all", *TOOLSETS])
     if not given:
         return DEFAULT_TOOLSETS
-    return tuple(toolset for toolset in TOOLSETS if toolset in given or "all" in given)
+    return tuple(one for one in TOOLSETS if one in given or ("all" in given and one not in NOT_FOR_AGENTS))
 
 
 class Binder:

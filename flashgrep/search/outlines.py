@@ -98,6 +98,14 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
 
 def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iterator[Entry]:
     """Yield what a file defines, in order of place."""
+    for index, depth in nest(symbols, everything=everything):
+        found, kind = symbols.defined(index), symbols.kind(index)
+        signature = clip(symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE)
+        yield Entry(path, found.start_line, found.end_line, depth, kind, signature)
+
+
+def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]:
+    """Yield the definitions of a file that an outline shows, in order of place, each with how deep it is nested."""
     kinds = _DEEP_KINDS if everything else SHOWN_KINDS
     ends: list[int] = []  # of the definitions around
     helpers_to = 0  # where the short function ends whose own functions are told with everything only
@@ -110,11 +118,10 @@ def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iter
             continue
         if row[START] < helpers_to and not everything:
             continue
-        found, most = symbols.defined(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
-        if kind in _FUNCTIONS and found.end_line - found.start_line < LONG_FUNCTION:
+        size = symbols.lines.line(max(row[START], row[END] - 1)) - symbols.lines.line(row[START])
+        if kind in _FUNCTIONS and size < LONG_FUNCTION:
             helpers_to = row[END]
-        signature = clip(symbols.signature(index), most)
-        yield Entry(path, found.start_line, found.end_line, len(ends), kind, signature)
+        yield index, len(ends)
         ends.append(row[END])
 
 

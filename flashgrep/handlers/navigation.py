@@ -1,0 +1,276 @@
+"""For editors: what stands at a place of a file, where it is defined and used, and what it says of itself."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.checkpoint import Expired, expiring
+from flashgrep.handlers.common import (
+    PATH,
+    Coverage,
+    Cursor,
+    Deadline,
+    FilePlace,
+    Fresh,
+    ProjectName,
+    Rev,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    open_view,
+    resolve_path,
+)
+from flashgrep.handlers.places import Encoding, Range, measure_range
+from flashgrep.handlers.text import Style, render_places
+from flashgrep.ingest.columns import Columns
+from flashgrep.model import path_to_json
+from flashgrep.params import LineNumber, PathText
+from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.hover import Described, describe
+from flashgrep.search.named import Named, Nothing, find_named
+from flashgrep.search.navigation import Navigation, Navigator, Place
+from flashgrep.search.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
+
+MOST_LINE: Final = 200
+"""Characters of the line of a use."""
+
+
+class PlaceParams(Params):
+    """A place in a file."""
+
+    path: PathText = Field(description=PATH)
+    line: LineNumber = Field(description="Line, from 1.")
+    column: LineNumber = Field(description="Column, from 1; right behind a name counts as on it.")
+    position_encoding: Encoding = "utf-32"
+    deadline_ms: Deadline = 10_000
+    fresh: Fresh = True
+    rev: Rev = None
+    project: ProjectName = None
+
+
+class NamedPlace(FilePlace):
+    """A definition, or a use, of a name.
+
+    `range` is that of the whole of it, `selection_range` that of its name. `confidence`: how sure it is that it is
+    meant, 0 to 1, `resolved`: by what it was told. A use has its `text`, the line.
+    """
+
+    symbol_name: str
+    kind: NotRequired[str]
+    role: str
+    container: NotRequired[str]
+    signature: NotRequired[str]
+    range: Range
+    selection_range: Range
+    text: NotRequired[str]
+    confidence: float
+    resolved: str
+    language: str
+
+
+class PlacesResult(TypedDict):
+    """What was asked of the name at a place, the surest first; uses by path and place.
+
+    `symbol_name` and `range` are those of the name there. `reason`: why there is nothing, in a word, with its `detail`:
+    `blank`, `text` (a comment or a string), `no_name`, `past_line_end`; `undefined`, `outside` (not of this project),
+    `unused`, `unimplemented`, `module`; of the file `binary`, `too_large`, `unreadable`, `encoding`, `unparsed`,
+    `not_a_file`, `no_language`. `unsure`: uses of such a name that are too vague to tell whose they are.
+    """
+
+    symbol_name: str | None
+    range: Range | None
+    results: list[NamedPlace]
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    unsure: NotRequired[int]
+    next: NotRequired[str | None]
+    coverage: Coverage
+
+
+def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
+    """Yield each place with its kind and signature, or the line of a use; or why there is none."""
+    yield from render_places(
+        (
+            (
+                style.path(one),
+                f"{one['selection_range']['start_line']}:{one['selection_range']['start_column']}",
+                one.get("text") or f"{one.get('kind', '')} {one.get('signature') or one['symbol_name']}",
+            )
+            for one in result["results"]
+        ),
+        style,
+    )
+    if "reason" in result:
+        yield f"[{result['reason']}: {result.get('detail', '')}]"
+
+
+@handler("definition", command="definition path line column", toolset="editors", render=render_named)
+async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+    """Find where the name at a place of a file is defined: what it means there, not what else is called so."""
+    return await _ask(call, params, lambda source, named: Navigator(source).find_definitions(named))
+
+
+@handler("declaration", command="declaration path line column", toolset="editors", render=render_named)
+async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+    """Find where the name at a place of a file is declared without its body; where nothing does, as definition."""
+    return await _ask(call, params, lambda source, named: Navigator(source).find_declarations(named))
+
+
+@handler("implementations", command="implementations path line column", toolset="editors", render=render_named)
+async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+    """Find the types that build upon the one at a place of a file, or what they define in place of a method."""
+    return await _ask(call, params, lambda source, named: Navigator(source).find_implementations(named))
+
+
+class ReferencesParams(PlaceParams):
+    """A place in a file, and which uses are wanted."""
+
+    include_declaration: bool = Field(default=True, description="With the definitions and declarations.")
+    limit: int = Field(1_000, ge=1, le=10_000, description="Most uses to send back.")
+    cursor: Cursor = None
+
+
+@handler("references", command="references path line column", toolset="editors", render=render_named)
+async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
+    """Find the uses of what stands at a place of a file, each with how sure it is."""
+    question = ReferenceQuestion(
+        limit=params.limit,
+        include_declaration=params.include_declaration,
+        after=(b"", -1) if params.cursor is None else decode_cursor(params, params.cursor, _read_after),
+    )
+    return await _ask(call, params, lambda source, named: ReferenceSearch(source, question).run(named))
+
+
+def _read_after(path: str, offset: int) -> tuple[bytes, int]:
+    return path.encode("latin-1"), int(offset)
+
+
+class HoverResult(TypedDict):
+    """The signature and the documentation of what stands at a place, as it is written; `range`: of the name there."""
+
+    symbol_name: str | None
+    range: Range | None
+    results: list[NamedPlace]
+    signature: str
+    documentation: str
+    language: str
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    coverage: Coverage
+
+
+def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
+    """Yield the signature and the documentation, or why there is none."""
+    yield from (style.text(text) for text in (result["signature"], result["documentation"]) if text)
+    if "reason" in result:
+        yield f"[{result['reason']}: {result.get('detail', '')}]"
+
+
+@handler("hover", command="hover path line column", toolset="editors", render=render_hover)
+async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
+    """Tell the signature and the documentation of what stands at a place of a file."""
+    said = Described("", "", "")
+
+    def find(source: SymbolSource, named: Named) -> Navigation:
+        nonlocal said
+        found = Navigator(source).find_definitions(named)
+        said = describe(found.places[0]) if found.places else said
+        return found
+
+    found = await _ask(call, params, find)
+    result: HoverResult = {
+        "symbol_name": found["symbol_name"],
+        "range": found["range"],
+        "results": found["results"],
+        "signature": said.signature,
+        "documentation": said.documentation,
+        "language": said.language,
+        "coverage": found["coverage"],
+    }
+    if "reason" in found:
+        result["reason"], result["detail"] = found["reason"], found["detail"]
+    return result
+
+
+HANDLERS: tuple[Handler, ...] = (definition, declaration, implementations, references, hover)
+
+
+async def _ask(
+    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, Named], Navigation]
+) -> PlacesResult:
+    """Find what is asked of the name at a place."""
+    started = time.perf_counter()
+    view = await open_view(call, params)
+    fresh = await view.refresh() if params.fresh else False
+    path = await resolve_path(view, params.path)
+    deadline = time.monotonic() + params.deadline_ms / 1000
+
+    def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
+        source, found = SnapshotSource(snapshot), Navigation()
+        named: Named | Nothing = Nothing("deadline", "the deadline came first")
+        try:
+            with expiring(deadline):
+                named = find_named(source, path, params.line, params.column, params.position_encoding)
+                found = Navigation(nothing=named) if isinstance(named, Nothing) else find(source, named)
+        except Expired:
+            found.complete = False
+        return _format(params, named, found), found
+
+    result, found = await view.in_thread(look)
+    result["coverage"] = coverage_of(view, found, fresh=fresh, started=started)
+    return result
+
+
+def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> PlacesResult:
+    """Return what was found, but for its coverage; called in the thread of the look-up."""
+    columns: dict[bytes, Columns] = {}
+
+    def measure(place: Place | Named, start: int, end: int) -> Range:
+        counted = columns.setdefault(place.path, Columns(place.symbols.lines, params.position_encoding))
+        return measure_range(counted, start, end)
+
+    result: PlacesResult = {  # type: ignore[typeddict-item]  # its coverage is told by whoever asked
+        "symbol_name": None if isinstance(named, Nothing) else named.text,
+        "range": None if isinstance(named, Nothing) else measure(named, named.start, named.end),
+        "results": [_format_place(one, measure) for one in found.places],
+    }
+    if found.nothing is not None:
+        result["reason"], result["detail"] = found.nothing.reason, found.nothing.detail
+    if found.unsure:
+        result["unsure"] = found.unsure
+    if isinstance(params, ReferencesParams):
+        last = found.places[-1] if found.has_more else None
+        result["next"] = encode_cursor(params, last.path.decode("latin-1"), last.start) if last else None
+    return result
+
+
+def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> NamedPlace:
+    symbols, index = place.symbols, place.index
+    selection = measure(place, place.start, place.end)
+    one: NamedPlace = {
+        **path_to_json(place.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "symbol_name": symbols.data[place.start : place.end].decode("utf-8", "replace"),
+        "role": place.role,
+        "range": selection if index < 0 else measure(place, *place.span),
+        "selection_range": selection,
+        "confidence": round(place.resolution.confidence, 2),
+        "resolved": place.resolution.how,
+        "language": symbols.language,
+    }
+    if place.kind:
+        one["kind"] = place.kind
+    around = index if index >= 0 else symbols.enclosing(place.start)
+    container = symbols.container(index) if index >= 0 else symbols.qualified(around) if around >= 0 else ""
+    if container:
+        one["container"] = container
+    if index >= 0:
+        one["signature"] = symbols.signature(index)
+    else:
+        one["text"] = symbols.lines.text(selection["start_line"]).strip()[:MOST_LINE]
+    return one

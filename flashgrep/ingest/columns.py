@@ -1,0 +1,81 @@
+"""Columns of a line as clients count them: bytes, UTF-16 units or characters, from 1.
+
+A byte that belongs to no UTF-8 character counts as one of each, as it is shown (``decoding.SHOWN``).
+"""
+
+from typing import Final, Literal, Protocol
+
+PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
+"""What a column counts, by the names that the Language Server Protocol has: bytes, UTF-16 units, characters."""
+_BYTES_KEPT: Final = "surrogateescape"
+"""Decodes a byte of no character to half of a surrogate pair, which no UTF-8 has, so that it can be encoded back."""
+_LONGEST: Final = 4
+"""Bytes of a character."""
+
+
+class TextLines(Protocol):
+    """A text's lines, from 1 (``ingest.parse.describe.Lines``)."""
+
+    @property
+    def data(self) -> bytes:
+        """The text."""
+
+    def start(self, line: int) -> int:
+        """Return the offset at which a line begins."""
+
+    def line(self, offset: int) -> int:
+        """Return the line an offset is on."""
+
+
+def measure(text: bytes, encoding: PositionEncoding) -> int:
+    """Return how many columns a piece of a line takes."""
+    if encoding == "utf-8" or text.isascii():
+        return len(text)
+    shown = text.decode("utf-8", _BYTES_KEPT)
+    return len(shown) if encoding == "utf-32" else len(shown.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def find_column(line: bytes, column: int, encoding: PositionEncoding) -> int | None:
+    """Return the offset in a line of a column from 1: of one inside a character where that begins, None past the end.
+
+    The column behind the last character is the line's end.
+    """
+    units = column - 1
+    if encoding == "utf-8" or line.isascii():
+        for back in range(1, min(_LONGEST, units + 1)):
+            start = units - back
+            character = line[start : start + _LONGEST].decode("utf-8", _BYTES_KEPT)[:1]
+            if len(character.encode("utf-8", _BYTES_KEPT)) > back:
+                return start
+        return units if units <= len(line) else None
+    text = line.decode("utf-8", _BYTES_KEPT)
+    if encoding == "utf-16":
+        wide = text.encode("utf-16-le", "surrogatepass")
+        if 2 * units > len(wide):
+            return None
+        head = wide[: 2 * units].decode("utf-16-le", "surrogatepass")
+        if "\ud800" <= head[-1:] <= "\udbff":  # half of a character
+            head = head[:-1]
+    elif units > len(text):
+        return None
+    else:
+        head = text[:units]
+    return len(head.encode("utf-8", _BYTES_KEPT))
+
+
+class Columns:
+    """Lines and columns of a text's offsets; quick for offsets that ascend, however long a line is."""
+
+    def __init__(self, lines: TextLines, encoding: PositionEncoding) -> None:
+        self._lines = lines
+        self._encoding: PositionEncoding = encoding
+        self._line, self._offset, self._column = 0, 0, 1
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return the line and the column, both from 1, of an offset at which a character begins."""
+        line = self._lines.line(offset)
+        if line != self._line or offset < self._offset:
+            self._line, self._offset, self._column = line, self._lines.start(line), 1
+        self._column += measure(self._lines.data[self._offset : offset], self._encoding)
+        self._offset = offset
+        return line, self._column

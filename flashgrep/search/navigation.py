@@ -1,0 +1,333 @@
+"""From a place in a file to what stands there: its definitions, its uses, what implements it.
+
+A local name leads to what declares it. Any other is resolved where names are (``inference``); elsewhere it means, by
+its name alone, what the asking file defines, then what that imports, then what its language has.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.index.table import tier_of
+from flashgrep.ingest.parse.lookup import FileSymbols, Role
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.ingest.parse.scoping import MODULE, SCOPED
+from flashgrep.languages import FAMILIES
+from flashgrep.model import Skipped
+from flashgrep.search.exports import Values
+from flashgrep.search.expressions import MEMBER_OF
+from flashgrep.search.inference import Names
+from flashgrep.search.modules import Modules
+from flashgrep.search.named import Named, Nothing, find_declaration
+from flashgrep.search.research_graph import Definition, Resolution
+from flashgrep.search.resolver import PROVEN, Resolver, Use
+from flashgrep.search.snapshot import SearchStats
+from flashgrep.search.symbol_source import SymbolSource
+
+MOST_DEFINING: Final = 100
+"""Files looked at for definitions of one name, the nearest ones: what thousands define, a name alone does not tell."""
+NAMED_ALIKE: Final = 0.1
+"""How sure a definition is that nothing speaks for but its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something a name stands for, or a use of it, in bytes; ``index`` -1: no definition that the symbols have."""
+
+    path: bytes
+    symbols: FileSymbols
+    start: int
+    end: int
+    resolution: Resolution
+    index: int = -1
+    kind: str = ""
+    role: Role = "definition"
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the whole of it begins and ends."""
+        if self.index < 0:
+            return self.start, self.end
+        row = self.symbols.row(self.index)
+        return row[START], row[END]
+
+
+@dataclass(slots=True)
+class Navigation(SearchStats):
+    """What was found, in order; ``reason``: why it is nothing."""
+
+    places: list[Place] = field(default_factory=list)
+    nothing: Nothing | None = None
+    unsure: int = 0
+    """Uses that are too vague to tell whose they are."""
+    has_more: bool = False
+    """Whether there are more behind the last one."""
+
+
+class Navigator:
+    """Answers about one state of a project."""
+
+    def __init__(self, source: SymbolSource) -> None:
+        self._source = source
+        self._files: dict[bytes, FileSymbols | None] = {}
+        self._known: dict[str, list[Definition]] = {}
+        self._declared: dict[str, list[Definition]] = {}
+        self._above: dict[str, frozenset[str]] = {}
+        self._is_cut = False
+        self.names = Names(Modules(source), self.open, self.define)
+
+    def find_definitions(self, named: Named) -> Navigation:
+        """Return what a name stands for, the surest first."""
+        self._files[named.path] = named.symbols
+        found = Navigation(places=self._find_places(named))
+        found.files_read, found.complete = len(self._files), not self._is_cut
+        if not found.places:
+            found.nothing = self._explain(named)
+        return found
+
+    def find_declarations(self, named: Named) -> Navigation:
+        """Return where what a name stands for is declared without its body; where nothing does, its definitions."""
+        found = self.find_definitions(named)
+        declared = [
+            place_of(one, place.resolution)
+            for place in found.places[:1]
+            if place.index >= 0
+            for one in self._declared.get(named.text, ())
+            if FAMILIES.get(one.language, one.language) == FAMILIES.get(place.symbols.language, place.symbols.language)
+        ]
+        found.places = declared or found.places
+        return found
+
+    def find_implementations(self, named: Named) -> Navigation:
+        """Return the types that build upon a type, or what they define in place of a method of it."""
+        found = self.find_definitions(named)
+        targets = [Definition(one.path, one.symbols, one.index) for one in found.places if one.index >= 0]
+        found.places = []
+        for target in targets:
+            checkpoint()
+            if target.kind in TYPE_KINDS | {"type"}:
+                found.places += [place_of(one, how) for one, how in self._find_subtypes(target)]
+            elif (owner := self.names.owner_of(target)) is not None:
+                below = {one.key: how for one, how in self._find_subtypes(owner)}
+                for one in self.define(target.name, named):
+                    above = self.names.owner_of(one)
+                    if above is not None and above.key in below:
+                        found.places.append(place_of(one, below[above.key]))
+        if targets and not found.places:
+            found.nothing = Nothing("unimplemented", f"nothing is known to build upon {named.text}")
+        found.files_read, found.complete = len(self._files), not self._is_cut
+        return found
+
+    def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
+        """Yield the types that build upon one, near and far."""
+        waiting, seen = [target], {target.key}
+        while waiting:
+            base = waiting.pop(0)
+            resolver = self.make_resolver([one for one in self.define(base.name) if one.kind not in CALLABLE_KINDS])
+            for path in self._source.candidates(base.name, fold=False):
+                symbols = self.open(path)
+                for offset, role in symbols.places(base.name) if symbols is not None else ():
+                    checkpoint()
+                    if symbols is None or role != "implementation" or symbols.index_at(offset) >= 0:
+                        continue
+                    resolution = resolver.resolve(Use(path, symbols, offset), base)
+                    index = symbols.enclosing(offset)
+                    one = Definition(path, symbols, index)
+                    if resolution is None or index < 0 or one.key in seen:
+                        continue
+                    seen.add(one.key)
+                    waiting.append(one)
+                    yield one, resolution
+
+    def _find_places(self, named: Named) -> list[Place]:
+        symbols, own = named.symbols, named.symbols.index_at(named.start)
+        if own >= 0 and symbols.defined_role(own) != "declaration":
+            return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
+        if symbols.language in SCOPED:
+            if local := self.find_bound(named):
+                return local
+            meant = self._resolve(named)
+            if meant is not None:
+                return self._places_of(named, meant)
+        elif named.root is not None and Use(named.path, symbols, named.start).receiver is None:
+            declared = find_declaration(named.root, symbols, named.text, named.start)
+            if declared is not None:
+                leaf, around = declared
+                kind = "parameter" if "parameter" in around.type else "variable"
+                return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
+        return self._find_by_name(named)
+
+    # In languages whose names are resolved
+
+    def find_bound(self, named: Named) -> list[Place]:
+        """Return where a local name is bound (a parameter, a variable) or a field is set, in such a language."""
+        file = self.names.scopes_of(named.path)
+        if file is None:
+            return []
+        name, size, symbols = named.text, named.end - named.start, named.symbols
+        node = file.node_at(named.start)
+        around = node.parent if node is not None else None
+        if around is not None and around.type in MEMBER_OF:
+            whole, part = (around.child_by_field_name(one) for one in MEMBER_OF[around.type])
+            if part == node:
+                return self._find_fields(self.names.infer(file, whole), name)
+        for scope in file.around(named.start):
+            imported = self.names.imports_of(named.path).names.get(name, [])
+            if any(file.scope_at(one.offset) == scope for one in imported):
+                return []
+            bindings = file.names_of(scope).get(name)
+            if bindings and (scope == MODULE or symbols.language == "python" or not file.scopes[scope].is_class):
+                if any(symbols.index_at(one.offset) >= 0 for one in bindings):
+                    return []
+                first = min(bindings, key=lambda one: one.offset)
+                kind = "parameter" if first.kind == "parameter" else "variable"
+                return [_local(named, first.offset, first.offset + size, kind)]
+        return []
+
+    def _find_fields(self, values: Values, name: str) -> list[Place]:
+        """Return where methods set a field of an object, which is no definition by itself."""
+        for one in values:
+            waiting, seen = [one.definition] if one.definition is not None else [], set()
+            while waiting:
+                owner = waiting.pop(0)
+                file = self.names.scopes_of(owner.path)
+                scope = file.scope_of(owner.key[1]) if file is not None and owner.key not in seen else None
+                seen.add(owner.key)
+                bindings = scope.names.get(name, []) if scope is not None else []
+                if bindings and all(owner.symbols.index_at(one.offset) < 0 for one in bindings):
+                    first = min(one.offset for one in bindings)
+                    end = first + len(name.encode())
+                    return [Place(owner.path, owner.symbols, first, end, Resolution(PROVEN, "field"), kind="field")]
+                if not bindings and scope is not None:
+                    waiting += self.names.bases(owner)[0]
+        return []
+
+    def _resolve(self, named: Named) -> Values | None:
+        if named.symbols.role(named.start) == "import":
+            imports = self.names.imports_of(named.path)
+            known = (*(one for several in imports.names.values() for one in several), *imports.exports.values())
+            around = _statement_at(named.symbols, named.start)
+            for one in known:
+                if one.name == named.text and one.module and one.offset == around:
+                    return self.names.import_value(named.path, one)
+        return self.names.resolve(named.path, named.text, named.start)
+
+    def _places_of(self, named: Named, meant: Values) -> list[Place]:
+        places = []
+        for one in meant:
+            if one.module is not None and (symbols := self.open(one.module)) is not None:
+                places.append(Place(one.module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module"))
+            elif one.definition is not None and not one.is_instance and not one.is_variable:
+                how = "same file" if one.definition.path == named.path else "import"
+                places.append(place_of(one.definition, Resolution(PROVEN, how)))
+        return places
+
+    # By names
+
+    def _find_by_name(self, named: Named) -> list[Place]:
+        """Return the definitions of the name, those that the use may mean before the others."""
+        language, rivals = named.symbols.language, self.define(named.text, named)
+        use = Use(named.path, named.symbols, named.start)
+        resolver = self.make_resolver(rivals)
+        resolved = [(one, resolver.resolve(use, one)) for one in rivals]
+        if not any(resolution for _, resolution in resolved):
+            family = FAMILIES.get(language, language)
+            alike = [one for one in rivals if FAMILIES.get(one.language, one.language) == family]
+            resolved = [(one, Resolution(NAMED_ALIKE, "name only")) for one in alike]
+        places = [place_of(one, resolution) for one, resolution in resolved if resolution is not None]
+        near = _make_nearness(named)
+        places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
+        # Beside one that is sure, guesses would have an editor ask which is meant.
+        return [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
+
+    def define(self, name: str, named: Named | None = None) -> list[Definition]:
+        """Return the definitions of a name; declarations only where nothing defines it."""
+        if name in self._known:
+            return self._known[name]
+        paths = self._source.defining(name, prefix=False)
+        if paths is None:
+            paths = self._source.candidates(name, fold=False)
+        if len(paths) > MOST_DEFINING and named is not None:
+            self._is_cut = True
+            paths = sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
+        found: dict[Role, list[Definition]] = {}
+        for path in paths:
+            checkpoint()
+            symbols = self.open(path)
+            for offset, role in symbols.places(name) if symbols is not None else ():
+                if symbols is not None and (index := symbols.index_at(offset)) >= 0:
+                    found.setdefault(role, []).append(Definition(path, symbols, index))
+        self._declared[name] = found.get("declaration", [])
+        chosen = found.get("definition") or self._declared[name]
+        chosen = [one for one in chosen if one.kind not in {"heading", "package"}] or chosen
+        self._known[name] = chosen
+        return chosen
+
+    def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
+        """Return what tells which of several definitions of a name a use of it means."""
+        return Resolver(rivals, self._find_ancestors, self.names)
+
+    def _find_ancestors(self, name: str) -> frozenset[str]:
+        """Return the names of all types that a type builds upon."""
+        if name not in self._above:
+            self._above[name] = frozenset()  # a circle ends here
+            near: set[str] = set()
+            for one in self.define(name) if name else ():
+                if one.kind in TYPE_KINDS:
+                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
+                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
+                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
+            self._above[name] = frozenset(near.union(*(self._find_ancestors(base) for base in near)) - {name})
+        return self._above[name]
+
+    def open(self, path: bytes) -> FileSymbols | None:
+        """Return a file with its symbols; None where it has none, or is gone."""
+        if path not in self._files:
+            opened = self._source.open(path)
+            self._files[path] = None if isinstance(opened, Skipped) else opened
+        return self._files[path]
+
+    def _explain(self, named: Named) -> Nothing:
+        """Return why a name leads nowhere."""
+        if self.define(named.text, named):
+            return Nothing("outside", f"{named.text} here is none of those that the project defines")
+        return Nothing("undefined", f"the project does not define {named.text}")
+
+
+def place_of(definition: Definition, resolution: Resolution) -> Place:
+    """Return where a definition stands."""
+    row, symbols, index = definition.symbols.row(definition.index), definition.symbols, definition.index
+    role, kind = symbols.defined_role(index), symbols.kind(index)
+    return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
+
+
+def _local(named: Named, start: int, end: int, kind: str) -> Place:
+    return Place(named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind)
+
+
+def _statement_at(symbols: FileSymbols, offset: int) -> int:
+    """Return where the import statement around a place begins, or -1."""
+    statements = symbols.parsed.statements
+    at = int(statements[:, 0].searchsorted(offset, side="right")) - 1
+    return int(statements[at, 0]) if at >= 0 else -1
+
+
+def _make_nearness(named: Named) -> Callable[[bytes], tuple[object, ...]]:
+    """Return what orders files by how near they are: the asking one, what it imports, its folder, sources."""
+    imported = set()
+    for start, end in named.symbols.parsed.statements.tolist():
+        text = named.symbols.data[start:end]
+        imported.update(text.replace(b'"', b" ").replace(b"<", b" ").replace(b">", b" ").replace(b"'", b" ").split())
+    folders = named.path.split(b"/")[:-1]
+
+    def measure(path: bytes) -> tuple[object, ...]:
+        is_imported = any(path.endswith(b"/" + one) or path == one for one in imported)
+        shared = 0
+        for one, other in zip(folders, path.split(b"/"), strict=False):
+            if one != other:
+                break
+            shared += 1
+        return path != named.path, not is_imported, -shared, tier_of(path), path
+
+    return measure

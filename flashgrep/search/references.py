@@ -1,0 +1,138 @@
+"""The uses of what a name at a place stands for, by path and place, each with how sure it is."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.ingest.parse.imports import DEFAULT
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.search.named import Named, Nothing, find_declaration
+from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
+from flashgrep.search.research_graph import Definition, Resolution
+from flashgrep.search.resolver import GUESS, Use
+from flashgrep.search.symbol_source import SymbolSource
+
+LEAST: Final = 0.3
+"""Uses less sure than this are counted, not told."""
+MOST_ALIASES: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceQuestion:
+    """Which uses are wanted."""
+
+    limit: int
+    include_declaration: bool = True
+    after: tuple[bytes, int] = (b"", -1)
+    """The file and the offset behind which they are wanted."""
+
+
+class ReferenceSearch:
+    """One question being answered."""
+
+    def __init__(self, source: SymbolSource, question: ReferenceQuestion) -> None:
+        self._source = source
+        self._question = question
+        self._navigator = Navigator(source)
+
+    def run(self, named: Named) -> Navigation:
+        """Return the uses of what a name stands for, those that name it where it is defined among them."""
+        found = self._navigator.find_definitions(named)
+        targets, found.places = found.places, []
+        if any(one.kind == "module" for one in targets):
+            found.nothing = Nothing("module", "a file stands there; code_research tells what imports it")
+        elif targets:
+            for place in self._find(named, targets, found):
+                if len(found.places) == self._question.limit:
+                    found.has_more = True
+                    break
+                found.places.append(place)
+            if not found.places:
+                found.nothing = Nothing("unused", f"nothing uses {named.text}")
+        return found
+
+    def _find(self, named: Named, targets: list[Place], found: Navigation) -> Iterator[Place]:
+        question, after = self._question, self._question.after
+        defined, first = {(one.path, one.start): one for one in targets}, targets[0]
+        judge = self._make_judge(named, targets)
+        names = {first.path: {named.text}} if first.resolution.how == "local" else self._find_names(named.text, first)
+        for path in sorted(one for one in names if one >= after[0]):
+            symbols = self._navigator.open(path)
+            if symbols is None:
+                continue
+            found.files_read += 1
+            places = sorted((at, name) for name in names[path] for at in symbols.words(name.encode(), fold=False))
+            for offset, name in places:
+                checkpoint()
+                index, place = symbols.index_at(offset), defined.get((path, offset))
+                role = symbols.role(offset) if index < 0 else symbols.defined_role(index)
+                if (path, offset) <= after or role is None:
+                    continue
+                if place is not None or index >= 0:
+                    if place is None and role == "declaration" and first.index >= 0:
+                        place = place_of(Definition(path, symbols, index), Resolution(GUESS, "name only"))
+                    if place is not None and question.include_declaration:
+                        yield place
+                    continue
+                resolution = judge(path, symbols, offset)
+                if resolution is None or resolution.confidence < LEAST:
+                    found.unsure += resolution is not None
+                    continue
+                yield Place(path, symbols, offset, offset + len(name.encode()), resolution, role=role)
+
+    def _make_judge(self, named: Named, targets: list[Place]) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
+        """Return what tells how sure it is that a name at a place means one of the targets."""
+        first, navigator = targets[0], self._navigator
+        if first.index < 0 and named.symbols.language in SCOPED:
+
+            def judge_bound(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+                end = offset + first.end - first.start
+                bound = navigator.find_bound(Named(path, symbols, offset, end, None))
+                return next(
+                    (one.resolution for one in bound if (one.path, one.start) == (first.path, first.start)), None
+                )
+
+            return judge_bound
+        if first.index < 0:
+            root = named.root
+
+            def judge_local(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+                is_bare = Use(path, symbols, offset).receiver is None
+                found = find_declaration(root, symbols, named.text, offset) if root is not None and is_bare else None
+                return first.resolution if found is not None and found[0].start_byte == first.start else None
+
+            return judge_local
+        meant = [Definition(one.path, one.symbols, one.index) for one in targets]
+        resolver = navigator.make_resolver(navigator.define(meant[0].name, named))
+
+        def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+            use = Use(path, symbols, offset)
+            resolved = [one for target in meant if (one := resolver.resolve(use, target)) is not None]
+            return max(resolved, key=lambda one: one.confidence, default=None)
+
+        return judge
+
+    def _find_names(self, name: str, target: Place) -> dict[bytes, set[str]]:
+        """Return the files that may use a definition, each with the names that it may have there."""
+        found: dict[bytes, set[str]] = {}
+        waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
+        while waiting:
+            called = waiting.pop()
+            if called in seen or len(seen) > MOST_ALIASES:
+                continue
+            seen.add(called)
+            for path in self._source.candidates(called, fold=False):
+                checkpoint()
+                found.setdefault(path, set()).add(called)
+                if target.symbols.language not in SCOPED:
+                    continue
+                imports = self._navigator.names.imports_of(path)
+                for local, several in imports.names.items():
+                    if local != called and any(one.name == called for one in several):
+                        found[path].add(local)
+                        if target.symbols.language == "python":  # others may import it from here
+                            waiting.append(local)
+                waiting += [local for local, one in imports.exports.items() if one.name == called and local != DEFAULT]
+        return found
