@@ -183,10 +183,10 @@ def _declaring(leaf: Node) -> Node | None:
         is_part = any(node in parent.children_by_field_name(field) for field in _PART_FIELDS)
         if "parameter" in kind:
             return parent if is_part or kind.endswith("parameters") else None
-        if "pattern" in kind:
-            return parent if node != parent.child_by_field_name("type") else None
-        if kind == "assignment":
-            return parent if node == parent.child_by_field_name("left") else None
+        if kind == "assignment" or "pattern" in kind:
+            is_left = node == parent.child_by_field_name("left")
+            is_type = node == parent.child_by_field_name("type")
+            return parent if (is_left if kind == "assignment" else not is_type) else None
         if not is_part:
             return None
         if not kind.endswith("declarator"):

@@ -39,9 +39,7 @@ C = {
         int elsewhere(void) { return list_add(0, count()); }
     """,
 }
-RUST = {
-    "a.rs": "fn first(a: u8) -> u8 { let b = a; match b { c => c + helper(b), _ => b } }\nfn helper(a: u8) -> u8 { a }\n"
-}
+RUST = {"a.rs": "fn first(a: u8) -> u8 { let b = a; match b { c => c + helper(b), _ => b } }\nfn helper(a: u8) {}\n"}
 JAVA = {"A.java": "class A { int run(int a) { int b = a; for (int c : x) { b += c; } return b; } }\n"}
 RUBY = {"a.rb": "def run(a)\n  b = a\n  b + a\nend\n"}
 
