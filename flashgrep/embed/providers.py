@@ -2,19 +2,24 @@
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
-from flashgrep.config import Embedding, Settings
 from flashgrep.embed import static
 from flashgrep.embed.endpoint import LOCAL, Endpoint, RetryPolicy, Service
 from flashgrep.embed.interface import Embedder, ModelEmbedder, Role
 from flashgrep.embed.local import can_open_folder, can_open_minilm, can_open_mlx, open_folder, open_minilm, open_mlx
 from flashgrep.errors import ProviderUnavailable
+
+if TYPE_CHECKING:
+    from flashgrep.config import Embedding, Settings
 
 REQUEST_CHARS = 200_000
 """Characters in one request: Voyage takes 120,000 tokens, OpenAI 300,000, and a token of code has 2 to 4 characters."""
@@ -72,7 +77,7 @@ HOSTED: Final = frozenset({"openai", "voyage"})
 PROBED: Final = ("ollama", "lmstudio")
 """Servers looked for at their usual ports without being configured; on 8000 and 8080 anything may listen."""
 
-_CAN_OPEN: Final[Mapping[str, Callable[[Embedding], bool]]] = {
+_CAN_OPEN: Final[Mapping[str, Callable[["Embedding"], bool]]] = {
     "static": lambda _: static.DATA.is_file(),
     "minilm": lambda _: can_open_minilm(),
     "local": lambda section: can_open_folder(section.model),
@@ -143,7 +148,7 @@ class RemoteModel:
         return table
 
 
-def open_embedder(settings: Settings, environ: Environ, provider: str = "") -> Embedder:
+def open_embedder(settings: "Settings", environ: Environ, provider: str = "") -> Embedder:
     """Open the configured provider, or ``provider`` with its usual settings. One over HTTP gets one request.
 
     Raises:
@@ -164,14 +169,18 @@ def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None
         ProviderUnavailable: there is none here, or it does not answer.
 
     """
-    section = Embedding.model_validate_json(settings)
+    if orjson.loads(settings).get("provider", "static") == "static":
+        with suppress(ProviderUnavailable):  # below it is told what would work
+            return static.load(static.DATA)
+    config = import_module("flashgrep.config")  # pydantic: 0.15 s and 15 MB that most indexers do without
+    section = config.Embedding.model_validate_json(settings)
     if seconds is not None:
         hurried = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
         section = section.model_copy(update=hurried)
-    return open_embedder(Settings(embedding=section), environ)
+    return open_embedder(config.Settings(embedding=section), environ)
 
 
-def _section(settings: Settings, provider: str) -> Embedding:
+def _section(settings: "Settings", provider: str) -> "Embedding":
     """Return the section as it is for its own provider, and with another's usual place and model for another."""
     section = settings.embedding
     if provider == section.provider:
@@ -179,7 +188,7 @@ def _section(settings: Settings, provider: str) -> Embedding:
     return section.model_copy(update={"provider": provider, "model": "", "url": "", "dims": 0, "batch": 0})
 
 
-def _open(section: Embedding, environ: Environ) -> Embedder:
+def _open(section: "Embedding", environ: Environ) -> Embedder:
     match section.provider:
         case "static":
             return static.load(static.DATA)
@@ -217,7 +226,7 @@ def _choose_model(endpoint: Endpoint) -> str:
     return fitting[0]
 
 
-def available(settings: Settings, environ: Environ) -> list[str]:
+def available(settings: "Settings", environ: Environ) -> list[str]:
     """Return the providers that would work now: no request is made, servers on this machine are connected to."""
     found = [name for name, can_open in _CAN_OPEN.items() if can_open(_section(settings, name))]
     for name, api in APIS.items():

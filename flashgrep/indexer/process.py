@@ -28,6 +28,7 @@ latin-1. It ends when stdin does, and gives way to everything else on the machin
 
 import errno
 import faulthandler
+import gc
 import os
 import select
 import sqlite3
@@ -287,6 +288,7 @@ class Parsers:
 def main() -> None:
     """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
     faulthandler.enable()
+    gc.freeze()  # as the daemon does
     os.nice(_NICE)
     out = sys.stdout.buffer
     try:
