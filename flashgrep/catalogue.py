@@ -23,6 +23,7 @@ from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.git.repository import is_bare
 from flashgrep.ingest.outside import OutsideWatch
 from flashgrep.machine import count_cores, release_memory
+from flashgrep.model import path_to_text
 from flashgrep.own_folders import INDEX, PrivateFolders, identify, remove_former, store_folder, writes_folder
 from flashgrep.paths import CACHE_FOLDER, private_folders
 from flashgrep.pattern import forget_patterns
@@ -191,6 +192,36 @@ class Catalogue:
         named = self.list_reachable(session) if projects == "*" else projects
         known = set(map(str, self._roots.values()))  # these have no links in them: resolving one takes 50 µs
         return list(dict.fromkeys(one if one in known else str(self._find_root(one) or one) for one in named))
+
+    def find_file(self, session: Session, project: str | None, path: bytes) -> bytes:
+        """Return where a file is that a call names, without links; it need not be there. Call it in a thread.
+
+        A path from the root needs a project: the one named, or the connection's own.
+
+        Raises:
+            Forbidden: outside_root, it lies in no project that the connection reaches; protected_path.
+            NotFound: project_not_found.
+            InvalidParams: no file can have the path.
+
+        """
+        shown = path_to_text(path)
+        own = [project] if project is not None else [*(session.projects or session.indexed)]
+        roots = [os.fsencode(root) for one in own if (root := self._find_root(one)) is not None]
+        bound = [self._find_root(one) for one in session.projects]
+        if project is not None and (not roots or (bound and self._find_root(project) not in bound)):
+            raise NotFound(f"no such project: {project}", reason="project_not_found", known=self.list_bound(session))
+        if not path or b"\0" in path or (not path.startswith(b"/") and len(roots) != 1):
+            raise InvalidParams(f"path: no file of one project: {shown!r}", field="path", target_path=shown)
+        if not own:
+            roots = [os.fsencode(root) for root in self._roots.values()]
+        real = os.path.realpath(path if path.startswith(b"/") else roots[0] + b"/" + path)
+        if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
+            raise Forbidden(f"outside of every project: {shown}", reason="outside_root", target_path=shown)
+        if self._private.contain(real):
+            raise Forbidden(f"flashgrep's own folder: {shown}", reason="protected_path", target_path=shown)
+        if os.path.lexists(real) and not os.path.isfile(real):  # noqa: PTH113 - a name too long is none
+            raise InvalidParams(f"not a file: {shown}", reason="not_a_file", field="path", target_path=shown)
+        return real
 
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
         """Return a project, by name or by the absolute path of its folder; ``adopt`` makes a folder that is none one.

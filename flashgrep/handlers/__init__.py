@@ -2,6 +2,7 @@
 
 from flashgrep.handlers import (
     bootstrap,
+    buffers,
     changes,
     collections,
     editing,
@@ -31,5 +32,6 @@ MODULES = (
     collections,
     specs,
     files,
+    buffers,
 )
 REGISTRY = Registry(handler for module in MODULES for handler in module.HANDLERS)

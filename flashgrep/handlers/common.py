@@ -16,19 +16,22 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams, NotFound
+from flashgrep.ingest.buffers import Buffers
 from flashgrep.ingest.finder import place_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import MOST_PROJECTS, CursorText, Globs, Languages, PathText, RevisionText
-from flashgrep.registry import RARE, Call, Params, Usage
+from flashgrep.registry import RARE, Call, Params, Session, Usage
 from flashgrep.search.path_search import search_near
 from flashgrep.search.snapshot import SearchStats
-from flashgrep.workspace import RevisionView, View, Workspace
+from flashgrep.workspace import CurrentView, RevisionView, UnsavedView, View, Workspace
 
 CHARS_PER_TOKEN: Final = 4
 COUNT_UP_TO = 20_000
 """Files that a filter is tried on just to say how many it lets through (about 1 ms)."""
 BARE = "a bare repository has no work tree; query, get_symbol, read_code and those that list files answer about HEAD"
+MOST_TOLD: Final = 10
+"""Files that a detail names."""
 UNLISTED = "the project's files have not all been listed yet"
 PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
 PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
@@ -112,13 +115,32 @@ async def open_view(call: Call[Catalogue], params: Asks) -> View:
         NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
 
     """
-    return await view_of(await call.host.workspace(call, params.project), params.rev)
+    return await view_of(call, await call.host.workspace(call, params.project), params.rev)
 
 
-async def view_of(workspace: Workspace, rev: str | None) -> View:
+async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) -> View:
     """Return a project as it is, or in a revision, which of a bare repository is HEAD; raises as ``Revisions.at``."""
     rev = "HEAD" if rev is None and workspace.is_bare else rev
-    return workspace if rev is None else await workspace.revisions.at(rev)
+    return await current_view(call, workspace) if rev is None else await workspace.revisions.at(rev)
+
+
+async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
+    """Return a project as it is now: where the client has files of it open in an editor, as they stand there."""
+    buffers = buffers_of(call.session)
+    if not buffers and not buffers.lock.locked():
+        return workspace
+    async with buffers.lock:  # what was asked before this call has been done
+        found = buffers.below(workspace.walker.root)
+    if not found:
+        return workspace
+    behind = tuple(path for path, buffer in found.items() if buffer.is_behind)
+    return UnsavedView(workspace, {path: buffer.text() for path, buffer in found.items()}, behind)
+
+
+def buffers_of(session: Session) -> Buffers:
+    """Return the files that a connection's client has open."""
+    buffers: Buffers = session.notes.setdefault("buffers", Buffers())
+    return buffers
 
 
 async def make_path_filter(
@@ -161,10 +183,13 @@ async def resolve_path(view: View, path: str) -> bytes:
             return found
         missing = NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
     else:
+        project = project_of(view)
         try:
-            return await run_sync(place_of, view.root, path, view.options.private)
+            return await run_sync(place_of, project.root, path, project.options.private)
         except NotFound as error:
             missing = error
+        if isinstance(view, UnsavedView) and view.has(path):
+            return view.locate(path_from_json(path))
     raise await tell_near(view, missing, path)
 
 
@@ -264,8 +289,9 @@ class Coverage(TypedDict):
     """What an answer covered: never an empty list that hides a time-out.
 
     `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
-    listed: files read only). `revision`: the commit that was asked, empty for the index. `projects`: where several were
-    asked, those that have answered, each with its root; numbers are sums then, and `detail` says who is not complete.
+    listed: files read only). `revision`: the commit that was asked, empty for the index. `unsaved`: so many files count
+    as they stand in the client's editor, where that differs from the disk. `projects`: where several were asked, those
+    that have answered, each with its root; numbers are sums then, and `detail` says who is not complete.
     """
 
     complete: bool
@@ -277,6 +303,7 @@ class Coverage(TypedDict):
     took_ms: float
     detail: NotRequired[str]
     revision: NotRequired[str]
+    unsaved: NotRequired[int]
     projects: NotRequired[dict[str, str]]
 
 
@@ -286,6 +313,7 @@ def coverage_of(
     """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
     if isinstance(workspace, RevisionView):
         return _coverage_of_revision(workspace, stats, started, keep)
+    view, workspace = workspace, project_of(workspace)
     tree, since = workspace.tree, workspace.tree.listed_since
     # Complete is only what was asked of files that a listing vouches for, one that had ended before.
     is_listed = fresh or (since is not None and since <= started)
@@ -293,8 +321,9 @@ def coverage_of(
     if stats.complete and since is not None:
         if keep is None:
             searched = tree.count() - sum(stats.skipped.values())
+            searched += len(view.find_new()) if isinstance(view, UnsavedView) else 0
         elif len(tree.table) <= COUNT_UP_TO:
-            searched = len(workspace.paths(keep)) - sum(stats.skipped.values())
+            searched = len(view.paths(keep)) - sum(stats.skipped.values())
     coverage: Coverage = {
         "complete": stats.complete and is_listed,
         "fresh": fresh,
@@ -304,6 +333,7 @@ def coverage_of(
         "generation": workspace.generation,
         "took_ms": milliseconds_since(started),
     }
+    behind = ", ".join(map(path_to_text, view.behind[:MOST_TOLD])) if isinstance(view, UnsavedView) else ""
     unused = workspace.walker.unused_rules().encode("utf-8", "replace").decode()
     details = (
         BARE if workspace.is_bare else workspace.revisions.problem,
@@ -312,10 +342,18 @@ def coverage_of(
         workspace.freshness.swept_because,
         workspace.progress.detail,
         f"more files than ignore rules leave: {unused}" if unused else "",
+        f"an edit was refused, so the text counts as before it; open again: {behind}" if behind else "",
     )
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
+    if isinstance(view, UnsavedView):
+        coverage["unsaved"] = sum(not text.is_saved for text in view.texts.values())
     return coverage
+
+
+def project_of(view: CurrentView) -> Workspace:
+    """Return the project that a view is of."""
+    return view.project if isinstance(view, UnsavedView) else view
 
 
 def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float, keep: PathFilter | None) -> Coverage:

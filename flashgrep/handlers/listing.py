@@ -43,7 +43,7 @@ from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathT
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.path_search import make_worth, search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
-from flashgrep.workspace import RevisionView, Workspace
+from flashgrep.workspace import RevisionView, UnsavedView, Workspace
 
 WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
 """A wildcard of globs."""
@@ -105,7 +105,7 @@ async def _list(
 ) -> Page[ListFilesResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    workspace = await view_of(project, params.rev)
+    workspace = await view_of(call, project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
     # Who writes wildcards means paths that match them: no term of fzf's has any.
     is_glob = params.query is not None and WILD.search(params.query) is not None
@@ -246,8 +246,9 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
     # Who sets a limit and no budget gets as many files as that.
     tokens = params.max_tokens or (None if params.limit else call.host.settings.query.max_tokens)
     root, private = workspace.root, workspace.options.private
-    view = await view_of(workspace, params.rev)
-    is_known = view is workspace and workspace.tree.is_watched and await workspace.refresh()
+    view = await view_of(call, workspace, params.rev)
+    is_known = not isinstance(view, RevisionView) and workspace.tree.is_watched and await workspace.refresh()
+    unsaved = view.texts if isinstance(view, UnsavedView) else {}
 
     def look(snapshot: Snapshot) -> GlobResult:
         under = b""
@@ -278,7 +279,8 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
         if isinstance(view, RevisionView):
             page = view.find(options, window)
         else:
-            page = find(root, options, window, deadline=call.deadline, known=known)
+            texts = {path: (len(text.data), text.time_ns) for path, text in unsaved.items() if not text.is_saved}
+            page = find(root, options, window, deadline=call.deadline, known=known, unsaved=texts)
 
         files = [(found, _format_file(found)) for found in page.files]
         if tokens is not None:
@@ -316,7 +318,7 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
             },
         }
 
-    result = await workspace.in_thread(look)
+    result = await (workspace if isinstance(view, RevisionView) else view).in_thread(look)
     if isinstance(view, RevisionView):
         result["coverage"]["revision"] = view.revision.commit.decode("ascii")
     result["coverage"]["took_ms"] = milliseconds_since(started)

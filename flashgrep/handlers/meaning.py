@@ -23,6 +23,7 @@ from flashgrep.handlers.common import (
     ProjectName,
     ProjectNames,
     coverage_of,
+    current_view,
     make_path_filter,
     milliseconds_since,
 )
@@ -146,6 +147,7 @@ async def _ask(
 ) -> Page[SearchCodeResult]:
     """Answer for one project."""
     started = time.perf_counter()
+    view = await current_view(call, workspace)
     fresh = await workspace.refresh() if params.fresh else False
     await refuse_unindexed(workspace)
     question = MeaningQuestion(
@@ -153,20 +155,20 @@ async def _ask(
         limit=params.limit,
         semantic_weight=params.semantic_weight,
         keep=await make_path_filter(
-            workspace, params.include, params.exclude, params.language, among.nested, below=params.path
+            view, params.include, params.exclude, params.language, among.nested, below=params.path
         ),
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
         passages=True,
     )
-    answer = await workspace.search_by_meaning(question)
+    answer = await view.search_by_meaning(question)
     found = answer.results
     if call.as_text and "limit" not in params.model_fields_set:
         found = [piece for piece in found if piece.near >= NEAR]
 
     # An answer by meaning is complete once every chunk could be found in every way.
     unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at"
-    coverage = coverage_of(workspace, SearchStats(), fresh=fresh and not answer.unseen, started=started)
+    coverage = coverage_of(view, SearchStats(), fresh=fresh and not answer.unseen, started=started)
     # Complete is an answer for which every chunk could be found in every way.
     coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
@@ -277,7 +279,7 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         try:
             await workspace.refresh()
             await refuse_unindexed(workspace)
-            answer = await workspace.search_by_meaning(question)
+            answer = await (await current_view(call, workspace)).search_by_meaning(question)
         except Unavailable as error:
             if len(workspaces) == 1:
                 raise

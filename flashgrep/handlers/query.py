@@ -186,7 +186,7 @@ HANDLERS: tuple[Handler, ...] = (query,)
 async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, among: Among) -> Page[QueryResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    workspace = await view_of(project, params.rev)
+    workspace = await view_of(call, project, params.rev)
     fresh = False
     keep = await make_path_filter(
         workspace, params.include, params.exclude, params.language, among.nested, below=params.path

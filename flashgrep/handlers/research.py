@@ -16,6 +16,7 @@ from flashgrep.handlers.common import (
     Fresh,
     ProjectName,
     coverage_of,
+    current_view,
 )
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.model import path_to_json, path_to_text
@@ -161,7 +162,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     Use it for callers of callers and paths between symbols; get_symbol for the direct uses of one name.
     """
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
+    workspace = await current_view(call, await call.host.workspace(call, params.project))
     fresh = await workspace.refresh() if params.fresh else False
     research = Research(params.query, params.depth, time.monotonic() + params.deadline_ms / 1000)
     # One look-up a hop: between hops others have their turn, progress is told, and a cancelled call ends.

@@ -189,7 +189,7 @@ async def _ask(
 ) -> Page[GetSymbolResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    workspace = await view_of(project, params.rev)
+    workspace = await view_of(call, project, params.rev)
     fresh = await workspace.refresh() if params.fresh else False
     keep = await make_path_filter(
         workspace, params.include, params.exclude, params.language, among.nested, below=params.path

@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -111,10 +112,12 @@ def find(
     *,
     deadline: float | None = None,
     known: Known | None = None,
+    unsaved: Mapping[bytes, tuple[int, int]] = MappingProxyType({}),
 ) -> GlobPage:
     """Return the part ``window`` of the files that match; ``deadline`` is on the clock of time.monotonic().
 
-    What is ``known`` is not read again, where the options ask for nothing else.
+    What is ``known`` is not read again, where the options ask for nothing else. ``unsaved``: sizes in bytes and times
+    in nanoseconds that count instead of those on disk.
 
     Raises:
         InvalidParams: a bad glob; ``data`` names the field and the glob.
@@ -122,7 +125,7 @@ def find(
         Forbidden: the folder lies outside the root.
 
     """
-    search = _Search(root, options, deadline)
+    search = _Search(root, options, deadline, unsaved)
     keys = list(search.run(known))
     at, end = _sort_and_cut(keys, options, window)
     files = [found for place in range(at, end) if (found := search.describe(place, keys[place])) is not None]
@@ -242,6 +245,7 @@ class _Search:
     root: bytes
     options: GlobOptions
     deadline: float | None
+    unsaved: Mapping[bytes, tuple[int, int]] = field(default_factory=dict)
     seen: int = 0
     unreadable: int = 0
     complete: bool = True
@@ -286,7 +290,7 @@ class _Search:
 
         def add(path: bytes) -> None:
             with contextlib.suppress(OSError):  # gone meanwhile
-                found[path] = self._key(path, lambda: self._files.lstat(self._lead + path))
+                found[path] = self._key(path)
 
         globs = [one._replace(start=self._lead + one.start) for one in self._patterns.literals]
         matching = known.settled.matching(globs, lambda path: includes(path[lead:]))
@@ -367,13 +371,20 @@ class _Search:
     def describe(self, place: int, key: Key) -> Found | None:
         checkpoint()
         try:
-            follow = self.options.follow_symlinks
-            found = os.stat(self._base + key.path) if follow else self._files.lstat(self._lead + key.path)
+            size, time_ns = self._stat(key.path)
         except OSError:
             return None  # gone since it was listed
         under = self.options.under
         path = under + b"/" + key.path if under else key.path
-        return Found(place, path, key.path, found.st_size, found.st_mtime_ns // 1_000_000_000, key)
+        return Found(place, path, key.path, size, time_ns // 1_000_000_000, key)
+
+    def _stat(self, path: bytes) -> tuple[int, int]:
+        """Return the size and time of a file below the folder searched."""
+        unsaved = self.unsaved.get(self._lead + path)
+        if unsaved is not None:
+            return unsaved
+        found = os.stat(self._base + path) if self.options.follow_symlinks else self._files.lstat(self._lead + path)
+        return found.st_size, found.st_mtime_ns
 
     def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
         opened, entries = -1, list[os.DirEntry[str]]()
@@ -419,7 +430,7 @@ class _Search:
         elif entry.is_file(follow_symlinks=follow):
             self.seen += 1
             if self._patterns.wants(path) and self._is_ours(path, is_dir=False):
-                return self._key(path, lambda: entry.stat(follow_symlinks=follow))
+                return self._key(path)
         return None
 
     def _enter_folder(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
@@ -445,13 +456,13 @@ class _Search:
         under = self.options.under
         return self._ignore.accepts(under + b"/" + path if under else path, is_dir=is_dir)
 
-    def _key(self, path: bytes, stat_file: Callable[[], os.stat_result]) -> Key:
+    def _key(self, path: bytes) -> Key:
         if self.options.sort_by == "path":
             return Key(path, path)
         if self.options.sort_by == "name":
             return Key(path.rpartition(b"/")[2], path)
-        found = stat_file()
-        return Key(found.st_size if self.options.sort_by == "size" else found.st_mtime_ns, path)
+        size, time_ns = self._stat(path)
+        return Key(size if self.options.sort_by == "size" else time_ns, path)
 
 
 class _Patterns:

@@ -82,6 +82,7 @@ class Connection:
             with anyio.CancelScope(shield=True):  # a cancelled connection holds a descriptor too
                 await self._stream.aclose()
             self._dispatcher.open_connections.discard(self)
+            self.session.notes.clear()  # a task that was begun for the client may outlive it, and knows the session
 
     def stop_reading(self) -> None:
         """Take no further line, finish the calls in flight, then close."""

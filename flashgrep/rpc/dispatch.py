@@ -35,6 +35,8 @@ CARRIERS = {"tools/call": "name"}
 """Methods that call another, and the parameter that names it."""
 COMMAND_LINE = "$/cli"
 """Runs a command line, which may be one that writes."""
+UNSAVED_TEXT = "buffers"
+"""Carries the text of a file, though it writes none."""
 SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
 
 
@@ -202,7 +204,7 @@ class Dispatcher:
         """Tell whether a request may carry the text of a file, and so be long."""
         if name in CARRIERS and isinstance(params, dict):
             name = params.get(CARRIERS[name])
-        return name == COMMAND_LINE or (
+        return name in {COMMAND_LINE, UNSAVED_TEXT} or (
             isinstance(name, str) and name in self.registry and self.registry.get(name).writes
         )
 

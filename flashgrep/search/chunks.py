@@ -1,11 +1,12 @@
 """Chunks of code as answers show them: cut from files as they are now, looked for by their text, or listed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.indexer.chunking import chunk_text
+from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
@@ -15,7 +16,7 @@ from flashgrep.search.exact import Question
 from flashgrep.search.passages import Passage
 from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.search.symbol_source import parse_file
+from flashgrep.search.symbol_source import NOTHING_UNSAVED, parse_file
 
 MOST_HITS = 2_000
 """Hits of a text that are looked at for chunks."""
@@ -88,13 +89,13 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
         with snapshot.reader.transaction() as connection:
             chunks = table.chunks_of_text(connection, version[0])
     # Chunks of the index are those of the text as it was indexed, which an unchanged file still has.
-    for chunk in chunks or cut_chunks(path, data).chunks:
+    for chunk in chunks or cut_chunks(path, data, snapshot.unsaved).chunks:
         yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
 
 
-def cut_chunks(path: bytes, data: bytes) -> ChunkedText:
+def cut_chunks(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED) -> ChunkedText:
     """Return the chunks of a file that is not stored as it is."""
-    symbols = parse_file(path, data)
+    symbols = parse_file(path, data, unsaved)
     return chunk_text(0, path, data, symbols.parsed if isinstance(symbols, FileSymbols) else None)
 
 

@@ -171,10 +171,11 @@ class Search:
     def files_to_read(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with the number of their matching lines where ripgrep has told it (else 0)."""
         snapshot, answer, paths = self.snapshot, self.answer, self.files()
+        unsaved = snapshot.unsaved  # of these ripgrep would tell what is on disk
         if snapshot.counts is not None:
             while batch := list(islice(paths, FIRST_BATCH)):
                 checkpoint()
-                counts = [snapshot.counts.get(path, -1) for path in batch]
+                counts = [-1 if path in unsaved else snapshot.counts.get(path, -1) for path in batch]
                 answer.files_read += counts.count(0)
                 yield from ((path, max(0, count)) for path, count in zip(batch, counts, strict=True) if count)
             return
@@ -196,7 +197,10 @@ class Search:
                 paths = chain(batch, paths)
                 break
             # The files left out are searched, too: by ripgrep, which names too many files, never too few.
-            found = find_matching(ripgrep, snapshot.root, flags, batch)
+            found = find_matching(ripgrep, snapshot.root, flags, [path for path in batch if path not in unsaved])
+            if unsaved:
+                matching = frozenset(found)
+                found = [path for path in batch if path in matching or path in unsaved]
             answer.files_read += len(batch) - len(found)
             if snapshot.pending and len(found) < len(batch):
                 answer.detail = UNCOUNTED

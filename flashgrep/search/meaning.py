@@ -229,7 +229,8 @@ class MeaningSearch:
         for path in paths:
             document = snapshot.read(path)
             if isinstance(document, Document):
-                self._changed.append(_Changed(path, document.data, cut_chunks(path, document.data)))
+                text = cut_chunks(path, document.data, snapshot.unsaved)
+                self._changed.append(_Changed(path, document.data, text))
 
     def _score_changed(self) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]

@@ -291,7 +291,11 @@ class Definers:
             if version is not None and reader is not None:
                 with reader.transaction() as connection, suppress(table.Declined):
                     packed = table.packed(connection, version[0])
-            symbols = FileSymbols(packed, document.data) if packed else parse_file(path, document.data)
+            symbols = (
+                FileSymbols(packed, document.data)
+                if packed
+                else parse_file(path, document.data, self._snapshot.unsaved)
+            )
             found: dict[int, Definition] = {}
             for at, how in find_definitions(symbols, self._names) if isinstance(symbols, FileSymbols) else ():
                 start = document.data.rfind(b"\n", 0, at) + 1
@@ -329,7 +333,7 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     # Files without stored symbols are parsed if they have a name, and are few. With more of them nothing leads: the
     # order of pages may not depend on how far the parser has come.
     unknown = changed.union(snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist()))
-    if len(unknown) > MOST_PARSED:
+    if len(unknown.difference(snapshot.unsaved)) > MOST_PARSED:
         return Definers(snapshot, asked, defining, called) if going_on else None
     for path in unknown:
         checkpoint()
@@ -337,8 +341,8 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         text = document.data.lower() if isinstance(document, Document) else b""
         if not isinstance(document, Document) or not any(name.lower() in text for name in asked):
             continue
-        if len(text) <= MOST_PARSED_BYTES:
-            symbols = parse_file(path, document.data)
+        if len(text) <= MOST_PARSED_BYTES or path in snapshot.unsaved:
+            symbols = parse_file(path, document.data, snapshot.unsaved)
             if isinstance(symbols, FileSymbols) and any(find_definitions(symbols, asked)):
                 defining.add(path)
         elif not going_on:

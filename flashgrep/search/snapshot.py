@@ -1,13 +1,15 @@
 """A project as one question sees it: its file table, its index, the paths that changed since, and its files on disk."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from flashgrep.checkpoint import checkpoint
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable, Mark
+from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, FileStat, Skipped
@@ -59,6 +61,8 @@ class Snapshot:
     """Whether every text of the table has its symbols in the index."""
     parsed_to: int = 0
     """The texts of the table up to this number have their symbols in the index."""
+    unsaved: Mapping[bytes, UnsavedText] = field(default_factory=dict)
+    """Texts of the asking client's editor, by path: they stand in the place of what is on disk."""
     files: RootFiles = field(init=False)
     """Opens the project's files, as long as the snapshot is in use."""
 
@@ -75,6 +79,38 @@ class Snapshot:
         over = [table.paths[at] for at in np.flatnonzero(table.columns[:, SIZE] > max_size)]
         marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
         return replace(self, max_size=max_size, pending=marks | dict(self.pending))
+
+    def with_unsaved(self, texts: Mapping[bytes, UnsavedText], accepts: Callable[[bytes], bool]) -> "Snapshot":
+        """Return the snapshot with these texts in the place of files, as if they were saved.
+
+        Those that differ from their files are pending. ``accepts`` tells whether a file that is not there yet would be
+        the project's.
+        """
+        snapshot = replace(self, unsaved=texts)
+        pending, sequence = dict(self.pending), max((mark.sequence for mark in self.pending.values()), default=0)
+        for path, text in sorted(texts.items(), key=lambda one: one[1].time_ns):
+            text.is_saved = self._has_same(path, text)
+            if not text.is_saved:
+                sequence += 1
+                mark = pending.get(path)
+                is_ours = self.table.find(path) is not None if mark is None else mark.ours
+                if is_ours or accepts(path):
+                    pending[path] = Mark(ours=True, sequence=sequence, size=len(text.data))
+        return replace(snapshot, pending=pending)
+
+    def _has_same(self, path: bytes, text: UnsavedText) -> bool:
+        """Return whether an unchanged file has this text; compared once for each state of both."""
+        version = self._stat(path)
+        if version is None or version.size != len(text.data) or path in self.pending:
+            return False
+        if text.compared is None or text.compared[0] != version:
+            text.compared = (version, self.read_with_stat(path) == (version, text.document))
+        return text.compared[1]
+
+    def _stat(self, path: bytes) -> FileStat | None:
+        """Return what the table has of a file's version."""
+        at = self.table.find(path)
+        return None if at is None else FileStat(*self.table.columns[at, SIZE : SIZE + 4].tolist())
 
     def changed_paths(self) -> list[bytes]:
         """Return the project's pending files, in no order."""
@@ -106,6 +142,9 @@ class Snapshot:
 
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's size and time as it is now; None where it cannot be told."""
+        if path in self.unsaved:
+            stat = self.read_with_stat(path)[0]
+            return None if stat is None else (stat.size, stat.mtime_ns)
         try:
             found = self.files.lstat(path)
         except OSError:
@@ -118,6 +157,14 @@ class Snapshot:
 
     def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
         """Read a file, and tell its size and time, so that it can be compared with what was indexed."""
+        text = self.unsaved.get(path)
+        if text is not None:
+            checkpoint()
+            saved = None if path in self.pending else self._stat(path)
+            stat = saved or FileStat(len(text.data), text.time_ns, 0, 0)
+            if stat.size > self.max_size:
+                return stat, Skipped("too_large", f"{stat.size} bytes")
+            return stat, text.document
         try:
             return read_file(self.files, path, self.max_size)
         except (FileNotFoundError, NotADirectoryError):

@@ -2,13 +2,14 @@
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 
 from flashgrep.index import symbols as table
+from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
@@ -18,6 +19,7 @@ from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
 ResultT = TypeVar("ResultT")
+NOTHING_UNSAVED: Final[Mapping[bytes, UnsavedText]] = {}
 NOT_HELD: Final = Skipped("unparsed", "its text has not what is looked for")
 READ_AHEAD: Final = 64
 """Files whose symbols are read together: a transaction for each takes as long as reading a small file."""
@@ -91,7 +93,13 @@ class SnapshotSource:
         """Return defined names that begin so, folded, as far as they are known without parsing."""
         own = set(self._snapshot.table.texts().tolist())  # a store has other projects' names, too
         none: list[str] = []
-        return self._ask(lambda connection: table.defined_names(connection, own, start, limit), missing=none)
+        found = self._ask(lambda connection: table.defined_names(connection, own, start, limit), missing=none)
+        for path in self._snapshot.unsaved:  # who types a name has not saved it yet
+            symbols = self.open(path) if path in self._snapshot.pending else None
+            if isinstance(symbols, FileSymbols):
+                names = (symbols.name(index).lower() for index in range(len(symbols.rows)))
+                found = [*found, *(name for name in names if name.startswith(start.lower()))]
+        return list(dict.fromkeys(found)) if self._snapshot.unsaved else found
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
@@ -111,7 +119,7 @@ class SnapshotSource:
             return NOT_HELD if row or language_of(path, document.data).symbols else None
         if row and version and stat is not None and version[1:] == (stat.size, stat.mtime_ns):
             return FileSymbols(row, document.data)
-        return parse_file(path, document.data)
+        return parse_file(path, document.data, snapshot.unsaved)
 
     def read(self, path: bytes) -> bytes | None:
         """Return a file's text, in whatever language; None where it has none, or is gone."""
@@ -156,12 +164,18 @@ class SnapshotSource:
                 raise
 
 
-def parse_file(path: bytes, data: bytes) -> ReadResult:
-    """Parse a file now; one seen lately with the same text is remembered."""
+def parse_file(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED) -> ReadResult:
+    """Parse a file now; one seen lately with the same text is remembered, an unsaved text's symbols with that."""
     language = language_of(path, data)
     if not language.symbols:
         return None
-    parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
+    text = unsaved.get(path)
+    if text is not None:
+        if text.parsed is None or text.parsed[:2] != (language.name, data):
+            text.parsed = (language.name, data, parse_symbols(language.name, data))
+        parsed = text.parsed[2]
+    else:
+        parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
     return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
 
 

@@ -2,8 +2,11 @@
 
 from flashgrep.workspace.project import Workspace, WorkspaceOptions
 from flashgrep.workspace.revisions import RevisionView
+from flashgrep.workspace.unsaved import UnsavedView
 
-View = Workspace | RevisionView
-"""What a question is asked of: a project as it is on disk, or as it is in a revision."""
+CurrentView = Workspace | UnsavedView
+"""A project as it is now: on disk, or in the asking client's editor."""
+View = CurrentView | RevisionView
+"""What a question is asked of: a project as it is now, or as it is in a revision."""
 
-__all__ = ["RevisionView", "View", "Workspace", "WorkspaceOptions"]
+__all__ = ["CurrentView", "RevisionView", "UnsavedView", "View", "Workspace", "WorkspaceOptions"]

@@ -104,14 +104,22 @@ class Lookups:
             raise
         return await self._scheduler.run(lambda: partial(ask, replace(self.project.snapshot(), reader=None)))
 
-    async def search(self, question: Question, max_size: int | None) -> Answer:
-        """Answer an exact question about the files as known now; ``max_size``: other than the project's."""
+    async def search(
+        self, question: Question, max_size: int | None, prepare: Callable[[Snapshot], Snapshot] | None = None
+    ) -> Answer:
+        """Answer an exact question about the files as known now; ``max_size``: other than the project's.
+
+        ``prepare``: returns the snapshot that is asked; it needs what only this process has.
+        """
         project, tree = self.project, self.project.tree
         listed = tree.listed_since
         with tree.marks() as marked:
-            ask = partial(search_or_count, question=question, max_size=max_size, walks=project.freshness.sees_events)
-            portable = question.engine == "linear"
-            found = await self.run(ask, portable=portable, deadline=question.deadline)
+            walks = project.freshness.sees_events
+            ask = partial(search_or_count, question=question, max_size=max_size, walks=walks)
+            if prepare is None:
+                found = await self.run(ask, portable=question.engine == "linear", deadline=question.deadline)
+            else:
+                found = await self.run(lambda snapshot: ask(prepare(snapshot)))
             if isinstance(found, Answer):
                 return found
             # ripgrep opens files by path: a folder may have been a link to elsewhere for a moment. Its count is a
@@ -122,6 +130,7 @@ class Lookups:
         counts = found if are_ours else None
 
         def ask_again(snapshot: Snapshot) -> Answer:
+            snapshot = snapshot if prepare is None else prepare(snapshot)
             snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
             return search(replace(snapshot, counts=counts), question)
 

@@ -53,6 +53,15 @@ END_SECONDS = 5.0
 
 ResultT = TypeVar("ResultT")
 
+Prepare = Callable[[Snapshot], Snapshot]
+"""Makes of a project's snapshot the one that a view asks."""
+
+
+def _leave(snapshot: Snapshot) -> Snapshot:
+    """Return the project's own."""
+    return snapshot
+
+
 _NUMBERS = itertools.count(1)
 """Workers know projects by number: a folder that went and came again is another project."""
 
@@ -275,16 +284,16 @@ class Workspace:
         """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
-    async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
+    async def search_words(self, text: str, limit: int, keep: PathFilter | None, prepare: Prepare = _leave) -> Answer:
         """Return the best lines for words: of the best chunks once all texts have chunks."""
         if "chunks" not in self.indexing.done:
-            return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep))
-        found = await self.search_by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep))
+            return await self.in_thread(lambda snapshot: search_words(prepare(snapshot), text, limit, keep))
+        found = await self.search_by_meaning(MeaningQuestion(text=text, limit=limit, keep=keep), prepare)
         return show_best_lines(found.results, text)
 
-    async def search_by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
-        """Return the chunks that answer a question best."""
-        answer = await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self._meaning, question).run())
+    async def search_by_meaning(self, question: MeaningQuestion, prepare: Prepare = _leave) -> MeaningAnswer:
+        """Return the chunks that answer a question best; ``prepare``: returns the snapshot that is asked."""
+        answer = await self.in_thread(lambda snapshot: MeaningSearch(prepare(snapshot), self._meaning, question).run())
         if answer.damaged:
             self.indexing.make_vectors_anew()
         return answer

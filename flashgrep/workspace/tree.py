@@ -85,6 +85,11 @@ class Tree:
             self._count = found
         return self._count
 
+    def has(self, path: bytes) -> bool:
+        """Return whether a path is a file of the project, as far as is known."""
+        mark = self.pending.get(path)
+        return self.table.find(path) is not None if mark is None else mark.ours
+
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
         pending = dict(self.pending)  # before the table: what is stored meanwhile leaves the one for the other

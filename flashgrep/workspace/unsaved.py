@@ -1,0 +1,113 @@
+"""A project as it stands in one client's editor: its files, and in the place of some the texts that are not saved."""
+
+import os
+from bisect import insort
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.read import SliceQuery, SliceResult, slice_content
+from flashgrep.ingest.buffers import UnsavedText
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.model import path_from_json
+from flashgrep.search.exact import Answer, Question
+from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import SnapshotSource
+from flashgrep.search.symbols import find_best_definition
+from flashgrep.workspace.project import Workspace
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class UnsavedView:
+    """A project with unsaved texts, as if they were saved; answers the questions that a workspace does.
+
+    Ignore rules are those on disk: a rules file's unsaved text is searched, and holds from its save on.
+    """
+
+    project: Workspace
+    texts: Mapping[bytes, UnsavedText]
+    """By path from the root."""
+    behind: tuple[bytes, ...] = ()
+    """Files an edit of which was refused: the client's text of them is another one."""
+
+    @property
+    def editor(self) -> Editor:
+        """The project's root, and the limits of reading."""
+        return self.project.editor
+
+    async def refresh(self) -> bool:
+        """Take in all that was saved before this call."""
+        return await self.project.refresh()
+
+    def find_new(self) -> list[bytes]:
+        """Return the files that there would be, were the texts saved, and are not."""
+        known, accepts = self.project.tree, self.project.walker.accepts
+        return sorted(path for path in self.texts if not known.has(path) and accepts(path))
+
+    def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
+        """Return the files, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
+        paths, new = self.project.paths(keep, part), self.find_new()
+        folded = part.encode(errors="surrogateescape").lower()
+        new = [path for path in filter(keep, new) if folded in path.lower()]
+        paths = [*paths] if new else paths
+        for path in new:
+            insort(paths, path)
+        return paths
+
+    def prepare(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot of the project with the texts."""
+        return snapshot.with_unsaved(self.texts, self.project.walker.accepts)
+
+    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+        """Answer an exact question; ``max_file_size``: other than the setting."""
+        return await self.project.lookups.search(question, max_file_size, self.prepare)
+
+    async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
+        """Return the best lines for words."""
+        return await self.project.search_words(text, limit, keep, self.prepare)
+
+    async def search_by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
+        """Return the chunks that answer a question best."""
+        return await self.project.search_by_meaning(question, self.prepare)
+
+    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
+        """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
+        return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
+
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Run a look-up in a thread."""
+        return await self.project.in_thread(lambda snapshot: ask(self.prepare(snapshot)))
+
+    async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run what needs no snapshot, and may take long, in a thread."""
+        return await self.project.in_turn(work)
+
+    async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
+        """Return lines of a file; raises as ``edit.read.read_slice``."""
+        found = self.locate(path)
+        if found not in self.texts:
+            return await self.project.read_slice(path, query)
+        text = self.texts[found]
+        return await self.in_turn(lambda: slice_content(self.editor, found, text.data, query))
+
+    def locate(self, path: bytes) -> bytes:
+        """Return a file's path from the root, without links where it has an unsaved text.
+
+        Raises:
+            Forbidden: an absolute path is outside.
+
+        """
+        found = b"/".join(self.editor.root.split(path, path))
+        if found in self.texts:
+            return found
+        root = self.project.walker.root
+        return os.path.relpath(os.path.realpath(root + b"/" + found), root)
+
+    def has(self, path: str) -> bool:
+        """Return whether a file with an unsaved text is at a path, or below it."""
+        found = self.locate(path_from_json(path))
+        return any(one == found or one.startswith(found + b"/") for one in self.texts)
