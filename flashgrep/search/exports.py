@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, read_imports
+from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import START
+from flashgrep.search.kept_texts import imports_of
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition
 
@@ -75,7 +76,7 @@ class Exports:
         """Return what a file imports and exports."""
         if path not in self._imports:
             symbols = self.open_file(path)
-            self._imports[path] = read_imports(symbols) if symbols is not None else FileImports()
+            self._imports[path] = imports_of(symbols) if symbols is not None else FileImports()
         return self._imports[path]
 
     def top_level(self, path: bytes, name: str) -> list[Definition]:

@@ -6,6 +6,7 @@ checker would, but for generics and control flow.
 """
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -13,10 +14,11 @@ from typing import Final
 from flashgrep.ingest.parse.imports import ECMA
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
-from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes, read_scopes
+from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
+from flashgrep.search.kept_texts import scopes_of
 from flashgrep.search.research_graph import Definition
 
 _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
@@ -38,7 +40,7 @@ class Names(Expressions):
         """Return a file's scopes, parsing it now."""
         if path not in self._scopes:
             symbols = self.open_file(path)
-            self._scopes[path] = read_scopes(path, symbols.language, symbols.data) if symbols is not None else None
+            self._scopes[path] = scopes_of(path, symbols) if symbols is not None else None
         return self._scopes[path]
 
     # Names
@@ -227,9 +229,15 @@ class Names(Expressions):
         beside = (one for one in alike if one.path.rpartition(b"/")[0] == folder)
         return next((one for one in beside if one.kind in TYPE_KINDS | {"type"}), None)
 
-    def ancestors(self, owner: Definition) -> set[tuple[bytes, int]]:
+    @LazyAttribute
+    def _above(self) -> dict[tuple[bytes, int], AbstractSet[tuple[bytes, int]]]:
+        return {}
+
+    def ancestors(self, owner: Definition) -> AbstractSet[tuple[bytes, int]]:
         """Return the keys of all types that a type builds upon."""
-        found: set[tuple[bytes, int]] = set()
+        if owner.key in self._above:
+            return self._above[owner.key]
+        found = self._above[owner.key] = set[tuple[bytes, int]]()
         waiting = [owner]
         while waiting:
             for base in self.bases(waiting.pop())[0]:

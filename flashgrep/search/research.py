@@ -8,10 +8,11 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 from flashgrep.index.table import tier_of
-from flashgrep.ingest.parse.imports import DEFAULT, ECMA
+from flashgrep.ingest.parse.imports import DEFAULT, ECMA, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
@@ -197,15 +198,15 @@ class Research:
         self.hop += 1
         frontier, self._frontier = self._frontier, []
         self.left_out += max(0, len(frontier) - MOST_FRONTIER)
-        for definition in frontier[:MOST_FRONTIER]:
-            if kind == "callees":
-                self._follow_outward(source, definition, "call")
-            elif kind == "supertypes":
-                self._follow_outward(source, definition, "base")
-            else:
-                self._follow_inward(source, definition, _INWARD_ROLES[kind])
-                if kind == "free" and is_first:
-                    self._follow_outward(source, definition, "call")
+        frontier = frontier[:MOST_FRONTIER]
+        if self.is_inward:
+            alike: dict[str, list[Definition]] = {}
+            for definition in frontier:
+                alike.setdefault(definition.name, []).append(definition)
+            for name, targets in alike.items():
+                self._follow_inward(source, name, targets, _INWARD_ROLES[kind])
+        for definition in frontier if not self.is_inward or (kind == "free" and is_first) else ():
+            self._follow_outward(source, definition, "base" if kind == "supertypes" else "call")
         if is_first and kind not in {"free", "path"} and (not self.roots or kind == "imports"):
             # A name that is not defined here: a library's protocol, say.
             name = split_name(self.question.names[0])[1]
@@ -255,10 +256,9 @@ class Research:
         paths = source.defining(name, prefix=False)
         found: dict[Role, list[Definition]] = {}
         for path, symbols in self._open(source.candidates(name, fold=fold) if paths is None else paths):
-            for offset, role in symbols.places(name, fold=fold):
-                index = symbols.index_at(offset)
-                if index >= 0 and symbols.kind(index) != "package":
-                    found.setdefault(role, []).append(Definition(path, symbols, index))
+            for index in symbols.defining(name, fold=fold):
+                if symbols.kind(index) != "package":
+                    found.setdefault(symbols.defined_role(index), []).append(Definition(path, symbols, index))
         chosen = found.get("definition") or found.get("declaration") or []
         # A heading says what a name means only where no code does.
         chosen = [one for one in chosen if one.kind != "heading"] or chosen
@@ -288,24 +288,29 @@ class Research:
 
     # One hop
 
-    def _follow_inward(self, source: SymbolSource, target: Definition, roles: frozenset[str]) -> None:
-        """Find who uses a definition."""
-        resolver = self._make_resolver(source, target.name)
-        for use, role in self._find_uses(source, target.name, roles):
-            is_base = role == "implementation"
-            resolution = _resolve_base(resolver, use, target) if is_base else resolver.resolve(use, target)
-            if resolution is None or resolution.confidence < self._least:
-                self.unsure += resolution is not None
-                continue
-            user = self._user_of(source, use, role)
-            is_new = self._add(user)
-            if user.key in self.graph.nodes:
-                self.graph.add_edge(_make_edge(use, user, target, role, resolution))
-                if is_base:
-                    self._note_conformance(use, user, target.name)
-            # A file's top level is called by nobody: there is nothing to follow.
-            if is_new and resolution.confidence >= FOLLOWED and user.index >= 0:
-                self._frontier.append(user)
+    def _follow_inward(self, source: SymbolSource, name: str, targets: list[Definition], roles: frozenset[str]) -> None:
+        """Find who uses definitions of one name."""
+        resolver = self._make_resolver(source, name)
+        for use, role in self._find_uses(source, name, roles):
+            is_base, is_told, is_unsure = role == "implementation", False, False
+            resolve = partial(_resolve_base, resolver, use) if is_base else resolver.resolver_of(use)
+            for target in targets:
+                resolution = resolve(target)
+                if resolution is None:
+                    continue
+                if resolution.confidence < self._least:
+                    is_unsure = True
+                    continue
+                is_told, user = True, self._user_of(source, use, role)
+                is_new = self._add(user)
+                if user.key in self.graph.nodes:
+                    self.graph.add_edge(_make_edge(use, user, target, role, resolution))
+                    if is_base:
+                        self._note_conformance(use, user, name)
+                # A file's top level is called by nobody: there is nothing to follow.
+                if is_new and resolution.confidence >= FOLLOWED and user.index >= 0:
+                    self._frontier.append(user)
+            self.unsure += is_unsure and not is_told
 
     def _follow_outward(self, source: SymbolSource, user: Definition, mark: Literal["call", "base"]) -> None:
         """Find what a definition calls or builds upon."""
@@ -324,10 +329,8 @@ class Research:
                     self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
                 continue
             resolver = self._make_resolver(source, word)
-            resolve = (
-                resolver.resolve if mark == "call" else lambda use, rival, by=resolver: _resolve_base(by, use, rival)
-            )
-            found = [(rival, one) for rival in resolver.rivals if (one := resolve(use, rival)) is not None]
+            resolve = partial(_resolve_base, resolver, use) if mark == "base" else resolver.resolver_of(use)
+            found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
             if not found:
                 continue
             target, resolution = max(found, key=lambda pair: pair[1].confidence)
@@ -355,6 +358,9 @@ class Research:
                         if alias not in seen:
                             seen.add(alias)
                             waiting.append(alias)
+                if roles == {"call"}:
+                    yield from ((Use(path, symbols, offset), "call") for offset in symbols.calls(called))
+                    continue
                 for offset, role in symbols.places(called):
                     if role in roles and symbols.index_at(offset) < 0:
                         yield Use(path, symbols, offset), role
@@ -365,6 +371,8 @@ class Research:
         """Yield names that a file gives to what it knows as the name, each with the only file that knows it so."""
         if symbols.language not in SCOPED:
             yield from ((alias, path) for alias in imported_as(symbols, name))
+            return
+        if not may_rename(symbols, name):
             return
         imports = self._names.imports_of(path)
         for local, found in imports.names.items():

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.lazy import LazyAttribute
 
 EdgeKind = Literal["calls", "uses", "implements", "imports"]
 CHAINS: Final = 50
 """Chains shown; a busy function has thousands."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Definition:
     """A symbol in its file; ``index`` -1: the file's top level."""
 
@@ -20,9 +21,9 @@ class Definition:
     symbols: FileSymbols
     index: int
 
-    @property
+    @LazyAttribute
     def key(self) -> tuple[bytes, int]:
-        """What tells a symbol from every other: its file and where its name stands."""
+        """Return what tells a symbol from every other: its file and where its name stands."""
         return self.path, self.symbols.row(self.index)[0] if self.index >= 0 else -1
 
     @property
@@ -42,9 +43,9 @@ class Definition:
         """The symbol's kind; ``file`` for a top level."""
         return self.symbols.kind(self.index) if self.index >= 0 else "file"
 
-    @property
+    @LazyAttribute
     def owner(self) -> str:
-        """The name of the type or scope right around it, or nothing."""
+        """Return the name of the type or scope right around it, or nothing."""
         return self.symbols.container(self.index).rpartition(".")[2] if self.index >= 0 else ""
 
     @property

@@ -6,7 +6,9 @@ types of receivers are read from the text, and a name alone is never more than a
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from flashgrep.ingest.parse.describe import receiver
@@ -14,7 +16,7 @@ from flashgrep.ingest.parse.lookup import OWN, FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import FAMILIES
-from flashgrep.search.exports import Values
+from flashgrep.lazy import LazyAttribute
 from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition, Resolution
 
@@ -59,7 +61,7 @@ Ancestors = Callable[[str], frozenset[str]]
 """Returns the names of all types a type builds upon, near and far."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Use:
     """A place where a name is used."""
 
@@ -67,9 +69,9 @@ class Use:
     symbols: FileSymbols
     offset: int
 
-    @property
+    @LazyAttribute
     def receiver(self) -> str | None:
-        """What the name is used on."""
+        """Return what the name is used on."""
         if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
             return "super"
         return receiver(self.symbols.data, self.offset, self.symbols.language)
@@ -94,7 +96,7 @@ class Use:
         return names
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resolver:
     """Tells what a use means among all definitions of its name (``rivals``), knowing which type builds upon which."""
 
@@ -104,23 +106,45 @@ class Resolver:
 
     def resolve(self, use: Use, target: Definition) -> Resolution | None:
         """Return how sure it is that the use means the target; None: it means something else."""
+        return self.resolver_of(use)(target)
+
+    def resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
+        """Return a function that does ``resolve`` for one use: what the use means is found once for all targets."""
+        on, language = use.receiver, use.symbols.language
+        if language not in SCOPED:
+            return partial(self._resolve_by_text, use)
+        meant = self.names.resolve(use.path, use.symbols.word_at(use.offset), use.offset)
+        if meant is not None:
+            found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
+            keys = {one.key for one in found}
+            owners = [self.names.owner_of(one) for one in found if one.kind in _METHODS]
+            # In Go a type that embeds another hides its methods, and the other never calls them.
+            over = {one.key for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")}
+            return lambda target: self._compare(use, target, keys, over)
+        return lambda target: (
+            self._resolve_by_name(target, UNKNOWN)
+            if on is not None and _same_family(language, target.language)
+            else None
+        )
+
+    def _resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         if not _same_family(use.symbols.language, target.language):
             return None
-        on, word = use.receiver, use.symbols.word_at(use.offset)
-        if use.symbols.language in SCOPED:
-            meant = self.names.resolve(use.path, word, use.offset)
-            if meant is not None:
-                return self._compare(use, target, meant)
-            return None if on is None else self._resolve_by_name(target, UNKNOWN)
+        on = use.receiver
         if on is None:
             is_method = target.kind in _METHODS and target.owner
             return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
         return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
 
-    def _compare(self, use: Use, target: Definition, meant: Values) -> Resolution | None:
-        """Return how a use that is resolved means a target."""
-        found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
-        if any(one.key == target.key for one in found):
+    def _compare(
+        self,
+        use: Use,
+        target: Definition,
+        meant: AbstractSet[tuple[bytes, int]],
+        owners: AbstractSet[tuple[bytes, int]],
+    ) -> Resolution | None:
+        """Return how a use that is resolved means a target; ``owners``: the types of the methods that are meant."""
+        if target.key in meant:
             if use.receiver is None:
                 how = "same file" if use.path == target.path else "import"
             elif target.kind not in _METHODS:
@@ -131,15 +155,11 @@ class Resolver:
                 how = "receiver type"
             return Resolution(PROVEN, how)
         # What is called on a type may be run by one built upon it.
-        owner = self.names.owner_of(target)
-        if owner is None or target.kind not in _METHODS or use.receiver == "super":
+        if not owners or target.kind not in _METHODS or use.receiver == "super":
             return None
-        above = self.names.ancestors(owner)
-        owners = [self.names.owner_of(one) for one in found if one.kind in _METHODS]
-        # In Go a type that embeds another hides its methods, and the other never calls them.
-        if any(one is not None and one.key in above and (one.language, one.kind) != ("go", "struct") for one in owners):
-            return Resolution(0.4, "overridden")
-        return None
+        owner = self.names.owner_of(target)
+        is_over = owner is not None and not owners.isdisjoint(self.names.ancestors(owner))
+        return Resolution(0.4, "overridden") if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         if not _in_scope(use, target) or _is_parameter(use, target.name):
@@ -231,10 +251,18 @@ class Resolver:
         """Return one by the number of definitions it may be; those of one family of types count as one."""
         if target.name in _EVERYDAY and target.kind in _METHODS:
             return Resolution(0.2, "name only")
-        alike = [rival for rival in self.rivals if _same_family(rival.language, target.language)]
-        owners = {rival.owner for rival in alike}
-        families = {min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path) for one in alike}
-        return Resolution(most / max(1, len(families)), "name only")
+        family = FAMILIES.get(target.language, target.language)
+        if family not in self._families:
+            alike = [rival for rival in self.rivals if _same_family(rival.language, family)]
+            owners = {rival.owner for rival in alike}
+            families = {min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path) for one in alike}
+            self._families[family] = max(1, len(families))
+        return Resolution(most / self._families[family], "name only")
+
+    @LazyAttribute
+    def _families(self) -> dict[str, int]:
+        """How many families of types the rivals belong to, by language."""
+        return {}
 
 
 def _same_family(one: str, other: str) -> bool:

@@ -15,6 +15,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
+from flashgrep.search.kept_texts import forget_texts, keep_symbols
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
@@ -118,7 +119,7 @@ class SnapshotSource:
         if holds is not None and not holds(document.data):  # parsing takes 100 times as long as looking
             return NOT_HELD if row or language_of(path, document.data).symbols else None
         if row and version and stat is not None and version[1:] == (stat.size, stat.mtime_ns):
-            return FileSymbols(row, document.data)
+            return keep_symbols(row, document.data)
         return parse_file(path, document.data, snapshot.unsaved)
 
     def read(self, path: bytes) -> bytes | None:
@@ -170,13 +171,13 @@ def parse_file(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = 
     if not language.symbols:
         return None
     text = unsaved.get(path)
-    if text is not None:
+    if text is not None:  # what is typed is another text with every key, and nobody asks for the last one
         if text.parsed is None or text.parsed[:2] != (language.name, data):
             text.parsed = (language.name, data, parse_symbols(language.name, data))
         parsed = text.parsed[2]
-    else:
-        parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
-    return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
+        return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
+    parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
+    return parsed if isinstance(parsed, Skipped) else keep_symbols(parsed, data)
 
 
 @lru_cache(maxsize=_KEPT_FILES)
@@ -188,3 +189,4 @@ def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
 def forget_parsed() -> None:
     """Let go of the files parsed for look-ups."""
     parse_and_keep.cache_clear()
+    forget_texts()

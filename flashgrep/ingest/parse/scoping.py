@@ -6,6 +6,7 @@ Nothing of it is stored: it is needed for the few files that use a name on somet
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -111,6 +112,12 @@ class FileScopes:
             around.append(len(self.scopes))
             self.scopes.append(Scope(start, -minus_end, is_class, name, parent))
         self._starts = [scope.start for scope in self.scopes]
+
+    def at(self, path: bytes) -> "FileScopes":
+        """Return the same for another file with the same text."""
+        other = copy(self)
+        other.path = path
+        return other
 
     def text(self, node: Node) -> str:
         """Return a node's text."""
