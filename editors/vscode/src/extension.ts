@@ -1,0 +1,59 @@
+/** The extension's entry: what it adds to VS Code, and when. */
+
+import * as vscode from "vscode";
+import { LanguageClient } from "vscode-languageclient/node";
+
+import { command, Projects, settings } from "./projects";
+import { openLiveGrep, show } from "./quickPick";
+import type { Found } from "./search";
+import { SearchView } from "./searchView";
+import { Status } from "./status";
+
+let languageClient: LanguageClient | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const projects = new Projects();
+  const view = new SearchView(projects, context);
+  const status = new Status(projects);
+  const register = (name: string, run: (...given: never[]) => unknown) =>
+    vscode.commands.registerCommand(`flashgrep.${name}`, run);
+  context.subscriptions.push(
+    projects,
+    status,
+    register("grep", () => openLiveGrep(projects, "text")),
+    register("meaning", () => openLiveGrep(projects, "meaning")),
+    register("replaceAll", () => view.replaceAll()),
+    register("show", (found: Found) => show(found)),
+    register("restart", async () => {
+      projects.dispose();
+      await languageClient?.restart();
+      await status.look();
+    }),
+  );
+  if (vscode.workspace.workspaceFolders) {
+    await status.look();
+    if (settings().get("languageServer", true)) {
+      await startLanguageClient();
+    }
+  }
+}
+
+export async function deactivate(): Promise<void> {
+  await languageClient?.stop();
+}
+
+/** Symbols, definitions, references and call hierarchies come from `flashgrep lsp`. */
+async function startLanguageClient(): Promise<void> {
+  const [program = "flashgrep", ...rest] = command();
+  languageClient = new LanguageClient(
+    "flashgrep",
+    "flashgrep",
+    { command: program, args: [...rest, "lsp"] },
+    { documentSelector: [{ scheme: "file" }] },
+  );
+  try {
+    await languageClient.start();
+  } catch (error) {
+    void vscode.window.showWarningMessage(`flashgrep lsp: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
