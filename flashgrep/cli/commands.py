@@ -20,6 +20,7 @@ LOCAL_COMMANDS = {
     "index": "index_command:index",
     "doctor": "doctor:doctor",
     "install": "install_command:install",
+    "pick": "pick:pick",
     "serve": "daemon_commands:serve",
     "uninstall": "uninstall:uninstall",
     "version": "app:print_version",

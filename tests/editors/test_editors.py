@@ -1,15 +1,22 @@
 """The editors' plugins in real editors against a real daemon, and the example of the protocol as documents print it."""
 
+import fcntl
 import os
+import pty
 import re
+import select
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from flashgrep.cli.pick import make_editor_command
 from scripts.tools.parcels import make_parcels
 from tests.conftest import FGREP, DaemonAtHand
 from tests.support.workspace import repository
@@ -82,6 +89,54 @@ def test_the_example_for_plugin_authors_runs_and_has_50_lines(daemon: DaemonAtHa
         "src/use.py:1:20:from parcel import find_parcel",
         "src/use.py:4:11:    print(find_parcel(7))",
     ], said.stderr
+
+
+@pytest.mark.parametrize("options", [["--plain"], []], ids=["plain", "fzf"])
+def test_a_line_is_picked_in_a_terminal(
+    daemon: DaemonAtHand, parcels: Path, tmp_path: Path, options: list[str]
+) -> None:
+    if shutil.which("setsid") is None or (not options and shutil.which("fzf") is None):
+        pytest.skip("setsid or fzf is not installed")
+    command = [str(Path(FGREP).with_name("flashgrep")), "pick", "find_parcel", "--print", *options]
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    with (tmp_path / "chosen").open("w") as chosen:
+        picking = subprocess.Popen(
+            ["setsid", "--ctty", *command],
+            cwd=parcels,
+            env={**environment(daemon), "TERM": "xterm"},
+            stdin=theirs,
+            stdout=chosen,
+            stderr=theirs,
+        )
+    os.close(theirs)
+    shown = b""
+    while b"use.py" not in shown:
+        assert select.select([ours], [], [], SECONDS)[0]
+        shown += os.read(ours, 65536)
+    os.write(ours, b"\x0e\r")  # the next line
+    with suppress(OSError):  # how a terminal says that its last program has ended
+        while os.read(ours, 65536):
+            pass
+    os.close(ours)
+    assert picking.wait(SECONDS) == 0
+    assert (tmp_path / "chosen").read_text() == "src/use.py:1:20\n"
+
+
+def test_editors_are_told_the_place_in_their_own_way() -> None:
+    assert make_editor_command("vi", "a b.py", 3, 4) == ["vi", "+3", "./a b.py"]
+    assert make_editor_command("code --wait", "-x.py", 3, 4) == ["code", "--wait", "-g", "./-x.py:3:4"]
+    assert make_editor_command("/usr/bin/hx", "/a.py", 3, 4) == ["/usr/bin/hx", "/a.py:3:4"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_reads_its_key_bindings(daemon: DaemonAtHand, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    keys = daemon.run("pick", "--keys", shell).stdout
+    options = {"bash": ["-n"], "zsh": ["-f", "-n"], "fish": ["--no-config", "--no-execute"]}[shell]
+    read = subprocess.run([shell, *options], input=keys, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (read.returncode, read.stderr) == (0, "")
 
 
 def test_the_lines_for_neovim_name_the_folder_of_the_plugin(daemon: DaemonAtHand) -> None:

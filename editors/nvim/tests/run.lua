@@ -125,8 +125,44 @@ function tests.the_picker_shows_results_and_goes_to_the_one_chosen()
   equal(#vim.api.nvim_list_wins(), 1)
 end
 
+function tests.the_definition_of_what_is_under_the_cursor_is_gone_to()
+  vim.cmd("edit src/use.py")
+  vim.api.nvim_win_set_cursor(0, { 4, 12 })
+  vim.cmd("Flashgrep definition")
+  wait_for("the definition", function()
+    return vim.api.nvim_buf_get_name(0) == root .. "/src/parcel.py"
+  end)
+  equal(vim.api.nvim_win_get_cursor(0), { 1, 4 })
+end
+
+function tests.unsaved_text_is_found_by_this_editor_alone()
+  vim.cmd("edit src/use.py")
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { "weigh_parcel = find_parcel  # naïve" })
+  equal(places(ask(sources.grep(), "weigh_parcel")), { "src/use.py:1:1" })
+  equal(#ask(sources.grep(), "find_parcel"), 4)
+  equal(places(ask(sources.symbols(), "weigh_parcel"))[1], "src/use.py:1:1")
+  vim.api.nvim_buf_set_lines(0, 0, 1, false, { "sort_parcel = 1" })
+  equal(#ask(sources.grep(), "weigh_parcel"), 0)
+  equal(#ask(sources.grep(), "sort_parcel"), 1)
+  vim.fn.system({ "flashgrep", "query", "sort_parcel" })
+  equal(vim.v.shell_error, 1)
+  vim.cmd("edit!")
+  equal(#ask(sources.grep(), "sort_parcel"), 0)
+end
+
+function tests.unsaved_text_is_sent_again_over_the_next_connection()
+  vim.cmd("edit src/use.py")
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { "weigh_parcel = 1" })
+  equal(#ask(sources.grep(), "weigh_parcel"), 1)
+  client.get(root):finish("dropped by the test")
+  equal(#ask(sources.grep(), "weigh_parcel"), 1)
+  vim.cmd("edit!")
+end
+
 function tests.references_fill_the_quickfix_list()
-  vim.cmd("Flashgrep references find_parcel")
+  vim.cmd("edit src/use.py")
+  vim.api.nvim_win_set_cursor(0, { 4, 12 })
+  vim.cmd("Flashgrep references")
   wait_for("the list", function()
     return #vim.fn.getqflist() == 3
   end)

@@ -1,11 +1,11 @@
-/** The client code against a real daemon, in the project that is the current folder: npm test. */
+/** The client code against a real daemon, in the project that PROJECT names: npm test. */
 
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { after, test } from "node:test";
 
 import { AnswerError, Client, GivenUp } from "../src/client";
+import { type OpenFile, Overlay } from "../src/overlay";
 import { Live, planReplacing, type Question, search } from "../src/search";
 
 const root = realpathSync(process.env["PROJECT"] ?? ".");
@@ -67,6 +67,31 @@ test("replacing shows the difference, writes on demand, and refuses a file that 
     assert.equal(readFileSync(path, "utf8"), "let width_new = 2;\n");
   } finally {
     rmSync(path);
+  }
+});
+
+test("unsaved text counts for this connection alone, also over the next one", async () => {
+  const other = new Client(root, ["flashgrep"]);
+  const overlay = new Overlay(client);
+  let text = "weigh_parcel = 1\n";
+  const open = (version: number, isDirty = true): OpenFile[] => [
+    { path: `${root}/src/use.py`, version, isDirty, getText: () => text },
+    { path: "/etc/hosts", version: 1, isDirty: true, getText: () => "weigh_parcel" },
+  ];
+  try {
+    overlay.send(open(1));
+    assert.deepEqual(await places(asking("weigh_parcel")), ["src/use.py:1:1"]);
+    assert.deepEqual((await search(other, asking("weigh_parcel"))).found, []);
+    await client.close();
+    overlay.send(open(1));
+    assert.deepEqual(await places(asking("weigh_parcel")), ["src/use.py:1:1"]);
+    text = "sort_parcel = 1\n";
+    overlay.send(open(2));
+    assert.deepEqual(await places(asking("weigh_parcel")), []);
+    overlay.send(open(3, false));
+    assert.deepEqual(await places(asking("sort_parcel")), []);
+  } finally {
+    await other.close();
   }
 });
 

@@ -25,7 +25,10 @@ local function text_of(buffer)
 end
 
 --- Return the path of a buffer below a root, or nil if it is none of its files.
-local function path_below(root, buffer)
+---@param root string
+---@param buffer integer
+---@return string?
+function M.path_below(root, buffer)
   local name = vim.api.nvim_buf_get_name(buffer)
   if vim.bo[buffer].buftype ~= "" or name == "" then
     return nil
@@ -52,17 +55,13 @@ function M.send(client)
   local seen = {}
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].modified then
-      local path = path_below(client.root, buffer)
+      local path = M.path_below(client.root, buffer)
       local text = path and text_of(buffer)
       if text then
         seen[path] = true
         local tick = vim.api.nvim_buf_get_changedtick(buffer)
         if known.ticks[path] ~= tick then
-          local params = { action = "open", path = path, text = text, version = tick }
-          if known.ticks[path] then
-            params = { action = "change", path = path, changes = { { text = text } }, version = tick }
-          end
-          client:notify("buffers", params)
+          client:notify("buffers", { action = "open", path = path, text = text, version = tick })
           known.ticks[path] = tick
         end
       end

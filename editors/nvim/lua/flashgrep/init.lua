@@ -69,6 +69,32 @@ end
 
 local sources = require("flashgrep.sources")
 
+--- Ask once; the callback gets what was found, if anything was.
+local function ask(source, callback)
+  local client = require("flashgrep.client")
+  source.ask(client.get(client.find_root()), "", function(items, problem)
+    if problem or #items == 0 then
+      warn(problem or "nothing found")
+    else
+      callback(items)
+    end
+  end)
+end
+
+--- Go to the one place that is meant, or show them all.
+local function going(method)
+  return function()
+    local source = sources.at_cursor(method)
+    ask(source, function(items)
+      if #items == 1 then
+        require("flashgrep.places").open(items[1])
+      else
+        M.pick(source)
+      end
+    end)
+  end
+end
+
 M.subcommands = {
   grep = picking(function()
     return sources.grep()
@@ -81,24 +107,18 @@ M.subcommands = {
   meaning = picking(sources.meaning),
   callers = about_name(sources.callers),
   callees = about_name(sources.callees),
+  definition = going("definition"),
+  declaration = going("declaration"),
+  implementations = going("implementations"),
   references = function(words, call)
-    local name = name_of(words)
-    if not name then
-      return
-    end
-    local source = sources.references(name)
+    local source = words[1] and sources.occurrences(words[1]) or sources.at_cursor("references")
     if call.bang then
       M.pick(source)
-      return
-    end
-    local found = require("flashgrep.client")
-    source.ask(found.get(found.find_root()), "", function(items, problem)
-      if problem or #items == 0 then
-        warn(problem or (name .. ": nothing found"))
-      else
+    else
+      ask(source, function(items)
         require("flashgrep.places").quickfix(items, source.title)
-      end
-    end)
+      end)
+    end
   end,
   word = function()
     M.pick(sources.grep({ word = true }), { query = name_of({}) })

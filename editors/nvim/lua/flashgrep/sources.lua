@@ -42,7 +42,8 @@ local function asking(method, make_params, make_items)
       if error then
         callback(nil, error.message)
       else
-        callback(make_items(client, result))
+        local items, reason = make_items(client, result)
+        callback(items, #items == 0 and reason or nil)
       end
     end)
   end
@@ -124,14 +125,45 @@ function M.symbols()
   }
 end
 
---- Where a name is defined, called and used.
-function M.references(name)
+--- Where a name is defined, called and used, by its name alone.
+function M.occurrences(name)
   return {
-    title = "References of " .. name,
+    title = "Occurrences of " .. name,
     live = false,
     ask = asking("get_symbol", function()
       return { symbol_name = name, limit = 1000, max_tokens = 200000 }
     end, symbol_items),
+  }
+end
+
+--- What stands under the cursor of a window: `method` is definition, declaration, implementations or references.
+---@param method string
+---@param window integer?
+function M.at_cursor(method, window)
+  local buffer = vim.api.nvim_win_get_buf(window or 0)
+  local cursor = vim.api.nvim_win_get_cursor(window or 0)
+  return {
+    title = method:gsub("^%l", string.upper),
+    live = false,
+    ask = function(client, query, callback)
+      local path = require("flashgrep.buffers").path_below(client.root, buffer)
+      if not path then
+        callback(nil, "the buffer is no file of the project")
+        return nil
+      end
+      local place_asked = { path = path, line = cursor[1], column = cursor[2] + 1, position_encoding = "utf-8" }
+      return asking(method, function()
+        return place_asked
+      end, function(_, result)
+        local items = vim.tbl_map(function(found)
+          local range = found.selection_range
+          local item = place(client, found, found.text or found.signature, range.start_line, range.start_column)
+          item.detail = found.role == "definition" and (found.kind or found.role) or found.role
+          return item
+        end, result.results)
+        return items, result.detail
+      end)(client, query, callback)
+    end,
   }
 end
 
