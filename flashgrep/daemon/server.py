@@ -20,6 +20,7 @@ from flashgrep.config import Loaded, Settings
 from flashgrep.daemon.control import Control
 from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
+from flashgrep.daemon.subscriptions import Subscriptions
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.adapter import Adapter
@@ -113,6 +114,7 @@ class Daemon:
         http = HttpListener(service, listeners, lambda: read_token(self.paths))
         control = Control(listeners, catalogue, stopping, self.started)
         extensions = {"auth": auth_extension(lambda: read_token(self.paths)), "$/status": control.describe}
+        extensions |= Subscriptions(catalogue).extensions()
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue)).extensions()
         dispatcher = Dispatcher(

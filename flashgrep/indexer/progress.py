@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from flashgrep.index.schema import LATE_STAGES, LateStage, Left
+from flashgrep.signal import Signal
 
 Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"]
 WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
@@ -36,6 +37,8 @@ class Progress:
     """Texts that a stage has not reached yet, by stage; -1: not known."""
     problem: str = ""
     """Why there are no vectors, while their provider does not answer."""
+    changed: Signal = field(default_factory=Signal)
+    """Fires whenever a figure has changed, or a file of the project."""
     updated: float = 0.0
     """When the index last changed, in seconds since 1970."""
     _shares: dict[Part, float] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Progress:
         """Note a new stage and when it began."""
         if (stage, detail) != (self.stage, self.detail):
             self.stage, self.detail, self.since = stage, detail, time.time()
+            self.changed.fire()
 
     def start(self) -> None:
         """Begin a run."""
@@ -82,6 +86,7 @@ class Progress:
     def _note(self, part: Part, share: float) -> None:
         self._shares[part] = share
         self._begun.setdefault(part, time.monotonic())
+        self.changed.fire()
 
     def share(self) -> float:
         """Return how much of the run's work is done, 0 to 1, all stages together."""

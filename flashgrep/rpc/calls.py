@@ -27,6 +27,8 @@ class Calls:
         self._peer = peer
         self._slots = anyio.Semaphore(dispatcher.limits.in_flight, fast_acquire=True)
         self._pending: dict[JsonId, list[Pending]] = {}
+        self._latest: dict[str, Pending] = {}
+        """Of requests of which the next one ends the one before (``Request.replaces``)."""
 
     @property
     def are_several(self) -> bool:
@@ -52,6 +54,10 @@ class Calls:
                 pending = Pending(item)
                 if item.wants_answer:
                     self._pending.setdefault(item.id, []).append(pending)
+                    if item.replaces is not None:
+                        if (before := self._latest.get(item.replaces)) is not None:
+                            before.cancel(silent=False)
+                        self._latest[item.replaces] = pending
                 jobs.append(pending)
         return jobs
 
@@ -89,6 +95,9 @@ class Calls:
                 same.remove(job)
                 if not same:
                     del self._pending[job.request.id]
+                word = job.request.replaces
+                if word is not None and self._latest.get(word) is job:
+                    del self._latest[word]
 
     async def _answer_batch(self, jobs: list[Job]) -> bytes | None:
         """Run the jobs in the slot we have and in any that come free; answer all in one array, in their order."""

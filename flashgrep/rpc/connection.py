@@ -47,6 +47,8 @@ class Connection:
         self._calls = Calls(dispatcher, self)
         self._requests = ClientRequests(self._queue, self._limits.call_seconds)
         self._authenticated: Callable[[], None] | None = None
+        self._around: TaskGroup | None = None
+        self._following: dict[str, anyio.CancelScope] = {}
         self._whole = anyio.CancelScope()  # cancelled to abort
         self._reading = anyio.CancelScope()  # cancelled to read no further
 
@@ -69,6 +71,7 @@ class Connection:
         try:
             with self._whole:
                 async with anyio.create_task_group() as around:
+                    self._around = around
                     around.start_soon(self._write)
                     watching = anyio.CancelScope()
                     async with anyio.create_task_group() as tasks:
@@ -77,6 +80,9 @@ class Connection:
                         around.start_soon(self._watch, watching)
                     # All calls are answered. What is queued is sent, however long the client takes it.
                     watching.cancel()
+                    self._around = None
+                    for following in self._following.values():
+                        following.cancel()
                     self._queue.close()
         finally:
             with anyio.CancelScope(shield=True):  # a cancelled connection holds a descriptor too
@@ -105,6 +111,29 @@ class Connection:
 
         """
         return await self._requests.send(method, params)
+
+    def follow(self, key: str, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run something until it or the connection ends, in place of what runs by that key; say whether it is begun."""
+        self.unfollow(key)
+        if self._around is None:
+            return False
+        scope = self._following[key] = anyio.CancelScope()
+
+        async def run() -> None:
+            with scope:
+                await work()
+            if self._following.get(key) is scope:
+                del self._following[key]
+
+        self._around.start_soon(run)
+        return True
+
+    def unfollow(self, key: str) -> bool:
+        """End what runs by a key; say whether anything did."""
+        scope = self._following.pop(key, None)
+        if scope is not None:
+            scope.cancel()
+        return scope is not None
 
     async def _read(self, tasks: TaskGroup, admit: Admit | None) -> None:
         reader = LineReader(self._stream, self._max_line())

@@ -39,6 +39,12 @@ class Peer(Protocol):
     async def request(self, method: str, params: Any) -> Any:
         """Ask the client something and return its result."""
 
+    def follow(self, key: str, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run something until it or the connection ends, in place of what runs by that key; say whether it is begun."""
+
+    def unfollow(self, key: str) -> bool:
+        """End what runs by a key; say whether anything did."""
+
 
 @dataclass(slots=True, eq=False)
 class RequestContext:

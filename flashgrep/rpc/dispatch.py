@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, Protocol, cast
 
@@ -22,9 +23,10 @@ from jsonrpcserver.result import Error, Success
 from pydantic import BaseModel
 
 from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams
-from flashgrep.registry import Call, Progress, Registry, Session
+from flashgrep.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
+from flashgrep.rpc.partial import Parts, has_parts
 from flashgrep.rpc.wire import Limits
 
 OPEN_METHODS = frozenset({"auth"})
@@ -225,12 +227,20 @@ class Dispatcher:
                 message = f"{name} is answered on the daemon's control socket alone"
                 raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
             if extension is None:
-                result = await self._run_bounded(pending, lambda: self._run_handler(context.call, name, params))
+                result = await self._run_bounded(pending, lambda: self._run_in_parts(context, name, params))
             else:
                 result = await self._run_bounded(pending, lambda: extension(context, params))
         except FlashgrepError as error:
             return Error(**error.to_object())
         return Success(result)
+
+    async def _run_in_parts(self, context: RequestContext, name: str, params: Params) -> Any:
+        """Run a handler; its results are sent in parts before its answer, if the request asks for that."""
+        token, handler = context.request.partial_token, self.registry.get(name)
+        if token is None or not has_parts(handler):
+            return await self._run_handler(context.call, name, params)
+        parts = Parts(token, context.notify)
+        return await parts.send(handler, self._name_params(handler, params), partial(self._run_handler, context.call))
 
     async def _run_handler(self, call: Call[Any], name: str, params: Params) -> Any:
         handler, session = self.registry.get(name), call.session
@@ -239,14 +249,7 @@ class Dispatcher:
             raise Forbidden(message, reason="auth_required", suggestion="call auth")
         if handler.writes and not session.may_write:
             raise Forbidden(f"{name} writes, and this connection may only read", reason="read_only")
-        if isinstance(params, list):
-            fields = handler.params.field_names()
-            if len(params) > len(fields):
-                message = f"{handler.name}: {len(params)} parameters by position, at most {len(fields)} allowed"
-                raise InvalidParams(message, allowed=fields)
-            params = dict(zip(fields, params, strict=False))
-        elif not WIRE_PARAMS.isdisjoint(params):
-            params = {key: value for key, value in params.items() if key not in WIRE_PARAMS}
+        params = self._name_params(handler, params)
         started, code, paths = time.perf_counter(), 0, session.path_map
         try:
             # The model checks the parameters after the rights: its errors are for those who may call the method.
@@ -260,6 +263,24 @@ class Dispatcher:
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
             self.log.debug("call", method=name, wire=session.wire, took_ms=took, code=code)
+
+    @staticmethod
+    def _name_params(handler: Handler, params: Params) -> dict[str, Any]:
+        """Return a method's parameters by name, without those that are for the dispatcher.
+
+        Raises:
+            InvalidParams: there are more by position than the method has.
+
+        """
+        if isinstance(params, list):
+            fields = handler.params.field_names()
+            if len(params) > len(fields):
+                message = f"{handler.name}: {len(params)} parameters by position, at most {len(fields)} allowed"
+                raise InvalidParams(message, allowed=fields)
+            return dict(zip(fields, params, strict=False))
+        if WIRE_PARAMS.isdisjoint(params):
+            return params
+        return {key: value for key, value in params.items() if key not in WIRE_PARAMS}
 
     async def _run_bounded(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
         """Await ``run`` until the deadline or a cancellation, which may have come before it began.

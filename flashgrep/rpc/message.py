@@ -30,6 +30,13 @@ WIDE = 2.0**63
 """Integers from here on come from orjson as floats, which may be rounded."""
 
 
+ABOUT_REQUESTS = (
+    ("progressToken", "progress_token"), ("partialResultToken", "partial_result_token"), ("replace", "replace")
+)  # fmt: skip
+"""Members about a request, as they are called in ``_meta`` and beside the parameters."""
+MOST_WORD = 100
+
+
 @dataclass(slots=True)
 class Request:
     """A call, or (without ``wants_answer``) a notification."""
@@ -39,6 +46,10 @@ class Request:
     id: JsonId
     wants_answer: bool
     progress_token: str | int | None
+    partial_token: str | int | None = None
+    """Asks for the results in parts, as they are found (``rpc.partial``)."""
+    replaces: str | None = None
+    """Ends the caller's request before it that has the same word here, and is ended by the next one."""
 
 
 @dataclass(slots=True)
@@ -171,16 +182,26 @@ def _read_item(value: Any) -> Item:
         if params is None:  # null stands for none: many a client writes it
             params = {}
         if isinstance(params, (dict, list)):
-            # The token for progress stands beside the parameters or, in the Model Context Protocol, among them.
+            # What is about the request stands beside the parameters or, in the Model Context Protocol, among them.
             meta = params.get("_meta") if isinstance(params, dict) else None
-            token = value.get("progress_token")
-            if isinstance(meta, dict) and "progressToken" in meta:
-                token = meta["progressToken"]
-            if not isinstance(token, (str, int)) or isinstance(token, bool):
-                token = None
-            return Request(value["method"], params, request_id, "id" in value, token)
+            meta = meta if isinstance(meta, dict) else {}
+            token, partial, replaces = (meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS)
+            return Request(
+                value["method"],
+                params,
+                request_id,
+                "id" in value,
+                token if is_token(token) else None,
+                partial if is_token(partial) else None,
+                replaces if isinstance(replaces, str) and len(replaces) <= MOST_WORD else None,
+            )
         problem = "params must be an object or an array"
     return Faulty(request_id, InvalidRequest("Invalid Request", detail=problem))
+
+
+def is_token(value: Any) -> bool:
+    """Return whether a value may be a token: a text or an integer."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def error_line(request_id: JsonId, error: FlashgrepError) -> bytes:

@@ -20,6 +20,7 @@ from flashgrep.search.expressions import MEMBER_OF
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
 from flashgrep.search.named import Named, Nothing, find_declaration
+from flashgrep.search.receivers import find_member
 from flashgrep.search.research_graph import Definition, Resolution
 from flashgrep.search.resolver import PROVEN, Resolver, Use
 from flashgrep.search.snapshot import SearchStats
@@ -27,6 +28,10 @@ from flashgrep.search.symbol_source import SymbolSource
 
 MOST_DEFINING: Final = 100
 """Files looked at for definitions of one name, the nearest ones: what thousands define, a name alone does not tell."""
+MOST_PLACES: Final = 50
+"""Definitions told of one name: who cannot tell which is meant reads no more."""
+MEMBER: Final = 0.9
+"""How sure a member is of a type that is told by its name."""
 NAMED_ALIKE: Final = 0.1
 """How sure a definition is that nothing speaks for but its name."""
 
@@ -150,6 +155,8 @@ class Navigator:
             meant = self._resolve(named)
             if meant is not None:
                 return self._places_of(named, meant)
+        elif members := find_member(named, lambda name: self.define(name, named)):
+            return [place_of(one, Resolution(MEMBER, "receiver type")) for one in members[:MOST_PLACES]]
         elif named.root is not None and Use(named.path, symbols, named.start).receiver is None:
             declared = find_declaration(named.root, symbols, named.text, named.start)
             if declared is not None:
@@ -239,7 +246,9 @@ class Navigator:
         near = _make_nearness(named)
         places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
         # Beside one that is sure, guesses would have an editor ask which is meant.
-        return [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
+        places = [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
+        self._is_cut |= len(places) > MOST_PLACES
+        return places[:MOST_PLACES]
 
     def define(self, name: str, named: Named | None = None) -> list[Definition]:
         """Return the definitions of a name; declarations only where nothing defines it."""
@@ -266,7 +275,9 @@ class Navigator:
 
     def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
         """Return what tells which of several definitions of a name a use of it means."""
-        return Resolver(rivals, self._find_ancestors, self.names)
+        # In C nothing builds upon anything; a field's name has hundreds of owners.
+        is_flat = all(one.language == "c" for one in rivals)
+        return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._find_ancestors, self.names)
 
     def _find_ancestors(self, name: str) -> frozenset[str]:
         """Return the names of all types that a type builds upon."""
@@ -319,10 +330,12 @@ def _make_nearness(named: Named) -> Callable[[bytes], tuple[object, ...]]:
     for start, end in named.symbols.parsed.statements.tolist():
         text = named.symbols.data[start:end]
         imported.update(text.replace(b'"', b" ").replace(b"<", b" ").replace(b">", b" ").replace(b"'", b" ").split())
-    folders = named.path.split(b"/")[:-1]
+    folders, stems = named.path.split(b"/")[:-1], {one.rpartition(b"/")[2] for one in imported}
 
     def measure(path: bytes) -> tuple[object, ...]:
-        is_imported = any(path.endswith(b"/" + one) or path == one for one in imported)
+        is_imported = path.rpartition(b"/")[2] in stems and any(
+            path.endswith(b"/" + one) or path == one for one in imported
+        )
         shared = 0
         for one, other in zip(folders, path.split(b"/"), strict=False):
             if one != other:

@@ -158,6 +158,11 @@ class Workspace:
         """The index's generation: grows with each batch stored."""
         return self.indexing.generation
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the project was closed: what is known of it grows old."""
+        return self._scope.cancel_called
+
     # Opening and closing
 
     async def open(self, tasks: TaskGroup) -> None:
@@ -175,6 +180,7 @@ class Workspace:
     async def close(self) -> None:
         """Stop watching and indexing; what is stored stays."""
         self._scope.cancel()
+        self.progress.changed.fire()
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
         await self.store.leave(self)
@@ -229,7 +235,10 @@ class Workspace:
     async def refresh(self) -> bool:
         """Take in all that was saved before this call; True: what is answered now is the disk as it is."""
         async with self.freshness.lock:
+            changes = self.tree.changes
             fresh = await self.freshness.settle()
+            if self.tree.changes != changes:
+                self.progress.changed.fire()
             if not self.indexing.settled:
                 self.indexing.settled = True
                 self.lookups.give_up_walks()

@@ -56,6 +56,8 @@ class Tree:
         self._root = root
         self.table = FileTable()
         self.pending: dict[bytes, Mark] = {}
+        self.changes = 0
+        """How often a file was found changed, new or gone."""
         self.gone = False
         self.listed_since: float | None = None
         """When the sweep ended that table and pending rest on, on the clock of time.perf_counter(). None: there was
@@ -137,6 +139,7 @@ class Tree:
         """Note that a path is not what the index has."""
         if ours or path in self.pending or self.table.find(path) is not None:
             self.pending[path] = Mark(ours, next(self._sequence), size)
+            self.changes += 1
             self._count = None
             for marked in self._marked:
                 marked.add(path)
@@ -256,6 +259,7 @@ class Tree:
             pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
             self.mark_changed([path for path in pending if path not in swept.marks])
         self.pending.update(swept.marks)
+        self.changes += len(swept.marks)
         self.unread, self._count = {}, None
         if self.listed_since is None:
             self.listed_since = time.perf_counter()

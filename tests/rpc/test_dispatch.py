@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -32,6 +32,12 @@ class Caller:
 
     async def request(self, method: str, params: Any) -> Any:
         return [method, params]
+
+    def follow(self, _key: str, _work: Callable[[], Awaitable[None]]) -> bool:
+        return False
+
+    def unfollow(self, _key: str) -> bool:
+        return False
 
 
 @handler("seen")

@@ -367,6 +367,24 @@ async def test_a_cancelled_call_goes_unanswered_where_the_other_protocol_has_it_
     assert (await client.result("until_running", {"size": 0}))["ended"] == ["gate"]
 
 
+@pytest.mark.parametrize("where", ["among", "beside"])
+async def test_a_request_ends_the_one_before_of_its_word(client: Client, where: str) -> None:
+    def ask(number: int, word: str = "live") -> dict[str, Any]:
+        if where == "beside":
+            return {**request("hold", {"name": "gate"}, number), "replace": word}
+        return request("hold", {"name": "gate", "_meta": {"replace": word}}, number)
+
+    await client.send(ask(99, "other"), *(ask(number) for number in range(20)))
+    answers = await client.receive_by_id(19)
+    assert {answer["error"]["code"] for answer in answers.values()} == {CANCELLED}
+    assert set(answers) == set(range(19))
+    await client.result("until_running", {"size": 2})
+    await client.send(request("release", ["gate"], "open"))
+    assert set(await client.receive_by_id(3)) == {"open", 19, 99}
+    await client.send(ask(20))  # one that is answered is not ended any more
+    assert await client.receive() == answered("gate", 20)
+
+
 async def test_cancelling_what_does_not_run_does_nothing(client: Client) -> None:
     others: list[Any] = [{"id": 8}, {"id": "7"}, {"id": [7]}, {"id": {}}, {}, [], {"requestId": 7}]
     await client.send(request("hold", ["gate"], 7), *(notification("$/cancelRequest", params) for params in others))

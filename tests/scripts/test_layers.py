@@ -13,7 +13,7 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher paths checkpoint damage identifiers inflight lazy machine vocabulary",
+    "errors launcher paths checkpoint damage identifiers inflight lazy machine signal vocabulary",
     "model params shared_turn own_folders languages path_map",
     "config registry scheduler pattern path_text",
     "index ingest embed rpc project_settings",

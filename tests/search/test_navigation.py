@@ -33,14 +33,18 @@ C = {
         }
     """,
     "net/other.c": """
-        struct other { int next; };
+        struct other { int next; struct { int deep; } in; struct list *all; };
+        int deeper(struct other *o) { return o->next + o->in.deep + o->all->next + ((struct other *)0)->next; }
         static int count(void) { return 0; }
         static int local(int count) { return count; }
         int elsewhere(void) { return list_add(0, count()); }
     """,
 }
 RUST = {"a.rs": "fn first(a: u8) -> u8 { let b = a; match b { c => c + helper(b), _ => b } }\nfn helper(a: u8) {}\n"}
-JAVA = {"A.java": "class A { int run(int a) { int b = a; for (int c : x) { b += c; } return b; } }\n"}
+JAVA = {
+    "A.java": "class A { int run(int a) { int b = a; for (int c : x) { b += c; } return b; } }\n",
+    "B.java": "class B { A own; int run() {} int go(A a) { return a.run(1) + this.own.run(2) + new A().run(3); } }\n",
+}
 RUBY = {"a.rb": "def run(a)\n  b = a\n  b + a\nend\n"}
 
 
@@ -85,9 +89,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SymbolSource]
         ("c", "lib/list.c:10 total", "lib/list.c:5"),
         ("c", "lib/list.c:5 count", "lib/list.c:3"),
         ("c", "lib/list.c:7 LIST_MAX", "include/list.h:5"),
-        ("c", "net/other.c:4 count#2", "net/other.c:4"),
-        ("c", "net/other.c:5 count", "net/other.c:3"),
-        ("c", "net/other.c:5 list_add", "lib/list.c:3"),
+        ("c", "net/other.c:5 count#2", "net/other.c:5"),
+        ("c", "net/other.c:6 count", "net/other.c:4"),
+        ("c", "net/other.c:6 list_add", "lib/list.c:3"),
+        ("c", "net/other.c:3 next", "net/other.c:2"),
+        ("c", "net/other.c:3 deep", "net/other.c:2"),
+        ("c", "net/other.c:3 next#2", "include/list.h:2"),
+        ("c", "net/other.c:3 next#3", "net/other.c:2"),
+        ("c", "lib/list.c:10 next", "include/list.h:2"),
         ("c", "include/list.h:4 list_add", "lib/list.c:3"),
         ("c", "lib/list.c:3 list", "include/list.h:2"),
         ("rs", "a.rs:1 b#2", "a.rs:1"),
@@ -95,6 +104,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SymbolSource]
         ("rs", "a.rs:1 helper", "a.rs:2"),
         ("java", "A.java:1 b#2", "A.java:1"),
         ("java", "A.java:1 c#2", "A.java:1"),
+        ("java", "B.java:1 run#2", "A.java:1"),
+        ("java", "B.java:1 run#3", "A.java:1"),
+        ("java", "B.java:1 run#4", "A.java:1"),
         ("rb", "a.rb:3 b", "a.rb:2"),
         ("rb", "a.rb:3 a", "a.rb:1"),
     ],
@@ -117,8 +129,8 @@ def test_a_name_leads_to_what_it_means(sources: dict[str, SymbolSource], kind: s
         ("go", "store/store.go:7 Price", "main.go:7 main.go:8 store.go:7"),
         ("c", "lib/list.c:8 total", "list.c:7 list.c:8"),
         ("c", "lib/list.c:5 total", "list.c:5 list.c:10"),
-        ("c", "lib/list.c:3 list_add", "list.h:4 list.c:3 other.c:5"),
-        ("c", "net/other.c:3 count", "other.c:3 other.c:5"),
+        ("c", "lib/list.c:3 list_add", "list.h:4 list.c:3 other.c:6"),
+        ("c", "net/other.c:4 count", "other.c:4 other.c:6"),
         ("rs", "a.rs:1 b", "a.rs:1"),
     ],
 )

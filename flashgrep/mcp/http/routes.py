@@ -6,6 +6,7 @@ Each request has a session of its own: what it is bound to stands in its URL, no
 import html
 import json
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -112,6 +113,14 @@ class Caller:
     async def request(self, method: str, _params: Any) -> Any:
         """Refuse to ask."""
         raise Unavailable(f"over HTTP nothing can be asked of a client: {method}", reason="client_refused")
+
+    def follow(self, _key: str, _work: Callable[[], Awaitable[None]]) -> bool:
+        """Begin nothing: there is no connection."""
+        return False
+
+    def unfollow(self, _key: str) -> bool:
+        """End nothing."""
+        return False
 
 
 class Routes:
