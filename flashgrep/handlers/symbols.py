@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Final, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -71,6 +71,10 @@ MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
 """Symbols of a structured outline that sets no size, and about how many characters of JSON one takes."""
 FEW = 2
 """Uses of one role: more have their role said once, above all of them."""
+NOTES: Final[tuple[tuple[Literal["namesakes", "unsure"], str], ...]] = (
+    ("namesakes", "[{} definitions have this name, and uses are of any of them; Container.name asks about one]"),
+    ("unsure", "[{} uses left out: too vague to tell whose]"),
+)
 LINE_SHOWN = 72
 """Characters of a line of an outline for a model: long signatures are for reading the definition."""
 SymbolKind = Literal[
@@ -130,7 +134,9 @@ class GetSymbolResult(TypedDict):
     """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered.
 
     `total`: null for a name in more than 500 files, as long as there is a `next`: it is answered 500 files at a time,
-    those that define it first.
+    those that define it first. `namesakes`: so many definitions have the name, and the uses are of any of them; a
+    qualified name asks about one. `unsure`: uses left out that may be of the qualified name; on what they are used is
+    not told.
     """
 
     symbol_name: str
@@ -139,6 +145,8 @@ class GetSymbolResult(TypedDict):
     next: str | None
     coverage: Coverage
     suggestions: NotRequired[list[str]]
+    namesakes: NotRequired[int]
+    unsure: NotRequired[int]
 
 
 def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
@@ -173,6 +181,7 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             ),
             style,
         )
+    yield from (note.format(count) for key, note in NOTES if (count := result.get(key)))
 
 
 @handler("get_symbol", title="Find a symbol", command="symbol symbol_name", render=render_symbols)
@@ -229,12 +238,20 @@ async def _ask(
     }
     if answer.suggestions:
         result["suggestions"] = answer.suggestions
+    if answer.namesakes:
+        result["namesakes"] = answer.namesakes
+    if answer.unsure:
+        result["unsure"] = answer.unsure
     return Page(result, lambda at: answer.results[at].order)
 
 
 def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]]) -> None:
     """Suggest the nearest names of all projects, where none has the symbol."""
     result.pop("suggestions", None)
+    if namesakes := sum(one.result.get("namesakes", 0) for one in answers):
+        result["namesakes"] = namesakes
+    if unsure := sum(one.result.get("unsure", 0) for one in answers):
+        result["unsure"] = unsure
     near = [name for one in answers for name in one.result.get("suggestions", ())]
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]

@@ -32,12 +32,18 @@ class _Kept(Generic[ValueT]):
         self._held: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable, size: int, make: Callable[[], ValueT]) -> ValueT:
-        """Return the value of a key; two threads may both make it. None is not kept: there was no time for it."""
+    def find(self, key: Hashable) -> ValueT | None:
+        """Return the value of a key, if it is known."""
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key][0]
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
+
+    def find_or_make(self, key: Hashable, size: int, make: Callable[[], ValueT]) -> ValueT:
+        """Return the value of a key; two threads may both make it. None is not kept: there was no time for it."""
+        if (known := self.find(key)) is not None:
+            return known
         value = make()
         if size <= _LARGEST and value is not None:
             with self._lock:
@@ -58,21 +64,26 @@ _imports = _Kept[FileImports](_MOST_IMPORTS)
 _scopes = _Kept[FileScopes | None](_MOST_SCOPES)
 
 
+def find_symbols(language: str, data: bytes) -> FileSymbols | None:
+    """Return a text with its symbols, if they are known."""
+    return _symbols.find((language, data))
+
+
 def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     """Return a text with its symbols, packed or parsed."""
     language = packed_language(given) if isinstance(given, bytes) else given.language
-    return _symbols.find((language, data), len(data), lambda: FileSymbols(given, data))
+    return _symbols.find_or_make((language, data), len(data), lambda: FileSymbols(given, data))
 
 
 def imports_of(symbols: FileSymbols) -> FileImports:
     """Return what a text imports and exports; not to be changed."""
-    return _imports.find((symbols.language, symbols.data), len(symbols.data), lambda: read_imports(symbols))
+    return _imports.find_or_make((symbols.language, symbols.data), len(symbols.data), lambda: read_imports(symbols))
 
 
 def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     """Return the scopes of a file in one of the languages ``SCOPED``; None where it cannot be parsed in time."""
     language, data = symbols.language, symbols.data
-    found = _scopes.find((language, data), len(data), lambda: read_scopes(path, language, data))
+    found = _scopes.find_or_make((language, data), len(data), lambda: read_scopes(path, language, data))
     return found if found is None or found.path == path else found.at(path)
 
 

@@ -15,7 +15,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
-from flashgrep.search.kept_texts import forget_texts, keep_symbols
+from flashgrep.search.kept_texts import find_symbols, forget_texts, keep_symbols
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
@@ -24,6 +24,8 @@ NOTHING_UNSAVED: Final[Mapping[bytes, UnsavedText]] = {}
 NOT_HELD: Final = Skipped("unparsed", "its text has not what is looked for")
 READ_AHEAD: Final = 64
 """Files whose symbols are read together: a transaction for each takes as long as reading a small file."""
+_MOST_ROWS: Final = 2_000
+"""Stored symbols of texts kept for one question, some kilobytes each: resolving goes to and fro between files."""
 _KEPT_BYTES: Final = 1 << 17
 _KEPT_FILES: Final = 256
 """Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
@@ -64,7 +66,7 @@ class SnapshotSource:
         self._snapshot = snapshot
         self._proposed: list[bytes] = []
         self._rows: dict[int, bytes | None] = {}
-        """Stored symbols by text: of the file opened last, and of those proposed behind it."""
+        """Stored symbols by text: of files opened lately, and of those proposed behind them."""
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
@@ -104,23 +106,23 @@ class SnapshotSource:
 
     def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
-        snapshot, version = self._snapshot, self._snapshot.indexed_version(path)
-        row = self._stored_row(path, version[0]) if version else None
-        if version and row is not None:
-            try:
-                row = table.accepted(row)
-            except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
-                if version[1:] == snapshot.version(path):
-                    return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
-                row = None
+        snapshot = self._snapshot
         stat, document = snapshot.read_with_stat(path)
         if document is None or isinstance(document, Skipped):
             return document
-        if holds is not None and not holds(document.data):  # parsing takes 100 times as long as looking
-            return NOT_HELD if row or language_of(path, document.data).symbols else None
-        if row and version and stat is not None and version[1:] == (stat.size, stat.mtime_ns):
-            return keep_symbols(row, document.data)
-        return parse_file(path, document.data, snapshot.unsaved)
+        language, data = language_of(path, document.data), document.data
+        if (known := find_symbols(language.name, data)) is not None:
+            return known if holds is None or holds(data) else NOT_HELD
+        version = snapshot.indexed_version(path)
+        is_same = version is not None and stat is not None and version[1:] == (stat.size, stat.mtime_ns)
+        row = self._stored_row(path, version[0]) if version and is_same else None
+        try:
+            row = table.accepted(row)
+        except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
+            return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
+        if holds is not None and not holds(data):  # parsing takes 100 times as long as looking
+            return NOT_HELD if language.symbols else None
+        return keep_symbols(row, data) if row else parse_file(path, data, snapshot.unsaved)
 
     def read(self, path: bytes) -> bytes | None:
         """Return a file's text, in whatever language; None where it has none, or is gone."""
@@ -149,7 +151,9 @@ class SnapshotSource:
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
             none: dict[int, bytes] = {}
             rows = self._ask(lambda connection: table.packed_of(connection, text_ids), missing=none)
-            self._rows = {**dict.fromkeys(text_ids), **rows}
+            if len(self._rows) > _MOST_ROWS:
+                self._rows.clear()
+            self._rows |= {**dict.fromkeys(text_ids), **rows}
         return self._rows[text_id]
 
     def _ask(self, question: Callable[[sqlite3.Connection], ResultT], *, missing: ResultT) -> ResultT:

@@ -24,7 +24,11 @@ from flashgrep.ingest.parse.lookup import (
     matches_qualifiers,
     split_name,
 )
+from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, path_to_text
+from flashgrep.search.navigation import Navigator
+from flashgrep.search.research_graph import Definition
+from flashgrep.search.resolver import GUESS, Use
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
 
@@ -88,6 +92,10 @@ class SymbolAnswer(SearchStats):
     results: list[Found] = field(default_factory=list)
     total: int | None = 0
     suggestions: list[str] = field(default_factory=list)
+    namesakes: int = 0
+    """Definitions whose uses are told together, since they have the name alone in common; 0: there is one at most."""
+    unsure: int = 0
+    """Uses of a qualified name's last part that may mean it and are left out: nothing tells what they are used on."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -138,6 +146,7 @@ class SymbolSearch:
         self.answer = SymbolAnswer()
         self._found: set[_Place] = set()
         self._is_counted = True
+        self._navigator = Navigator(source)
         self._held: dict[bytes, FileSymbols] = {}
 
     def run(self) -> SymbolAnswer:
@@ -150,6 +159,9 @@ class SymbolSearch:
         except Expired:
             self.answer.complete = False
         self.answer.total = len(places) if self._is_counted else None
+        defined = sum(place.rank == RANK["definition"] for place in places)
+        if question.match == "exact" and not self._qualifiers and 1 < defined < len(places):
+            self.answer.namesakes = defined
         first = heapq.nsmallest(question.after + question.limit, places, key=attrgetter(*_Place.__slots__))
         try:
             with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
@@ -203,8 +215,27 @@ class SymbolSearch:
             for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
                 for offset, role in symbols.places(name, fold=fold):
                     checkpoint()
-                    if self._is_wanted(symbols, offset, role, size):
+                    if self._is_wanted(symbols, offset, role) and self._is_meant(path, symbols, offset, role, size):
                         yield _Place(window, RANK[role], tier_of(path), unlike, path, offset, size)
+
+    @LazyAttribute
+    def _targets(self) -> list[Definition]:
+        """Return what a qualified name means."""
+        named = self._navigator.define(self._name) if self._qualifiers else ()
+        return [one for one in named if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)]
+
+    def _is_meant(self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
+        """Whether a place of a qualified name's last part is about what the whole of it means."""
+        if not self._qualifiers:
+            return True
+        if symbols.index_at(offset) >= 0 or not self._targets:  # something outside: what is written must do
+            return matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
+        resolve = self._navigator.make_resolver(self._navigator.define(self._name)).resolver_of(
+            Use(path, symbols, offset)
+        )
+        sure = max((one.confidence for one in map(resolve, self._targets) if one is not None), default=None)
+        self.answer.unsure += sure is not None and sure < GUESS
+        return sure is not None and sure >= GUESS
 
     def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
         """Yield the files that may have a name: all at once, or so many at a time, those that define it first."""
@@ -235,7 +266,7 @@ class SymbolSearch:
                 name = symbols.name(index)
                 if (name.lower() if fold else name).startswith(wanted):
                     role, size = symbols.defined_role(index), len(name.encode())
-                    if self._is_wanted(symbols, row[0], role, size):
+                    if self._is_wanted(symbols, row[0], role) and self._is_meant(path, symbols, row[0], role, size):
                         yield _Place(0, RANK[role], tier_of(path), float(len(name)), path, row[0], size)
 
     def _open_files(
@@ -257,7 +288,7 @@ class SymbolSearch:
                     self._held[path] = opened
                 yield path, opened
 
-    def _is_wanted(self, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
+    def _is_wanted(self, symbols: FileSymbols, offset: int, role: Role) -> bool:
         question = self._question
         if question.roles and role not in question.roles:
             return False
@@ -265,7 +296,7 @@ class SymbolSearch:
             index = symbols.index_at(offset)
             if index < 0 or symbols.kind(index) not in question.kinds:
                 return False
-        return not self._qualifiers or matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
+        return True
 
     def _describe(self, place: _Place) -> Found | None:
         """Return an occurrence with its file: a definition's signature, or the line that uses the name."""

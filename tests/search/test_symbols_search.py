@@ -103,7 +103,15 @@ def test_a_definition_says_what_it_is(source: FolderSource) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("Store.read", ["definition src/store.py:8", "reference src/main.py:3"]),
+        (
+            "Store.read",
+            [
+                "definition src/store.py:8",
+                "call src/main.py:8",
+                "call tests/test_store.py:5",
+                "reference src/main.py:3",
+            ],
+        ),
         ("File.read", ["definition src/store.py:17"]),
         ("wire::send", ["definition src/lib.rs:1", "call src/lib.rs:2"]),
         ("Nothing.read", []),
@@ -111,6 +119,16 @@ def test_a_definition_says_what_it_is(source: FolderSource) -> None:
 )
 def test_a_qualified_name_means_its_own_scope(source: FolderSource, name: str, expected: list[str]) -> None:
     assert places(asked(source, name)) == expected
+
+
+def test_uses_are_of_the_one_that_is_named_or_it_is_told_that_they_are_of_several(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\n")
+    (tmp_path / "b.py").write_text("from a import A, B\nA().go()\nB().go()\ndef run(some):\n    some.go()\n")
+    source = FolderSource(tmp_path)
+    named = asked(source, "A.go")
+    assert places(named) == ["definition a.py:2", "call b.py:2"]
+    assert (named.namesakes, named.unsure) == (0, 1)
+    assert (asked(source, "go").namesakes, asked(source, "run").namesakes) == (2, 0)
 
 
 def test_kinds_and_roles_narrow_the_answer(source: FolderSource) -> None:

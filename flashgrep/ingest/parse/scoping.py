@@ -7,7 +7,7 @@ Nothing of it is stored: it is needed for the few files that use a name on somet
 from bisect import bisect_right
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -166,6 +166,8 @@ def read_scopes(path: bytes, language: str, data: bytes) -> FileScopes | None:
     if grammar == SCRIPTS:
         grammar, data = read_scripts(language, data)
     try:
-        return FileScopes(path, parse_tree(grammar_of(grammar), data, MAX_SECONDS), _query_of(grammar), data)
+        # No query here compares texts of nodes.
+        tree = parse_tree(replace(grammar_of(grammar), reads_text=False), data, MAX_SECONDS)
+        return FileScopes(path, tree, _query_of(grammar), data)
     except (NoGrammar, ParseTimeout):
         return None
