@@ -1,6 +1,5 @@
 """What a person types first, and second, and by mistake; each message read as that person reads it."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -45,22 +44,6 @@ def test_names_that_are_not_text_go_through_a_pipe_and_back(daemon: DaemonAtHand
         [FGREP.encode(), b"slice", name, b"1", b"1"], cwd=root, env=daemon.environ, capture_output=True, check=True
     )
     assert sliced.stdout == b"needle\n"
-
-
-def test_uninstalled_nothing_is_left(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
-    root = project({"a.txt": "needle"})
-    config = Path(cold_daemon.environ["XDG_CONFIG_HOME"], "flashgrep", "config.toml")
-    config.parent.mkdir(parents=True)
-    config.write_text("read_only = true\n")
-    cold_daemon.run("index", cwd=root)
-    pid = cold_daemon.status()["pid"]
-    gone = cold_daemon.run("uninstall", "--yes")
-    assert (gone.returncode, gone.stderr.splitlines()[-1][:6]) == (0, "clean:")
-    with contextlib.suppress(FileNotFoundError):  # a process that has ended may wait for its parent to take note
-        assert Path("/proc", str(pid), "cmdline").read_bytes() == b""
-    assert not Path(cold_daemon.paths.state).exists()
-    assert not config.parent.exists()
-    assert sorted(path.name for path in root.iterdir()) == [".git", "a.txt"]
 
 
 def test_uninstalled_no_host_starts_it_any_more(cold_daemon: DaemonAtHand, project: MakeProject) -> None:

@@ -78,7 +78,7 @@ def changing(root: Path, seed: int) -> Iterator[None]:
 
     def run() -> None:
         turn = 0
-        while not stop.is_set():
+        while not stop.wait(0.001):  # without a pause the tree would take the processor from those that read it
             turn += 1
             with suppress(OSError):  # the file to be moved is not there, a folder went meanwhile
                 _change(root, rng, turn)

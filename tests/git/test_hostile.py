@@ -8,6 +8,7 @@ import pytest
 
 from flashgrep.errors import FlashgrepError, Forbidden, NotFound, Unavailable
 from flashgrep.git import program
+from flashgrep.ingest import scopes
 from flashgrep.pattern import Pattern
 from flashgrep.search.changes import find_changed
 from flashgrep.search.exact import Question
@@ -168,6 +169,7 @@ async def test_a_pipe_that_nobody_writes_to_ends_git_not_the_question(
     os.mkfifo(root / ".git" / "pipe")
     git(root, "config", "include.path", "pipe")
     monkeypatch.setattr(program, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(scopes, "_CONFIG_SECONDS", 0.3)
     with pytest.raises(Unavailable) as hung:
         await lines_with(workspace, "HEAD", "word")
     assert hung.value.reason == "repository_broken"

@@ -300,6 +300,8 @@ def settings_of(**environ: str) -> dict[str, Any]:
         if found["enabled"] and found["transport"] != "http":
             with host(daemon) as agent:
                 found["told"] = agent.initialized["serverInfo"]
+            message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+            found["over_http"] = post(daemon, "/mcp", message)[0]
         return found
 
 
@@ -308,7 +310,7 @@ def test_configure_mcp_server() -> None:
     """The variables are the seed's; the defaults are the product's own: on, everywhere, its own name and version."""
     told = {"name": "flashgrep", "version": __version__}
     usual = {"enabled": True, "transport": "both", "server_name": "flashgrep", "version": "", "origin": "default"}
-    assert settings_of() == {**usual, "told": told}
+    assert settings_of() == {**usual, "told": told, "over_http": 200}
     named = {"MCP_SERVER_NAME": "code-indexer", "MCP_SERVER_VERSION": "9.8.7", "MCP_TRANSPORT": "stdio"}
     assert settings_of(MCP_ENABLED="true", **named) == {
         "enabled": True,
@@ -317,12 +319,9 @@ def test_configure_mcp_server() -> None:
         "version": "9.8.7",
         "origin": "environment",
         "told": {"name": "code-indexer", "version": "9.8.7"},
+        "over_http": 404,
     }
     assert settings_of(MCP_ENABLED="false")["enabled"] is False
-    with own_daemon(MCP_TRANSPORT="stdio") as daemon:
-        daemon.start()
-        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
-        assert post(daemon, "/mcp", message)[0] == 404
 
 
 @pytest.mark.scenario("000", "Configuration", "Client Initializes with Single Collection")
