@@ -24,9 +24,9 @@ from flashgrep.handlers.common import (
     open_view,
     resolve_path,
 )
-from flashgrep.handlers.places import Encoding, Range, measure_range
+from flashgrep.handlers.places import Encoding
 from flashgrep.handlers.text import Style, render_places
-from flashgrep.ingest.columns import Columns
+from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
 from flashgrep.params import LineNumber, PathText
 from flashgrep.registry import Call, Handler, Params, handler
@@ -233,7 +233,7 @@ def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> P
 
     def measure(place: Place | Named, start: int, end: int) -> Range:
         counted = columns.setdefault(place.path, Columns(place.symbols.lines, params.position_encoding))
-        return measure_range(counted, start, end)
+        return counted.range(start, end)
 
     result: PlacesResult = {  # type: ignore[typeddict-item]  # its coverage is told by whoever asked
         "symbol_name": None if isinstance(named, Nothing) else named.text,

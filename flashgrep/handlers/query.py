@@ -33,8 +33,10 @@ from flashgrep.handlers.common import (
     make_path_filter,
     view_of,
 )
+from flashgrep.handlers.places import Encoding
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_hits
+from flashgrep.ingest.columns import Range
 from flashgrep.model import path_to_text
 from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
@@ -95,6 +97,10 @@ class QueryParams(Params):
     after: Annotated[int | None, Usage(short="-A", rare=True)] = Field(
         None, ge=0, le=MOST_CONTEXT, description="Lines of context after, over `context`."
     )
+    spans: Annotated[bool, RARE] = Field(
+        default=False, description="With all matches of each hit, up to 1,000 (not of words)."
+    )
+    position_encoding: Encoding = "utf-32"
     limit: Annotated[int | None, Usage(short="-l")] = Field(
         None, ge=1, le=10_000, description="Most hits to send back (10 unless set otherwise)."
     )
@@ -126,7 +132,10 @@ class Explained(TypedDict):
 
 
 class QueryHit(TypedDict, total=False):
-    """A hit; with output `files` or `count` only the file, and the count; `project` where several were asked."""
+    """A hit; with output `files` or `count` only the file, and the count; `project` where several were asked.
+
+    `column` counts characters; with `spans` it and they count as `position_encoding` says.
+    """
 
     project: str
     file_path: str
@@ -135,6 +144,8 @@ class QueryHit(TypedDict, total=False):
     end_line: int
     column: int
     byte_column: int
+    spans: list[Range]
+    spans_left_out: int
     text: str
     text_column: int
     cut: bool
@@ -225,6 +236,7 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
                 engine=params.engine,
                 position=position,
                 count_on=COUNT_ON_FILES // among.projects,
+                spans=params.position_encoding if params.spans else None,
             )
             answer, fresh = await _search(workspace, question, params)
         if answer.results or not answer.complete:

@@ -38,10 +38,10 @@ from flashgrep.handlers.common import (
     tell_near,
     view_of,
 )
-from flashgrep.handlers.places import Encoding, Range, measure_range
+from flashgrep.handlers.places import Encoding
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
-from flashgrep.ingest.columns import Columns
+from flashgrep.ingest.columns import Columns, Range
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
@@ -420,13 +420,13 @@ def _format_structure(
                 continue
             room -= 1
             row = symbols.row(index)
-            whole = measure_range(columns, row[START], row[END])
+            whole = columns.range(row[START], row[END])
             entries.append({
                 "name": symbols.name(index),
                 "kind": symbols.kind(index),
                 "depth": depth,
                 "range": whole,
-                "selection_range": measure_range(columns, row[NAME], row[NAME_END]),
+                "selection_range": columns.range(row[NAME], row[NAME_END]),
                 "signature": symbols.signature(index),
             })  # fmt: skip
         files.append({**path_to_json(path), "symbols": [], "entries": entries})  # type: ignore[typeddict-item]  # as in _format_hit

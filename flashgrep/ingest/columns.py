@@ -5,12 +5,23 @@ A byte that belongs to no UTF-8 character counts as one of each, as it is shown 
 
 from typing import Final, Literal, Protocol
 
+from typing_extensions import TypedDict
+
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 """What a column counts, by the names that the Language Server Protocol has: bytes, UTF-16 units, characters."""
 _BYTES_KEPT: Final = "surrogateescape"
 """Decodes a byte of no character to half of a surrogate pair, which no UTF-8 has, so that it can be encoded back."""
 _LONGEST: Final = 4
 """Bytes of a character."""
+
+
+class Range(TypedDict):
+    """Lines and columns from 1; the end is the place behind."""
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
 
 
 class TextLines(Protocol):
@@ -79,3 +90,8 @@ class Columns:
         self._column += measure(self._lines.data[self._offset : offset], self._encoding)
         self._offset = offset
         return line, self._column
+
+    def range(self, start: int, end: int) -> Range:
+        """Return the range of some bytes."""
+        first, last = self.place(start), self.place(end)
+        return {"start_line": first[0], "start_column": first[1], "end_line": last[0], "end_column": last[1]}

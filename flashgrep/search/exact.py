@@ -15,11 +15,13 @@ import numpy as np
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import DeadlineExceeded
+from flashgrep.ingest.columns import Columns, PositionEncoding
+from flashgrep.ingest.parse.describe import Lines
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, path_to_json
 from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
-from flashgrep.search.hits import make_hit
+from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
 from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_sorted
 
@@ -48,8 +50,11 @@ BACKTRACKING_SECONDS = 10.0
 COUNT_ON_HITS = 20_000
 """When a page is full, so many more hits are still counted for an exact total (less than 0.2 s)."""
 
-HIT_OVERHEAD, LINE_OVERHEAD, FILE_OVERHEAD = 120, 3, 40
-"""Characters of JSON around a hit's texts, a line of context, and the name of a file."""
+HIT_OVERHEAD, LINE_OVERHEAD, FILE_OVERHEAD, SPAN_OVERHEAD = 120, 3, 40, 72
+"""Characters of JSON around a hit's texts, a line of context, the name of a file, and those of a span."""
+
+MOST_SPANS = 1_000
+"""Spans of a hit that are told."""
 
 
 class Position(NamedTuple):
@@ -85,6 +90,8 @@ class Question:
     engine: Engine = "linear"
     position: Position | None = None
     count_on: int = COUNT_ON_FILES
+    spans: PositionEncoding | None = None
+    """Wants all spans of a hit, with columns that count so; None: the first one's column."""
 
 
 @dataclass(slots=True)
@@ -251,7 +258,7 @@ class Search:
         position = self.question.position
         for path, document in self.documents():
             taken = position.taken if position and position.path == path else 0
-            lines = iter(self.matcher.lines(document.data))
+            lines = iter(self.matcher.lines(document.data, all_spans=self.question.spans is not None))
             first = next(lines, None)
             if first is None:
                 continue
@@ -267,7 +274,7 @@ class Search:
         room, results, limit = question.max_chars, answer.results, question.limit
         hits = self.hits()
         shown, place, size, is_full = b"", dict[str, str](), 0, False
-        start, last = None, 0
+        start, last, columns = None, 0, None
         try:
             for begin, taken, path, document, match in hits:
                 if path != shown:
@@ -275,7 +282,10 @@ class Search:
                     named = len(place["file_path"])
                     room -= question.as_text * (named + 1)  # the hits of a file stand below its name then
                     size = LINE_OVERHEAD if question.as_text else named + HIT_OVERHEAD
+                    columns = self._count_columns(document)
                 hit = make_hit(place, document, match, question.before, question.after)
+                spans = put_spans(hit, columns, match, MOST_SPANS)
+                room -= SPAN_OVERHEAD * spans * (not question.as_text)
                 room -= len(hit["text"]) + size
                 if "before" in hit or "after" in hit:
                     context = (*hit.get("before", ()), *hit.get("after", ()))
@@ -306,6 +316,13 @@ class Search:
             left = begun + self.counted
             answer.total = len(results) + 1 + left if left < COUNT_ON_HITS else None
         answer.next = answer.next and answer.next._replace(total=answer.total)
+
+    def _count_columns(self, document: Document) -> Columns | None:
+        """Return what counts columns as the question wants those of spans; None: it wants none."""
+        wanted = self.question.spans
+        if wanted is None:
+            return None
+        return Columns(Lines(document.data), "utf-8" if document.encoding == "latin-1" else wanted)
 
     def _collect_files(self) -> None:
         """Take files, or files and how many lines match in each; go on to the end for the total of all lines."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from flashgrep.ingest.columns import Columns
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch
@@ -42,6 +43,22 @@ def make_hit(
     if after:
         found["after"] = lines_after(document, line_end, after)
     return found
+
+
+def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, most: int) -> int:
+    """Put all spans of a match, up to so many, into its hit, and its column as they are counted; return how many.
+
+    ``columns``: None puts nothing.
+    """
+    if columns is None:
+        return 0
+    spans = [columns.range(start, end) for start, end in match.spans[:most]]
+    if spans:
+        found["column"] = spans[0]["start_column"]
+    found["spans"] = spans
+    if len(match.spans) > most:
+        found["spans_left_out"] = len(match.spans) - most
+    return len(spans)
 
 
 def _put_window(found: dict[str, Any], document: Document, match: LineMatch, span: tuple[int, int]) -> None:

@@ -190,7 +190,8 @@ class RankedSearch(Search):
             data, lines = document.data, list[LineMatch]()
             for start in sorted(definers.definitions(path, document)):
                 end = data.find(b"\n", start)
-                for line in self.matcher.lines(data[start:] if end < 0 else data[start:end]):
+                text, wanted = data[start:] if end < 0 else data[start:end], self.question.spans is not None
+                for line in self.matcher.lines(text, all_spans=wanted):
                     number = data.count(b"\n", 0, start) + 1
                     spans = tuple((low + start, high + start) for low, high in line.spans)
                     lines.append(LineMatch(number, number, start, start + line.end, spans))
@@ -203,7 +204,7 @@ class RankedSearch(Search):
             yield tier_of(path) + (_LED if is_led else 0), path, document, self._other_lines(path, document)
 
     def _other_lines(self, path: bytes, document: Document) -> Iterator[LineMatch]:
-        lines = iter(self.matcher.lines(document.data))
+        lines = iter(self.matcher.lines(document.data, all_spans=self.question.spans is not None))
         if self._definers is None or path not in self._definers.defining:
             return lines
         known = self._definers.definitions(path, document)

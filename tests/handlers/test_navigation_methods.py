@@ -68,6 +68,16 @@ def test_what_is_wrong_with_a_place_is_told(wire: Wire) -> None:
     assert wire.fail("hover", path="loom.py", line=0, column=1)["data"]["field"] == "line"
 
 
+def test_all_spans_of_a_hit_are_told_as_the_client_counts(wire: Wire) -> None:
+    for encoding, columns in (("utf-8", [18, 33]), ("utf-16", [15, 30]), ("utf-32", [14, 29])):
+        asked = {"query": "e =|e\\b", "mode": "regex", "spans": True, "position_encoding": encoding, "path": "loom.py"}
+        hit = wire.call("query", **asked)["results"][-1]
+        assert (hit["start_line"], hit["column"]) == (11, columns[0])
+        assert [span["start_column"] for span in hit["spans"]] == columns
+    smart = wire.call("query", query="Loom", spans=True)["results"]
+    assert all(len(hit["spans"]) == 1 for hit in smart)
+
+
 def test_an_outline_is_structured_for_programs(wire: Wire) -> None:
     (file,) = wire.call("outline", path="loom.py", structured=True, everything=True)["results"]
     assert [(one["name"], one["kind"], one["depth"]) for one in file["entries"]] == [
