@@ -40,6 +40,9 @@ PATIENCE_SECONDS = 3.0
 FREE_TROUBLES = 2
 """After one or two daemons that ended the next is tried at once: a restart, and a start that collides with it."""
 FOREVER = float("inf")
+BUFFERS = "buffers"
+BUFFERS_LOST = b'{"jsonrpc":"2.0","method":"$/buffersLost"}\n'
+"""Said to a host that has told of unsaved text, when the daemon that had it is gone: the host opens its files again."""
 UNAVAILABLE = -32000
 TOO_LARGE = -32003
 
@@ -75,6 +78,7 @@ class Relay:
         self._may_send = True
         self._in_flight = InFlight()
         self._daemon_requests: set[str] = set()  # what the daemon at hand has asked the host
+        self._has_buffers = False  # whether the host has told of unsaved text
         self._session: dict[object, tuple[bytes, str | None]] = {}  # lines, and the keys of their answers
         self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
 
@@ -177,6 +181,8 @@ class Relay:
                 self._daemon_requests.discard(id_key(item))
             elif item.get("method") in SESSION:
                 self._session[item["method"]] = (data, next(iter(line.asked), None))
+            elif item.get("method") == BUFFERS:
+                self._has_buffers = True
             elif item.get("method") == "notifications/cancelled":  # such a request goes unanswered
                 params = item.get("params")
                 self._in_flight.settle(id_key({"id": params.get("requestId")} if isinstance(params, dict) else {}))
@@ -245,6 +251,9 @@ class Relay:
         unsent = set(map(id, self._to_daemon))
         if not self._source_open and not self._in_flight and not unsent:
             return
+        if self._has_buffers:  # before answers of the next daemon, which knows nothing of them
+            self._to_host += BUFFERS_LOST
+            self._has_buffers = False
         self._note_trouble("the daemon ended")
         waiting = [line for line in self._to_daemon if line.asked]
         self._to_daemon.clear()

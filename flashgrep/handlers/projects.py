@@ -335,6 +335,8 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         "took_ms": milliseconds_since(started),
         "projects": {part.name: part.root for part in parts if part.pages},
     }
+    if any("unsaved" in coverage for coverage in answered):
+        covered["unsaved"] = sum(coverage.get("unsaved", 0) for coverage in answered)
     if details:
         covered["detail"] = " | ".join(f"{', '.join(names)}: {told}" for (_, told), names in sorted(details.items()))
     return covered

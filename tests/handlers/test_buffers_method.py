@@ -1,12 +1,16 @@
 """Unsaved text over every wire: answers to one connection are as if it were saved, others see the disk."""
 
+import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import DaemonAtHand, MakeProject, Wire
+from flashgrep.daemon import lifecycle
+from tests.conftest import BOUND, DaemonAtHand, MakeProject, Wire
 
 LOOM = "class Loom:\n    def weave(self):\n        return 1\n"
 FILES = {"loom.py": LOOM, "use.py": "from loom import Loom\n\n\ndef run():\n    return Loom().weave()\n"}
@@ -88,22 +92,85 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"action": "open", "path": "/etc/passwd", "text": "x", "version": 1}, "outside_root"),
     ({"action": "open", "path": "../x.py", "text": "x", "version": 1}, "outside_root"),
     ({"action": "open", "path": "src", "text": "x", "version": 1}, "not_a_file"),
-    ({"action": "open", "path": "big.py", "text": "x" * ((8 << 20) - 400), "version": 1}, ""),
     ({"action": "open", "path": "x.py", "version": 1}, "invalid_params"),
     ({"action": "open", "path": "x.py", "text": "x"}, "invalid_params"),
 ]
 
 
-@pytest.mark.parametrize(("params", "reason"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_cannot_be_is_refused_by_name(
-    params: dict[str, Any], reason: str, root: Path, daemon: DaemonAtHand
-) -> None:
+def test_what_cannot_be_is_refused_by_name(root: Path, daemon: DaemonAtHand) -> None:
     (root / "src").mkdir()
     daemon.add(root)
     wire = daemon.wire("unix", root)
     wire.call("buffers", action="open", path="loom.py", text=LOOM, version=1)
-    answer = wire.ask("buffers", **params)
-    assert ("error" in answer) == bool(reason), answer
-    if reason:
-        assert answer["error"]["data"]["reason"] == reason
+    for params, reason in REFUSED:
+        assert wire.fail("buffers", **params)["data"]["reason"] == reason, params
+    large = "x" * ((8 << 20) - 400)  # as long as a line of a wire may be
+    assert wire.call("buffers", action="open", path="large.py", text=large, version=1)["results"][0]["lines"] == 1
     wire.close()
+
+
+def test_each_question_sees_the_edits_that_were_sent_before_it(root: Path, daemon: DaemonAtHand) -> None:
+    daemon.add(root)
+    wire, other = daemon.wire("unix", root), daemon.wire("unix", root)
+    rounds = 30
+    opened = {"action": "open", "path": "src/new.py", "text": "", "version": 0}
+    sent: list[dict[str, Any]] = [{"method": "buffers", "params": opened}]
+    for number in range(1, rounds + 1):
+        edit = {"text": f"needle {number}\n"}
+        changed = {"action": "change", "path": "src/new.py", "version": number, "changes": [edit]}
+        sent.append({"method": "buffers", "params": changed})
+        sent.append({"id": number, "method": "query", "params": {"query": "needle", "mode": "literal"}})
+    # Notifications and questions in one burst, with a refused edit at its end.
+    sent.append({"method": "buffers", "params": {**changed, "version": rounds + 9}})
+    sent.append({"id": rounds + 1, "method": "query", "params": {"query": "needle"}})
+    wire.send(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in sent))
+    answers = {answer["id"]: answer["result"] for answer in (wire.receive() for _ in range(rounds + 1))}
+    for number in range(1, rounds + 1):
+        assert [hit["text"] for hit in answers[number]["results"]] == [f"needle {number}"]
+    assert "open again: src/new.py" in answers[rounds + 1]["coverage"]["detail"]
+    assert wire.call("buffers", action="list")["results"][0]["behind"]
+    assert paths_with(other, "needle") == set()
+    both = wire.call("query", query="needle", mode="literal", projects=[str(root)])
+    assert (len(both["results"]), both["coverage"]["unsaved"]) == (1, 1)
+    wire.close()
+    other.close()
+
+
+def test_unsaved_text_ends_with_the_daemon_and_is_in_no_file(root: Path, cold_daemon: DaemonAtHand) -> None:
+    cold_daemon.environ["FLASHGREP_LOG_LEVEL"] = "debug"
+    cold_daemon.start()
+    cold_daemon.add(root)
+    wire = cold_daemon.wire("unix", root)
+    wire.call("index_codebase", path=str(root))
+    marker = "zebrafinch"
+    text = f"class {marker}:\n    def {marker}_sings(self):\n        return '{marker}'\n"
+    wire.call("buffers", action="open", path="loom.py", text=text, version=1)
+    wire.call("buffers", action="open", path="src/bird.py", text=text, version=1)
+    edits = [{"start_line": 9, "start_column": 1, "end_line": 9, "end_column": 1, "text": marker}]
+    assert wire.fail("buffers", action="change", path="loom.py", version=2, changes=edits)["data"]["line"] == 9
+    for method, params in {
+        "query": {"query": "sings"},
+        "get_symbol": {"symbol_name": "zebrafinhc", "match": "fuzzy"},
+        "search_code": {"query": "what sings"},
+        "code_research": {"query": f"who uses {marker}_sings"},
+        "read_code": {"path": "src/bird.py"},
+        "repo_map": {},
+    }.items():
+        assert marker in json.dumps(wire.call(method, **params)), method
+    wire.call("index_codebase", path=str(root))
+    os.kill(cold_daemon.status()["pid"], signal.SIGKILL)
+    assert wire.receive_line() == b""
+    wire.close()
+    assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
+    cold_daemon.add(root)  # the next one
+    again = cold_daemon.wire("unix", root)
+    assert again.fail("buffers", action="close", path="loom.py")["data"]["reason"] == "buffer_not_open"
+    assert paths_with(again, marker) == set()
+    again.call("buffers", action="open", path="loom.py", text=text, version=5)
+    assert paths_with(again, marker) == {"loom.py"}
+    again.call("index_codebase", path=str(root))
+    again.close()
+    cold_daemon.stop()
+    files = [file for folder in (Path(cold_daemon.paths.state).parent, root) for file in folder.rglob("*")]
+    assert len(files) > 20
+    assert not [file for file in files if file.is_file() and marker.encode() in file.read_bytes().lower()]

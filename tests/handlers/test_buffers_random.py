@@ -107,7 +107,10 @@ def world(daemon: DaemonAtHand) -> Iterator[World]:
         wire.call("index_codebase", path=str(root))
         wire.close()
     clients = [Client(daemon.wire("unix", roots[0]), copy, daemon.wire("unix", copy)) for copy in roots[1:]]
-    yield World(roots[0], clients, daemon.wire("unix", roots[0]))
+    world = World(roots[0], clients, daemon.wire("unix", roots[0]))
+    yield world
+    for wire in (world.other, *(wire for client in clients for wire in (client.wire, client.asking))):
+        wire.close()
     shutil.rmtree(base, ignore_errors=True)
 
 

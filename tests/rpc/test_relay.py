@@ -184,6 +184,22 @@ def test_what_was_in_flight_is_answered_with_an_error_and_the_rest_goes_to_the_n
     far.end()
 
 
+def test_a_host_hears_that_its_unsaved_text_went_with_the_daemon(host: Host) -> None:
+    far = host.start()
+    host.say({"jsonrpc": "2.0", "method": "buffers", "params": {"action": "open"}})
+    host.say(ask(1))
+    far.next()
+    assert far.next()["id"] == 1
+    far.end()
+    assert host.next() == {"jsonrpc": "2.0", "method": "$/buffersLost"}
+    assert host.next()["error"]["data"]["reason"] == "daemon_ended"
+    host.say(ask(2))  # of the next daemon nothing is known that could be lost
+    far = host.daemons.get(timeout=BOUND)
+    far.next()
+    far.end()
+    assert host.next()["id"] == 2
+
+
 @pytest.mark.parametrize("modern", [False, True])
 def test_a_tools_call_in_flight_ends_as_a_result_that_a_model_reads(host: Host, *, modern: bool) -> None:
     far = host.start()
