@@ -10,7 +10,7 @@ local client = require("flashgrep.client")
 local live = require("flashgrep.live")
 local sources = require("flashgrep.sources")
 
-local WAIT = 20000
+local WAIT = tonumber(vim.env.TEST_WAIT or "20000")
 local root = uv.fs_realpath(uv.cwd())
 local failed = 0
 
@@ -74,6 +74,34 @@ function tests.live_grep_finds_lines_with_their_matches()
   equal(places(ask(sources.grep(), "find_parcel")), { "src/parcel.py:1:5", "src/use.py:1:20", "src/use.py:4:11" })
 end
 
+function tests.all_matches_of_a_line_are_told_in_bytes()
+  write("src/wide.py", 'tree = "🌳"; tree += tree_size\n')
+  local item = ask(sources.grep({ include = { "wide.py" } }), "tree")[1]
+  local shown = vim.tbl_map(function(span)
+    return item.text:sub(span[1] + 1, span[2])
+  end, item.spans)
+  equal(shown, { "tree", "tree", "tree" })
+  os.remove(root .. "/src/wide.py")
+end
+
+function tests.an_expression_is_replaced_where_it_matches()
+  write("src/old.py", "a_old = 1\nb_old = '🌳' + a_old  # old")
+  local done
+  local question = { search = [[[ab]_old\b]], replacement = "new", mode = "regex", include = { "old.py" } }
+  require("flashgrep.replace").plan(root, question, function(problem, plan)
+    assert(not problem, problem)
+    plan.apply(function(refused)
+      done = refused or true
+    end)
+  end)
+  wait_for("the change", function()
+    return done
+  end)
+  equal(done, true)
+  equal(read("src/old.py"), "new = 1\nnew = '🌳' + new  # old")
+  os.remove(root .. "/src/old.py")
+end
+
 function tests.a_broken_expression_is_told()
   local problem
   live.new(sources.grep({ mode = "regex" }), root):ask("(", function(_, said)
@@ -119,6 +147,13 @@ function tests.the_picker_shows_results_and_goes_to_the_one_chosen()
   end)
   equal(vim.api.nvim_buf_get_lines(picker.list, 0, -1, false), { "src/parcel.py:1: def find_parcel(number):" })
   equal(vim.api.nvim_buf_get_lines(picker.preview, 0, 1, false), { "def find_parcel(number):" })
+  for _, buffer in ipairs({ picker.list, picker.preview }) do
+    local space = vim.api.nvim_get_namespaces().flashgrep
+    local groups = vim.tbl_map(function(mark)
+      return mark[4].hl_group
+    end, vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true }))
+    assert(vim.tbl_contains(groups, "Search"), vim.inspect(groups))
+  end
   picker:choose()
   equal(vim.api.nvim_buf_get_name(0), root .. "/src/parcel.py")
   equal(vim.api.nvim_win_get_cursor(0), { 1, 0 })

@@ -1,5 +1,8 @@
 /** The extension's entry: what it adds to VS Code, and when. */
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
 import * as vscode from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
 
@@ -27,11 +30,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     register("restart", async () => {
       projects.dispose();
       await languageClient?.restart();
-      await status.look();
+      projects.all();
     }),
   );
-  if (vscode.workspace.workspaceFolders) {
-    await status.look();
+  // Any other folder becomes a project, and is indexed, when it is first searched.
+  const isProject = (folder: vscode.WorkspaceFolder) =>
+    [".git", ".flashgrep"].some((marker) => existsSync(join(folder.uri.fsPath, marker)));
+  if (vscode.workspace.workspaceFolders?.every(isProject)) {
+    projects.all();
     if (settings().get("languageServer", true)) {
       await startLanguageClient();
     }

@@ -15,9 +15,9 @@ export function command(): string[] {
 
 export class Projects implements vscode.Disposable {
   private readonly clients = new Map<string, { client: Client; overlay: Overlay }>();
-  private readonly answered = new vscode.EventEmitter<void>();
-  /** Fires when a question is asked: the daemon may have begun to index. */
-  readonly onDidAsk = this.answered.event;
+  private readonly asked = new vscode.EventEmitter<Client[]>();
+  /** Fires with the clients when they are about to be asked. */
+  readonly onDidAsk = this.asked.event;
 
   /** Return the clients of all folders; what is not saved is sent first, so that answers are as if it were. */
   all(): Client[] {
@@ -39,7 +39,7 @@ export class Projects implements vscode.Disposable {
       known.overlay.send(open);
       return known.client;
     });
-    this.answered.fire();
+    this.asked.fire(clients);
     return clients;
   }
 

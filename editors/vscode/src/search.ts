@@ -45,7 +45,7 @@ interface Hit {
   column: number;
   text: string;
   text_column?: number;
-  cut?: boolean;
+  spans?: { start_line: number; start_column: number; end_line: number; end_column: number }[];
 }
 
 interface Piece {
@@ -99,6 +99,8 @@ function queryParams(question: Question): object {
     case: question.matchCase ? "sensitive" : "smart",
     word: question.word,
     order: "relevance",
+    spans: true,
+    position_encoding: "utf-16",
   };
 }
 
@@ -111,6 +113,8 @@ function caveatOf(coverage: Coverage): string {
 }
 
 function makeFound(root: string, hit: Hit): Found {
+  // A long line comes as the part around its match.
+  const shift = hit.text_column ?? 1;
   return {
     root,
     path: hit.file_path,
@@ -118,7 +122,9 @@ function makeFound(root: string, hit: Hit): Found {
     endLine: hit.end_line - 1,
     column: hit.column - 1,
     text: hit.text,
-    spans: [],
+    spans: (hit.spans ?? [])
+      .filter((range) => range.start_line === hit.start_line && range.end_line === hit.start_line)
+      .map((range) => [range.start_column - shift, range.end_column - shift]),
     detail: "",
   };
 }

@@ -1,54 +1,60 @@
-/** The status item: how far indexing is, while it is under way. */
+/** The status item: how far indexing is, as the daemon tells it; nothing polls. */
 
 import * as vscode from "vscode";
 
-import { AnswerError } from "./client";
+import type { Client } from "./client";
 import type { Projects } from "./projects";
 
-interface Stats {
+/** What the daemon tells subscribers of a project. */
+interface State {
+  root: string;
   stage: string;
-  total_files: number;
-  indexing: { share: number; eta_seconds: number | null };
-  problem: string;
+  share: number;
+  files: number;
+  detail: string;
 }
-
-const LOOK_MILLISECONDS = 1000;
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("flashgrep", vscode.StatusBarAlignment.Right, 0);
-  private timer: NodeJS.Timeout | undefined;
+  private readonly states = new Map<string, State>();
+  /** The connection over which each client is subscribed: subscriptions end with it. */
+  private readonly epochs = new Map<Client, number>();
   private readonly listening: vscode.Disposable;
 
-  constructor(private readonly projects: Projects) {
+  constructor(projects: Projects) {
     this.item.name = "flashgrep";
     this.item.command = "flashgrep.grep";
-    this.listening = vscode.workspace.onDidChangeWorkspaceFolders(() => void this.look());
+    this.listening = projects.onDidAsk((clients) => void this.follow(clients));
   }
 
-  /** Ask how far the index is, and again until it is done. */
-  async look(): Promise<void> {
-    clearTimeout(this.timer);
-    const clients = this.projects.all();
-    try {
-      const stats = await Promise.all(clients.map((client) => client.request<Stats>("stats", {})));
-      const busy = stats.filter((one) => one.stage !== "ready" && one.stage !== "failed");
-      const files = stats.reduce((sum, one) => sum + one.total_files, 0);
-      const problem = stats.map((one) => one.problem).filter(Boolean).join("; ");
-      const share = Math.min(...busy.map((one) => one.indexing.share));
-      this.item.text = busy.length > 0 ? `$(sync~spin) flashgrep ${Math.floor(share * 100)} %` : "$(search) flashgrep";
-      this.item.tooltip = problem || `${files} files${busy.length > 0 ? `, ${busy[0]?.stage}` : ""}`;
-      if (busy.length > 0) {
-        this.timer = setTimeout(() => void this.look(), LOOK_MILLISECONDS);
+  /** Subscribe to the projects of these clients, where the connection at hand is not yet. */
+  async follow(clients: readonly Client[]): Promise<void> {
+    for (const client of clients.filter((one) => this.epochs.get(one) !== one.epoch)) {
+      this.epochs.set(client, client.epoch);
+      client.on("status", (state) => this.take(client, state as State));
+      try {
+        this.take(client, await client.request<State>("$/subscribe", {}));
+      } catch (error) {
+        this.item.text = "$(warning) flashgrep";
+        this.item.tooltip = error instanceof Error ? error.message : String(error);
+        this.item.show();
       }
-    } catch (error) {
-      this.item.text = "$(warning) flashgrep";
-      this.item.tooltip = error instanceof AnswerError || error instanceof Error ? error.message : String(error);
     }
+  }
+
+  private take(client: Client, state: State): void {
+    this.states.set(client.root, state);
+    const all = [...this.states.values()];
+    const busy = all.filter((one) => one.share < 1);
+    const files = all.reduce((sum, one) => sum + one.files, 0);
+    const share = Math.floor(Math.min(...busy.map((one) => one.share)) * 100);
+    this.item.text = busy.length > 0 ? `$(sync~spin) flashgrep ${share} %` : "$(search) flashgrep";
+    const details = all.map((one) => one.detail).filter(Boolean);
+    this.item.tooltip = [`${files} files`, ...busy.map((one) => one.stage), ...details].join(", ");
     this.item.show();
   }
 
   dispose(): void {
-    clearTimeout(this.timer);
     this.listening.dispose();
     this.item.dispose();
   }

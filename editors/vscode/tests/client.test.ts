@@ -28,6 +28,18 @@ test("text is found, with files to include and exclude", async () => {
   assert.deepEqual(await places(asking("find_parcel", { exclude: ["use.py"] })), all.slice(0, 1));
 });
 
+test("all matches of a line are told in UTF-16 units", async () => {
+  const path = `${root}/src/wide.ts`;
+  writeFileSync(path, 'let tree = "🌳"; tree += tree_size;\n');
+  try {
+    const [found] = (await search(client, asking("tree", { include: ["wide.ts"] }))).found;
+    assert.deepEqual(found?.spans.map(([start, end]) => found.text.slice(start, end)), ["tree", "tree", "tree"]);
+    assert.deepEqual(found?.spans[1], [17, 21]);
+  } finally {
+    rmSync(path);
+  }
+});
+
 test("code is found by meaning", async () => {
   assert.equal((await places(asking("where are parcels looked up", { how: "meaning" })))[0], "src/parcel.py:1:1");
 });

@@ -3,6 +3,7 @@
 --- The daemon writes all of it or nothing, and only to files that still are as the difference was made of.
 
 local client = require("flashgrep.client")
+local sources = require("flashgrep.sources")
 
 local M = {}
 
@@ -33,14 +34,11 @@ local function make_operations(ask, result)
     local operation = { path = hit.file_path, path_bytes = hit.file_path_bytes }
     if ask.mode ~= "regex" then
       operation.old_text, operation.new_text, operation.replace_all = ask.search, ask.replacement, true
-    elseif hit.cut or (hit.text_column or 1) ~= 1 then
+    elseif hit.cut or (hit.text_column or 1) ~= 1 or hit.spans_left_out then
       return nil, ("%s:%d: the line is too long to be replaced"):format(hit.file_path, hit.start_line)
     else
-      local spans = vim.tbl_map(function(span)
-        return { span[1] - 1, span[2] - 1 }
-      end, hit.spans)
       operation.start_line, operation.end_line = hit.start_line, hit.start_line
-      operation.replacement = M.replace_line(hit.text, spans, ask.replacement) .. "\n"
+      operation.replacement = M.replace_line(hit.text, sources.spans_of(hit), ask.replacement) .. "\n"
     end
     table.insert(operations, operation)
   end
@@ -57,6 +55,8 @@ local function find_operations(connection, ask, callback)
     mode = ask.mode or "literal",
     case = "sensitive",
     output = is_regex and "lines" or "files",
+    spans = is_regex,
+    position_encoding = "utf-8",
     order = "path",
     include = ask.include,
     limit = M.MOST,

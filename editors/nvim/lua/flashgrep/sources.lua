@@ -49,6 +49,19 @@ local function asking(method, make_params, make_items)
   end
 end
 
+--- Return what matched in the text of a hit: first byte and end, from 0.
+function M.spans_of(hit)
+  local spans = {}
+  -- A long line comes as the part around its match.
+  local shift = hit.text_column or 1
+  for _, range in ipairs(hit.spans or {}) do
+    if range.start_line == hit.start_line and range.end_line == hit.start_line then
+      table.insert(spans, { range.start_column - shift, range.end_column - shift })
+    end
+  end
+  return spans
+end
+
 --- Lines with a text or a regular expression; `options` are parameters of `query`, as mode, include and exclude.
 function M.grep(options)
   return {
@@ -58,16 +71,12 @@ function M.grep(options)
       if query == "" then
         return nil
       end
-      local base = { query = query, limit = config.limit, max_tokens = 200000 }
+      local base = { query = query, limit = config.limit, max_tokens = 200000, spans = true, position_encoding = "utf-8" }
       return vim.tbl_extend("force", base, options or {})
     end, function(client, result)
       return vim.tbl_map(function(hit)
-        local item = place(client, hit, hit.text, hit.start_line, hit.byte_column or hit.column)
-        -- A long line comes as the part around its match.
-        local shift = (hit.text_column or 1) - 1
-        item.spans = vim.tbl_map(function(span)
-          return { span[1] - 1 - shift, span[2] - 1 - shift }
-        end, hit.spans or {})
+        local item = place(client, hit, hit.text, hit.start_line, hit.column)
+        item.spans = M.spans_of(hit)
         return item
       end, result.results)
     end),
