@@ -226,6 +226,14 @@ FAMILIES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Languages whose files use each other's names, each with all of its family."""
 
+SYNTAX: Final[Mapping[str, str]] = {
+    **{name: name for names in ("bash c cpp csharp css dart elixir go haskell html java javascript json kotlin lua",
+                                "markdown nix php python ruby rust scala solidity swift tsx typescript yaml")
+       for name in names.split()},
+    "cuda": "cpp", "scss": "css", "terraform": "hcl",
+}  # fmt: skip
+"""Languages that can be searched by syntax, each with ast-grep's name of its grammar."""
+
 UNKNOWN: Final = Language("", "", nature="data", comments=(b"//", b"/*", b"#", b"--", b";"))
 """What is assumed of a file in no language we know."""
 
@@ -244,6 +252,7 @@ _CPP_IN_HEADER: Final = re.compile(
 )
 
 
+_BY_LINE: Final = frozenset(row.name for row in _BY_COMMAND.values())
 _C_HEADER: Final = "c header"
 _NO_ENDING: Final = "no ending"
 
@@ -268,6 +277,13 @@ def name_class(path: bytes) -> str:
     if found is UNKNOWN:
         return "" if b"." in name[1:] else _NO_ENDING
     return _C_HEADER if found.name == "c" and name.endswith(b".h") else found.name
+
+
+def classes_of(named: str) -> frozenset[str]:
+    """Return the languages that a file of a class of names can be in."""
+    if named == _C_HEADER:
+        return frozenset(("c", "cpp"))
+    return _BY_LINE if named == _NO_ENDING else frozenset((named,))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -19,7 +19,7 @@ from flashgrep.vocabulary import FieldProblem, Vocabulary
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
 """What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
 Clients are told that it is not read-only; a read-only connection may call it, for that is about files."""
-Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "admin", "editors"]
+Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "structural", "admin", "editors"]
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
 """Problems of one call's parameters that an error lists; a caller corrects the first ones and calls again."""

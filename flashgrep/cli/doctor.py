@@ -20,6 +20,7 @@ from flashgrep.errors import BadSetting
 from flashgrep.index.health import health
 from flashgrep.own_folders import INDEX, list_former_files, list_stores, store_folder
 from flashgrep.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
+from flashgrep.search.structural_matcher import INSTALL, is_installed
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
@@ -136,6 +137,8 @@ def check_machine() -> Iterator[Finding]:
         is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
         described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
         yield Finding("ok" if is_new_enough else "warn", "ripgrep", described)
+    installed = "ast-grep is installed" if is_installed() else f"not installed: {INSTALL}"
+    yield Finding("ok", "by syntax", f"fgrep structural: {installed}")
     folder = Path(find_user_paths().state)
     free = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
     yield Finding("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")

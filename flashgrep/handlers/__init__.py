@@ -14,6 +14,7 @@ from flashgrep.handlers import (
     query,
     research,
     specs,
+    structural,
     symbols,
 )
 from flashgrep.registry import Registry
@@ -28,6 +29,7 @@ MODULES = (
     bootstrap,
     meaning,
     research,
+    structural,
     changes,
     collections,
     specs,

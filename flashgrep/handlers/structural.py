@@ -1,0 +1,335 @@
+"""Search by syntax, and what its matches become."""
+
+import shlex
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, Any, NotRequired
+
+from anyio.to_thread import run_sync
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.edit.batch import BatchResult, write_batch
+from flashgrep.edit.rewriting import Replacement, Rewriting, plan_rewriting
+from flashgrep.errors import Conflict, DeadlineExceeded, InvalidParams, TooLarge
+from flashgrep.handlers.common import (
+    CHARS_PER_TOKEN,
+    Below,
+    Budget,
+    Coverage,
+    Cursor,
+    Deadline,
+    Exclude,
+    FilePlace,
+    Fresh,
+    Include,
+    MaxTokens,
+    ProjectName,
+    Rev,
+    coverage_of,
+    decode_cursor,
+    encode_cursor,
+    make_path_filter,
+    open_view,
+)
+from flashgrep.handlers.editing import check_may_write, render_batch, to_the_end
+from flashgrep.handlers.text import Style, for_models, render_hits
+from flashgrep.ingest.globs import PathFilter
+from flashgrep.languages import SYNTAX
+from flashgrep.model import path_to_json
+from flashgrep.params import Languages
+from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.search.structural import (
+    CODE,
+    FileMatches,
+    Position,
+    StructuralAnswer,
+    StructuralQuestion,
+    languages_named,
+    search_structural,
+)
+from flashgrep.workspace import View, Workspace
+
+MOST_PATTERN = 8_192
+"""Characters of a pattern, and of what its matches become."""
+MOST_REWRITTEN = 10_000
+"""Matches that one call rewrites."""
+HIT_OVERHEAD = 150
+"""Characters of JSON around a match."""
+ASKED = {"pattern", "rewrite", "path", "include", "exclude", "language"}
+"""What a change carries, so that it is found again."""
+LINES_SHOWN = 8
+"""Of a match, for a model."""
+
+
+class StructuralParams(Params):
+    """The pattern, where, and how much of it to send back."""
+
+    pattern: str = Field(
+        min_length=1,
+        max_length=MOST_PATTERN,
+        description="Code with metavariables, as `foo($A, 1)`, `foo($$$ARGS)`: $A is one node, $$$ARGS any number.",
+    )
+    path: Below = None
+    include: Include = []
+    exclude: Exclude = []
+    language: Annotated[
+        Languages,
+        Usage(short="-t"),
+        Field(description="Languages the pattern is written in, as py or rust; by default any that it is code of."),
+    ] = []
+    rewrite: str | None = Field(
+        None, max_length=MOST_PATTERN, description="What each match would become: shows the diff, writes nothing."
+    )
+    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most matches to send back.")
+    cursor: Cursor = None
+    max_tokens: MaxTokens = 8_000
+    deadline_ms: Deadline = 30_000
+    fresh: Fresh = True
+    rev: Annotated[Rev, RARE] = None
+    project: ProjectName = None
+
+
+class StructuralHit(FilePlace):
+    """A match: `metavariables` by name, `replacement` what it would become, `cut` whether its text goes on."""
+
+    start_line: int
+    end_line: int
+    column: int
+    text: str
+    metavariables: dict[str, str]
+    language: str
+    cut: NotRequired[bool]
+    replacement: NotRequired[str]
+
+
+class StructuralResult(TypedDict):
+    """Matches by path, how many there are in all where that is known, and what was covered.
+
+    With `rewrite`: the diff of `files` files, and `change`, by which structural_rewrite writes it.
+    """
+
+    results: list[StructuralHit]
+    total: int | None
+    next: str | None
+    coverage: Coverage
+    diff: NotRequired[str]
+    diff_truncated: NotRequired[bool]
+    change: NotRequired[str]
+    files: NotRequired[int]
+
+
+def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
+    """Yield the matches as a search's, or the difference and how to write it."""
+    if "diff" not in result:
+        yield from render_hits([hit if style.is_person else _shorten(hit) for hit in result["results"]], style)
+        return
+    yield result["diff"].removesuffix("\n")
+    if result["diff_truncated"]:
+        yield "[the diff is cut here; raise max_tokens, or narrow it by path]"
+    if "change" in result:
+        change = result["change"]
+        way = (
+            f"fgrep structural-rewrite {shlex.quote(change)}"
+            if style.is_person
+            else f"structural_rewrite change={change}"
+        )
+        yield f"[{result['total']} places in {result['files']} files; nothing is written yet; to write it: {way}]"
+
+
+@handler(
+    "structural", title="Search by syntax", command="structural pattern", toolset="structural", render=render_structural
+)
+async def structural(call: Call[Catalogue], params: StructuralParams) -> StructuralResult:
+    """Find code by its syntax: a pattern is code with metavariables, whatever its layout.
+
+    Use it for calls, statements or definitions of a shape; query for plain text.
+    """
+    started = time.perf_counter()
+    view: View
+    if params.rewrite is None:
+        view = await open_view(call, params)
+    elif params.rev or params.cursor:
+        raise InvalidParams("rewrite: of the files as they are, all at once: neither rev nor cursor", field="rewrite")
+    else:  # what an editor has not saved is not written over
+        view = await call.host.workspace(call, params.project)
+    fresh = await view.refresh() if params.fresh else False
+    keep = await make_path_filter(view, params.include, params.exclude, params.language, below=params.path)
+    position = None if params.cursor is None else decode_cursor(params, params.cursor, _read_position)
+    answer = await _search(
+        view, params, keep, limit=params.limit if params.rewrite is None else MOST_REWRITTEN, position=position
+    )
+    shown: list[StructuralHit] = []
+    budget, reached = Budget(params.max_tokens), None
+    for found in answer.files:
+        hits = [_format_hit(found, match) for match in found.matches[: params.limit - len(shown)]]
+        taken = budget.fit(hits, _measure_hit, least=not shown)
+        shown += taken
+        reached = Position(found.path, found.before + len(taken)) if taken else reached
+        if len(taken) < len(found.matches):
+            break
+    else:
+        reached = answer.next
+    result: StructuralResult = {
+        "results": shown,
+        "total": answer.total,
+        "next": encode_cursor(params, reached.path.decode("latin-1"), reached.taken) if reached else None,
+        "coverage": coverage_of(view, answer, fresh=fresh, started=started, keep=keep),
+    }
+    if isinstance(view, Workspace) and params.rewrite is not None:
+        await _show_difference(view, answer, params, result)
+    return result
+
+
+async def _show_difference(
+    workspace: Workspace, answer: StructuralAnswer, params: StructuralParams, result: StructuralResult
+) -> None:
+    """Put what the matches would become into a result."""
+    rewriting = await _plan(workspace, answer)
+    made, _ = await run_sync(partial(write_batch, workspace.editor, rewriting.operations, "atomic", dry_run=True))
+    for one in made["results"]:
+        if one["status"] in {"failed", "conflict"}:
+            raise Conflict(f"{one['file_path']}: {one['message']}", reason=one["reason_code"])
+    diff, most = made.get("diff", ""), params.max_tokens * CHARS_PER_TOKEN
+    result["next"], result["files"] = None, rewriting.files
+    result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most or made.get("diff_truncated", False)
+    if answer.complete and answer.next is None and rewriting.operations:
+        asked = params.model_dump_json(include=ASKED, exclude_defaults=True)
+        result["change"] = f"{rewriting.name} {asked}"
+    skipped = result["coverage"]["files_skipped"]
+    for reason, count in rewriting.skipped.items():
+        skipped[reason] = skipped.get(reason, 0) + count
+
+
+async def _plan(workspace: Workspace, answer: StructuralAnswer) -> Rewriting:
+    """Return how the matches are rewritten."""
+
+    def plan() -> Rewriting:
+        return plan_rewriting(
+            (
+                found.path,
+                found.document,
+                [Replacement(each["span"][0], each["span"][1], each["replacement"]) for each in found.matches],
+            )
+            for found in answer.files
+        )
+
+    rewriting = await workspace.in_turn(plan)
+    observed, most = len(rewriting.operations), workspace.editor.limits.batch_operations
+    if observed > most or answer.next is not None:
+        raise TooLarge(
+            f"it would change {rewriting.files} files in more than {most} places",
+            observed=observed,
+            limit=most,
+            guidance="take a part of the project at a time, by path or include",
+        )
+    return rewriting
+
+
+class StructuralRewriteParams(Params):
+    """Parameters of structural_rewrite."""
+
+    change: str = Field(
+        min_length=1, max_length=8 * MOST_PATTERN, description="`change` of an answer of structural, as it stands."
+    )
+    deadline_ms: Deadline = 60_000
+    project: ProjectName = None
+
+
+@handler(
+    "structural_rewrite",
+    title="Rewrite by syntax",
+    safety="destructive",
+    toolset="structural",
+    render=for_models(render_batch),
+)
+async def structural_rewrite(call: Call[Catalogue], params: StructuralRewriteParams) -> BatchResult:
+    """Write the diff that structural has shown for a rewrite: all of it, or nothing if it would be another one now."""
+    name, _, said = params.change.partition(" ")
+    try:
+        asked = StructuralParams.model_validate_json(said)
+    except ValueError:  # pydantic's errors are some
+        raise InvalidParams("change: not one of ours; pass it as structural has told it", field="change") from None
+    project = await call.host.workspace(call, params.project)
+    check_may_write(call, project)
+    await project.refresh()
+    keep = await make_path_filter(project, asked.include, asked.exclude, asked.language, below=asked.path)
+    asked = asked.model_copy(update={"deadline_ms": params.deadline_ms})
+    answer = await _search(project, asked, keep, limit=MOST_REWRITTEN)
+    if not answer.complete:
+        raise DeadlineExceeded("not all files could be searched in time; nothing is written")
+    rewriting = await _plan(project, answer)
+    if rewriting.name != name:
+        raise Conflict(
+            "it would be another diff by now; nothing is written",
+            reason="change_differs",
+            guidance="call structural again, and look at the new diff",
+        )
+    result, paths = await to_the_end(partial(write_batch, project.editor, rewriting.operations, "atomic"))
+    project.mark_changed(paths)
+    return result
+
+
+HANDLERS: tuple[Handler, ...] = (structural, structural_rewrite)
+
+
+async def _search(
+    view: View,
+    params: StructuralParams,
+    keep: PathFilter | None,
+    *,
+    limit: int,
+    position: Position | None = None,
+) -> StructuralAnswer:
+    """Return the matches in the files as they are known now."""
+    named = languages_named(params.language) if params.language else CODE
+    if not named:
+        known = ", ".join(sorted(SYNTAX))
+        raise InvalidParams(f"language: no grammar to search by syntax; there are {known}", field="language")
+    question = StructuralQuestion(
+        pattern=params.pattern,
+        rewrite=params.rewrite,
+        languages=named,
+        is_chosen=bool(params.language),
+        keep=keep,
+        limit=limit,
+        position=position,
+        deadline=time.monotonic() + params.deadline_ms / 1000,
+    )
+    return await view.in_thread(lambda snapshot: search_structural(snapshot, question))
+
+
+def _format_hit(found: FileMatches, match: dict[str, Any]) -> StructuralHit:
+    hit: StructuralHit = {
+        **path_to_json(found.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+        "start_line": match["start_line"],
+        "end_line": match["end_line"],
+        "column": match["column"],
+        "text": match["text"],
+        "metavariables": match["metavariables"],
+        "language": found.language,
+    }
+    if match["cut"]:
+        hit["cut"] = True
+    if "replacement" in match:
+        hit["replacement"] = match["replacement"]
+    return hit
+
+
+def _shorten(hit: StructuralHit) -> StructuralHit:
+    """Return a match as a model sees it: the first lines of a long one."""
+    lines = hit["text"].split("\n")
+    if len(lines) <= LINES_SHOWN:
+        return hit
+    return {**hit, "text": "\n".join([*lines[: LINES_SHOWN - 1], f"… to line {hit['end_line']}"]), "cut": False}
+
+
+def _measure_hit(hit: StructuralHit) -> int:
+    captured = sum(len(name) + len(text) for name, text in hit["metavariables"].items())
+    return HIT_OVERHEAD + len(hit["file_path"]) + len(hit["text"]) + captured + len(hit.get("replacement", ""))
+
+
+def _read_position(path: str, taken: int) -> Position:
+    return Position(str(path).encode("latin-1"), int(taken))

@@ -1,0 +1,254 @@
+"""Matching by syntax in processes of their own, a few to a question: ast-grep may crash, hang or grow on any text.
+
+A process that ends takes the text with it that it was at; the rest goes to another one. Nothing waits longer than the
+look-up it works for.
+"""
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+
+import orjson
+
+from flashgrep.checkpoint import blocking, checkpoint, stop_if_over
+from flashgrep.errors import BadPattern, Busy, Unavailable
+from flashgrep.machine import count_cores
+from flashgrep.model import Skipped
+
+COMMAND: Final = (sys.executable, "-m", "flashgrep.search.structural_worker")
+INSTALL: Final = "pip install 'flashgrep[structural]'"
+LOOK_SECONDS: Final = 0.1
+"""How often a thread that waits for a process checks whether its call is over."""
+STOPPED_SECONDS: Final = 60.0
+"""A process ends itself after some seconds of processor time for one text; this is for one that gets none."""
+FEW_TEXTS: Final = 200
+"""With more texts than these a question takes a second process: starting one costs as much as matching 40 texts."""
+_CHUNK: Final = 1 << 16
+_ROOM: Final = threading.BoundedSemaphore(max(2, count_cores()))
+"""Processes at once for all questions: each takes a core, and 50 MB or more."""
+
+KeyT = TypeVar("KeyT")
+
+
+def is_installed() -> bool:
+    """Return whether ast-grep can be imported."""
+    return find_spec("ast_grep_py") is not None
+
+
+class Understood(NamedTuple):
+    """A pattern in one language."""
+
+    problem: str = ""
+    """Why it is no pattern there."""
+    is_broken: bool = False
+    """Whether the grammar takes it for an error: what ast-grep finds then is a guess."""
+    literals: tuple[str, ...] = ()
+    """Texts that are in every file with a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Generic[KeyT]):
+    """A text to be matched; ``key``: the caller's own name for it."""
+
+    key: KeyT
+    language: str
+    """ast-grep's name of it."""
+    data: bytes
+    """UTF-8."""
+    after: int
+    """Matches to be left out."""
+    most: int
+    """Matches to be described."""
+
+
+class _GoneError(Exception):
+    """A process ended before it answered."""
+
+
+class StructuralMatcher(Generic[KeyT]):
+    """A pattern, matched by processes that end with the block; for one thread.
+
+    Raises:
+        Unavailable: from the constructor, if ast-grep is not installed.
+        BadPattern: from the constructor, if the pattern ends the process that reads it.
+
+    """
+
+    def __init__(self, pattern: str, rewrite: str | None, languages: Iterable[str]) -> None:
+        if not is_installed():
+            raise Unavailable(
+                f"search by syntax needs ast-grep, which is not installed: {INSTALL}, then fgrep daemon restart",
+                reason="structural_not_installed",
+                suggestion=INSTALL,
+            )
+        self._question = _frame({"pattern": pattern, "rewrite": rewrite, "languages": list(languages)})
+        self._processes: list[_Process[KeyT]] = []
+        with blocking():
+            while not _ROOM.acquire(timeout=LOOK_SECONDS):
+                stop_if_over()
+        try:
+            found = self._start().understood
+        except _GoneError:
+            raise BadPattern("pattern: ast-grep cannot read it", at=0, construct="") from None
+        self.understood = {language: Understood(*told) for language, told in found.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> "_Process[KeyT]":
+        """Start another process, for which there is room."""
+        try:
+            process = _Process[KeyT](self._question)
+        except BaseException:
+            _ROOM.release()
+            raise
+        self._processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """Kill the processes."""
+        for process in self._processes:
+            process.close()
+            _ROOM.release()
+        self._processes.clear()
+
+    def match(self, batches: Iterable[Sequence[Text[KeyT]]]) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
+        """Yield each text with what was found in it, or why nothing is known, in order.
+
+        Batches are taken from the caller while the processes work.
+        """
+        idle, busy, sent = list(self._processes), deque[_Process[KeyT]](), 0
+        for batch in batches:
+            sent += len(batch)
+            if not idle and sent > FEW_TEXTS * len(self._processes) and _ROOM.acquire(blocking=False):
+                idle.append(self._start())
+            elif not idle:
+                process = busy.popleft()
+                yield from process.collect()
+                idle.append(process)
+            process = idle.pop()
+            process.send(batch)
+            busy.append(process)
+        for process in busy:
+            yield from process.collect()
+
+
+class _Process(Generic[KeyT]):
+    """A process that matches, and the batch it works on; started anew where a text has ended it."""
+
+    def __init__(self, question: bytes) -> None:
+        self._question = question
+        self._batch = deque[Text[KeyT]]()
+        self._popen: subprocess.Popen[bytes]
+        self.understood = self._start()
+
+    def _start(self) -> dict[str, Any]:
+        self._popen = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a panic writes there
+            start_new_session=True,
+        )
+        try:
+            self._write(self._question)
+            understood: dict[str, Any] = self._read()
+        except BaseException:
+            self.close()
+            raise
+        return understood
+
+    def close(self) -> None:
+        """Kill it."""
+        self._popen.kill()
+        self._popen.wait()
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def send(self, batch: Sequence[Text[KeyT]]) -> None:
+        """Have it work on a batch."""
+        self._batch = deque(batch)
+        head = _frame([(text.language, len(text.data), text.after, text.most) for text in batch])
+        with contextlib.suppress(_GoneError):  # found out again when its answer is read
+            self._write(b"".join([head, *(text.data for text in batch)]))
+
+    def collect(self) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
+        """Yield what it finds in each text of the batch."""
+        while self._batch:
+            checkpoint()
+            text, found = self._batch[0], None
+            try:
+                found = self._read()
+            except _GoneError:
+                self.close()
+                try:
+                    self._start()
+                except _GoneError:
+                    raise Busy("out of resources: ast-grep does not start again") from None
+            self._batch.popleft()
+            if found is None:
+                self.send(self._batch)
+            yield text, Skipped("unparsed", "ast-grep crashed, or took too long") if found is None else found
+
+    def _write(self, message: bytes) -> None:
+        pipe = self._popen.stdin
+        assert pipe is not None  # noqa: S101 # asked for when it was started; a hint to the type checker
+        os.set_blocking(pipe.fileno(), False)
+        view = memoryview(message)
+        try:
+            while view:
+                _wait(pipe.fileno(), selectors.EVENT_WRITE)
+                view = view[os.write(pipe.fileno(), view[:_CHUNK]) :]
+        except BrokenPipeError:
+            raise _GoneError from None
+
+    def _read(self) -> Any:
+        return orjson.loads(self._read_bytes(int.from_bytes(self._read_bytes(4), "little")))
+
+    def _read_bytes(self, size: int) -> bytes:
+        pipe = self._popen.stdout
+        assert pipe is not None  # noqa: S101 # as above
+        parts = bytearray()
+        while len(parts) < size:
+            _wait(pipe.fileno(), selectors.EVENT_READ)
+            part = os.read(pipe.fileno(), min(_CHUNK, size - len(parts)))
+            if not part:
+                raise _GoneError
+            parts += part
+        return bytes(parts)
+
+
+def _wait(descriptor: int, event: int) -> None:
+    """Wait until a pipe can be read or written, while others run."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, event)
+        if selector.select(0):
+            return
+        ends = time.monotonic() + STOPPED_SECONDS
+        with blocking():
+            while not selector.select(LOOK_SECONDS):
+                if time.monotonic() > ends:
+                    raise _GoneError
+                stop_if_over()
+
+
+def _frame(message: Any) -> bytes:
+    body = orjson.dumps(message)
+    return len(body).to_bytes(4, "little") + body
