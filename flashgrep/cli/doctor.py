@@ -10,14 +10,18 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import typer
+from sqlite_utils import Database
 
 from flashgrep import __version__, config
 from flashgrep.cli.daemon_client import ask_running, find_user_paths
+from flashgrep.damage import Damaged
 from flashgrep.errors import BadSetting
-from flashgrep.index.health import health
+from flashgrep.index import schema
+from flashgrep.index.segments import Kind
+from flashgrep.index.vectors import vector_files
 from flashgrep.own_folders import INDEX, list_former_files, list_stores, store_folder
 from flashgrep.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
 from flashgrep.search.structural_matcher import INSTALL, is_installed
@@ -28,6 +32,8 @@ FEW_WATCHES = 100_000
 LITTLE_DISK = 1 << 30
 OLDEST_RIPGREP = 14
 """Earlier ones lack flags of our table, and read some patterns otherwise."""
+KINDS = {"path": "files", "symbol": "symbols", "chunked": "chunks", "embedded": "vectors"}
+"""Tables (and FTS5 tables' shadows, by their start) and what people call them."""
 WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
@@ -156,3 +162,43 @@ def check_machine() -> Iterator[Finding]:
 def _read_beginning(path: str) -> bytes:
     with Path(path).open("rb") as file:
         return file.read(4096)
+
+
+class Health(NamedTuple):
+    """``problem``: what is wrong, or empty; ``sizes``: bytes of payload by kind; ``free``: bytes to be given back."""
+
+    problem: str
+    rows: int
+    sizes: dict[str, int]
+    free: int
+
+
+def health(file: Path) -> Health:
+    """Check a database as a reader would; reads all of it once (about 1 s for 500 MB)."""
+    try:
+        connection = schema.connect(file)
+    except (Damaged, sqlite3.Error) as error:
+        return Health(str(error), 0, {}, 0)
+    database = Database(connection)
+    try:
+        verdict = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
+        page, free = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "freelist_count"))
+        sizes = _sizes(database)
+        sizes["vectors"] += sum(vectors.stat().st_size for vectors in vector_files(file.parent))
+        return Health("" if verdict == "ok" else verdict, database["path"].count, sizes, page * free)
+    except sqlite3.DatabaseError as error:
+        return Health(str(error), 0, {}, 0)
+    finally:
+        connection.close()
+
+
+def _sizes(database: Database) -> dict[str, int]:
+    sizes = dict.fromkeys(KINDS.values(), 0)
+    for table in database.tables:
+        kind = next((kind for start, kind in KINDS.items() if f"{table.name}_".startswith(f"{start}_")), "")
+        if kind and table.virtual_table_using is None:
+            lengths = " + ".join(f"coalesce(length([{column.name}]), 0)" for column in table.columns)
+            query = f"SELECT total({lengths}) FROM [{table.name}]"  # noqa: S608 - names of our own tables
+            sizes[kind] += int(database.execute(query).fetchone()[0])
+    postings = dict(database.execute("SELECT kind, total(bytes) FROM segment GROUP BY kind").fetchall())
+    return sizes | {kind.name.lower(): int(postings.get(kind, 0)) for kind in Kind}

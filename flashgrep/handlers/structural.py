@@ -11,8 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.edit.batch import BatchResult, write_batch
-from flashgrep.edit.rewriting import Replacement, Rewriting, plan_rewriting
+from flashgrep.edit.batch import BatchResult, Replacement, Rewriting, plan_rewriting, write_batch
 from flashgrep.errors import Conflict, DeadlineExceeded, InvalidParams, TooLarge
 from flashgrep.handlers.common import (
     CHARS_PER_TOKEN,

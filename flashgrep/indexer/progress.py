@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import anyio
+
 from flashgrep.index.schema import LATE_STAGES, LateStage, Left
-from flashgrep.signal import Signal
 
 Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"]
 WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
@@ -19,6 +20,19 @@ EARLY: Final = 0.1
 """Until so much of a part is done, its own pace, in which processes start, says little about its end."""
 TOO_EARLY: Final = 0.02
 """Until so much of all is done, nothing can be said."""
+
+
+class Signal:
+    """Fires any number of times; who waits takes ``next`` first, and looks then, so that no change falls between."""
+
+    def __init__(self) -> None:
+        self.next = anyio.Event()
+        """What the next change sets."""
+
+    def fire(self) -> None:
+        """Wake all who wait."""
+        fired, self.next = self.next, anyio.Event()
+        fired.set()
 
 
 @dataclass(slots=True)

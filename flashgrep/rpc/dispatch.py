@@ -26,7 +26,6 @@ from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbid
 from flashgrep.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
-from flashgrep.rpc.partial import Parts, has_parts
 from flashgrep.rpc.wire import Limits
 
 OPEN_METHODS = frozenset({"auth"})
@@ -37,6 +36,9 @@ CARRIERS = {"tools/call": "name"}
 """Methods that call another, and the parameter that names it."""
 COMMAND_LINE = "$/cli"
 """Runs a command line, which may be one that writes."""
+FIRST_PART, PART_GROWTH = 20, 4
+"""Parts are pages, each asked for where the one before ended, so they are in order and none is sent twice. The first is
+small, since somebody waits for it; each is so many times as large as the one before, since each costs something."""
 UNSAVED_TEXT = "buffers"
 """Carries the text of a file, though it writes none."""
 SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
@@ -313,3 +315,46 @@ class Dispatcher:
 def _make_internal_error() -> FlashgrepError:
     """Return the error for what has no name: its text stays in the log, under the id."""
     return FlashgrepError("internal error", id=secrets.token_hex(4))
+
+
+def has_parts(handler: Handler) -> bool:
+    """Return whether a method's results can be asked for in parts."""
+    return {"cursor", "limit"} <= handler.params.model_fields.keys() and not handler.writes
+
+
+class Parts:
+    """A call's results in parts, before its answer: notifications ``$/progress`` with ``token`` and ``value``."""
+
+    def __init__(self, token: str | int, notify: Callable[[str, Any], bool]) -> None:
+        self._token = token
+        self._notify = notify
+
+    async def send(
+        self, handler: Handler, raw: dict[str, Any], run: Callable[[str, dict[str, Any]], Awaitable[Any]]
+    ) -> Any:
+        """Send the results in parts; return the answer, which has the last part.
+
+        What a client is too far behind to take, or cannot be sent (HTTP), is in the answer.
+
+        Raises:
+            InvalidParams: as the method does.
+
+        """
+        started, checked = time.monotonic(), handler.validate(raw)
+        left: int | None = checked.model_dump(include={"limit"})["limit"]
+        size = FIRST_PART
+        if left is None or left <= size:  # a page that has its size by a setting is one part
+            return await run(handler.name, raw)
+        asked, unsent = checked.model_dump(exclude_unset=True), list[Any]()
+        allowed = asked.get("deadline_ms")
+        while True:
+            if allowed is not None:
+                asked["deadline_ms"] = max(1, allowed - int((time.monotonic() - started) * 1000))
+            result = await run(handler.name, {**asked, "limit": min(size, left)})
+            left -= len(result["results"])
+            if left <= 0 or not result.get("next") or not result["coverage"]["complete"]:
+                return {**result, "results": [*unsent, *result["results"]]}
+            part = {"token": self._token, "value": {"results": result["results"]}}
+            if unsent or not self._notify("$/progress", part):
+                unsent += result["results"]
+            size, asked["cursor"] = left if unsent else size * PART_GROWTH, result["next"]

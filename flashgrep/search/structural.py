@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
-from flashgrep.errors import BadPattern, InvalidParams
+from flashgrep.errors import BadPattern
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.file_types import TypeFilter
 from flashgrep.languages import LANGUAGES, SYNTAX, classes_of, language_of, name_class
@@ -20,7 +20,6 @@ from flashgrep.pattern import Pattern
 from flashgrep.pattern.gram_plan import all_of
 from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_sorted
 from flashgrep.search.structural_matcher import StructuralMatcher, Text, Understood
-from flashgrep.search.structural_rewrite import variables_in
 
 MAX_BYTES: Final = 4_000_000
 """Larger files are data or bundles; a tree takes 15 times its text."""
@@ -89,25 +88,19 @@ def languages_named(names: Sequence[str]) -> frozenset[str]:
 
     """
     is_wanted = TypeFilter(names).matches
-    return frozenset(name for name in SYNTAX if any(is_wanted(b"x." + ending) for ending in _endings(name)))
-
-
-def _endings(name: str) -> list[bytes]:
-    return [entry.encode() for entry in LANGUAGES[name].files.split() if "=" not in entry and "*" not in entry]
+    return frozenset(
+        name for name in SYNTAX if any(is_wanted(b"x." + one.encode()) for one in LANGUAGES[name].files.split())
+    )
 
 
 def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> StructuralAnswer:
     """Answer a question; a deadline leaves what was found so far, with ``complete`` False.
 
     Raises:
-        BadPattern: the pattern is no code of any of the languages.
-        InvalidParams: the rewrite has a metavariable that the pattern lacks.
+        BadPattern: the pattern is no code of any of the languages, or lacks a metavariable of the rewrite.
         Unavailable: ast-grep is not installed.
 
     """
-    unknown = variables_in(question.rewrite or "") - variables_in(question.pattern)
-    if unknown:
-        raise InvalidParams(f"rewrite: the pattern has no ${min(unknown)}", field="rewrite")
     answer = StructuralAnswer()
     with expiring(question.deadline):
         try:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from flashgrep.edit.batch import Replacement, edit_lines, plan_rewriting
 from flashgrep.edit.edits import LineEdit
-from flashgrep.edit.rewriting import Replacement, edit_lines, plan_rewriting
 from flashgrep.edit.system import digest
 from flashgrep.handlers.structural import render_structural
 from flashgrep.handlers.text import render_text

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.cli.doctor import health
 from flashgrep.damage import Damaged
 from flashgrep.index import schema
-from flashgrep.index.health import health
 from flashgrep.index.reader import Reader
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments, worth_merging
 from flashgrep.index.table import FileRow, FileTable

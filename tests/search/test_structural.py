@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.checkpoint import Abandoned, ending
-from flashgrep.errors import BadPattern, InvalidParams, Unavailable
+from flashgrep.errors import BadPattern, Unavailable
 from flashgrep.languages import SYNTAX, language_of
 from flashgrep.search import structural_matcher
 from flashgrep.search.structural import (
@@ -157,7 +157,7 @@ async def test_patterns_that_cannot_be_read_say_why(monkeypatch: pytest.MonkeyPa
                 await ask(workspace, "a; b")
             with pytest.raises(BadPattern):
                 await ask(workspace, "(" * 8_000, **python)
-            with pytest.raises(InvalidParams, match=r"no \$B"):
+            with pytest.raises(BadPattern, match=r"no \$B"):
                 await ask(workspace, "foo($A)", rewrite="foo($B)")
             assert "no whole code of python" in (await ask(workspace, "foo($A", **python)).detail
             monkeypatch.setitem(sys.modules, "ast_grep_py", None)  # as where the extra is not installed
