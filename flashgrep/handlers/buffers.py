@@ -9,8 +9,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams, Unavailable
-from flashgrep.handlers.common import PATH, PATH_BYTES, FilePlace, ProjectParams, buffers_of
-from flashgrep.handlers.places import Encoding
+from flashgrep.handlers.common import PATH, PATH_BYTES, Encoding, FilePlace, ProjectParams, buffers_of
 from flashgrep.handlers.text import Style
 from flashgrep.ingest.buffers import Buffer, Edit
 from flashgrep.model import path_from_json, path_to_json

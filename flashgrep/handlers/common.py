@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.ingest.buffers import Buffers
+from flashgrep.ingest.columns import PositionEncoding
 from flashgrep.ingest.finder import place_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import path_from_json, path_to_text
@@ -79,6 +80,11 @@ Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Take in all that was
 Rev: TypeAlias = Annotated[
     RevisionText | None,
     Field(description="Revision, as main, HEAD~3 or :index; a..b: what differs in b."),
+]
+Encoding: TypeAlias = Annotated[
+    PositionEncoding,
+    RARE,
+    Field(description="What a column counts: bytes (utf-8), UTF-16 units, or characters (utf-32)."),
 ]
 
 

@@ -14,6 +14,7 @@ from flashgrep.handlers.common import (
     Coverage,
     Cursor,
     Deadline,
+    Encoding,
     FilePlace,
     Fresh,
     ProjectName,
@@ -24,7 +25,6 @@ from flashgrep.handlers.common import (
     open_view,
     resolve_path,
 )
-from flashgrep.handlers.places import Encoding
 from flashgrep.handlers.text import Style, render_places
 from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json

@@ -19,6 +19,7 @@ from flashgrep.handlers.common import (
     Coverage,
     Cursor,
     Deadline,
+    Encoding,
     Exclude,
     Fresh,
     Include,
@@ -33,7 +34,6 @@ from flashgrep.handlers.common import (
     make_path_filter,
     view_of,
 )
-from flashgrep.handlers.places import Encoding
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_hits
 from flashgrep.ingest.columns import Range

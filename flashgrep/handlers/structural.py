@@ -156,7 +156,11 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
         view = await call.host.workspace(call, params.project)
     fresh = await view.refresh() if params.fresh else False
     keep = await make_path_filter(view, params.include, params.exclude, params.language, below=params.path)
-    position = None if params.cursor is None else decode_cursor(params, params.cursor, _read_position)
+    position = (
+        None
+        if params.cursor is None
+        else decode_cursor(params, params.cursor, lambda path, taken: Position(str(path).encode("latin-1"), int(taken)))
+    )
     answer = await _search(
         view, params, keep, limit=params.limit if params.rewrite is None else MOST_REWRITTEN, position=position
     )
@@ -328,7 +332,3 @@ def _shorten(hit: StructuralHit) -> StructuralHit:
 def _measure_hit(hit: StructuralHit) -> int:
     captured = sum(len(name) + len(text) for name, text in hit["metavariables"].items())
     return HIT_OVERHEAD + len(hit["file_path"]) + len(hit["text"]) + captured + len(hit.get("replacement", ""))
-
-
-def _read_position(path: str, taken: int) -> Position:
-    return Position(str(path).encode("latin-1"), int(taken))

@@ -19,6 +19,7 @@ from flashgrep.handlers.common import (
     Coverage,
     Cursor,
     Deadline,
+    Encoding,
     Exclude,
     FilePlace,
     Fresh,
@@ -38,7 +39,6 @@ from flashgrep.handlers.common import (
     tell_near,
     view_of,
 )
-from flashgrep.handlers.places import Encoding
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.ingest.columns import Columns, Range
