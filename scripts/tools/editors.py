@@ -51,9 +51,9 @@ def main() -> None:
                 break
             print(f"Neovim: {program}", flush=True)
             with make_project(environ) as project:
-                failed += [program] * (run_neovim(program, project, environ, "run.lua") != 0)
-    for name in missing:
-        print(f"could not be had: {name}")
+                for script in ("run.lua", "lsp.lua"):  # the last one renames
+                    failed += [f"{program} {script}"] * (run_neovim(program, project, environ, script) != 0)
+    print("\n".join([*(f"could not be had: {name}" for name in missing), *(f"FAILED {name}" for name in failed)]))
     sys.exit(1 if failed else 0)
 
 
@@ -62,7 +62,7 @@ def run_daemon() -> Iterator[dict[str, str]]:
     """Give an environment in which this checkout's commands have a daemon and an index of their own."""
     folder = Path(tempfile.mkdtemp(prefix="fge", dir="/tmp"))
     environ = {
-        **os.environ,
+        **{name: text for name, text in os.environ.items() if not name.startswith("FLASHGREP_")},
         "HOME": str(folder),
         "FLASHGREP_STATE_DIR": str(folder / "state"),
         "FLASHGREP_CACHE_DIR": str(folder / "cache"),

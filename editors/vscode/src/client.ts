@@ -46,17 +46,21 @@ interface Message {
 }
 
 export class Client {
-  /** Counts connections: what the daemon knew of one has ended with it. */
-  epoch = 0;
+  /** Counts daemons and connections to them: what one knew of us has ended with it. */
+  session = 0;
   private wire: Promise<Wire> | undefined;
   private readonly waiting = new Map<number, Waiting>();
   private readonly handlers = new Map<string, (params: unknown) => void>();
   private last = 0;
+  private connections = 0;
 
   constructor(
     readonly root: string,
     private readonly command: readonly string[],
-  ) {}
+  ) {
+    // The relay lives on, and the daemon behind it is another one.
+    this.on("$/buffersLost", () => (this.session += 1));
+  }
 
   /** Ask a method; rejects with AnswerError, or with GivenUp when the signal comes, which ends the work as well. */
   async request<Result>(method: string, params: object, signal?: AbortSignal): Promise<Result> {
@@ -139,7 +143,7 @@ export class Client {
   }
 
   private read(source: Readable, why: () => string): void {
-    const epoch = this.epoch;
+    const wire = this.connections;
     let pieces: Buffer[] = [];
     source.on("data", (piece: Buffer) => {
       let from = 0;
@@ -147,13 +151,13 @@ export class Client {
         const line = Buffer.concat([...pieces, piece.subarray(from, at)]);
         pieces = [];
         from = at + 1;
-        if (epoch === this.epoch) {
+        if (wire === this.connections) {
           this.receive(line.toString());
         }
       }
       pieces.push(piece.subarray(from));
     });
-    const end = () => epoch === this.epoch && this.finish(why());
+    const end = () => wire === this.connections && this.finish(why());
     source.on("end", end);
     source.on("error", end);
   }
@@ -179,7 +183,8 @@ export class Client {
   }
 
   private finish(reason: string): void {
-    this.epoch += 1;
+    this.connections += 1;
+    this.session += 1;
     this.wire = undefined;
     const ended = [...this.waiting.values()];
     this.waiting.clear();

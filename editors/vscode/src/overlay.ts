@@ -17,15 +17,15 @@ const LARGEST = 4 * 1024 * 1024;
 
 /** What the daemon knows of one connection's unsaved files; it forgets them with the connection. */
 export class Overlay {
-  private epoch = -1;
+  private session = -1;
   private readonly versions = new Map<string, number>();
 
   constructor(private readonly client: Client) {}
 
   /** Bring the daemon up to date. */
   send(open: readonly OpenFile[]): void {
-    if (this.epoch !== this.client.epoch) {
-      this.epoch = this.client.epoch;
+    if (this.session !== this.client.session) {
+      this.session = this.client.session;
       this.versions.clear();
     }
     const seen = new Set<string>();

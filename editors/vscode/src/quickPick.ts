@@ -32,7 +32,7 @@ export function openLiveGrep(projects: Projects, how: Question["how"]): void {
     const limit = Math.min(MOST_SHOWN, settings().get("limit", MOST_SHOWN));
     const question = { text, how, matchCase: false, word: false, include: [], exclude: [], limit };
     try {
-      const results = await live.ask(projects.all(), question);
+      const results = await live.ask(() => projects.all(), question);
       if (results) {
         picker.items = results.found.map((found) => ({
           label: found.text.trim() || found.path,

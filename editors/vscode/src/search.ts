@@ -133,13 +133,26 @@ function makeFound(root: string, hit: Hit): Found {
 export class Live {
   private flying: AbortController | undefined;
 
-  /** Return the answers of all projects put together, or undefined when another question followed first. */
-  async ask(clients: readonly Client[], question: Question): Promise<Results | undefined> {
+  /**
+   * Return the answers of all projects put together, or undefined when another question followed first. `prepare` sends
+   * what is not saved and returns the clients to ask.
+   */
+  async ask(prepare: () => readonly Client[], question: Question): Promise<Results | undefined> {
     this.stop();
     const own = (this.flying = new AbortController());
     try {
-      const answers = await Promise.all(clients.map((client) => search(client, question, own.signal)));
-      return own.signal.aborted ? undefined : join(answers);
+      for (let isLast = false; ; isLast = true) {
+        const clients = prepare();
+        const sessions = clients.map((client) => client.session);
+        const answers = await Promise.all(clients.map((client) => search(client, question, own.signal)));
+        if (own.signal.aborted) {
+          return undefined;
+        }
+        // Where another daemon answered, it did not know what is not saved.
+        if (isLast || clients.every((client, at) => client.session === sessions[at])) {
+          return join(answers);
+        }
+      }
     } catch (error) {
       if (error instanceof GivenUp || own.signal.aborted) {
         return undefined;

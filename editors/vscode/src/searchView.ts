@@ -47,7 +47,7 @@ export class SearchView implements vscode.WebviewViewProvider, vscode.TreeDataPr
   async ask(form: Form): Promise<void> {
     this.form = form;
     try {
-      const results = await this.live.ask(this.projects.all(), question(form));
+      const results = await this.live.ask(() => this.projects.all(), question(form));
       if (results) {
         this.show(results);
       }

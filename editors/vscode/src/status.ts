@@ -17,8 +17,8 @@ interface State {
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("flashgrep", vscode.StatusBarAlignment.Right, 0);
   private readonly states = new Map<string, State>();
-  /** The connection over which each client is subscribed: subscriptions end with it. */
-  private readonly epochs = new Map<Client, number>();
+  /** The session in which each client is subscribed: subscriptions end with it. */
+  private readonly sessions = new Map<Client, number>();
   private readonly listening: vscode.Disposable;
 
   constructor(projects: Projects) {
@@ -29,8 +29,8 @@ export class Status implements vscode.Disposable {
 
   /** Subscribe to the projects of these clients, where the connection at hand is not yet. */
   async follow(clients: readonly Client[]): Promise<void> {
-    for (const client of clients.filter((one) => this.epochs.get(one) !== one.epoch)) {
-      this.epochs.set(client, client.epoch);
+    for (const client of clients.filter((one) => this.sessions.get(one) !== one.session)) {
+      this.sessions.set(client, client.session);
       client.on("status", (state) => this.take(client, state as State));
       try {
         this.take(client, await client.request<State>("$/subscribe", {}));

@@ -51,7 +51,7 @@ test("a broken expression is told", async () => {
 test("of keys typed fast the last question alone is answered", async () => {
   const live = new Live();
   const text = "find_parcel";
-  const answers = [...text].map((_, at) => live.ask([client], asking(text.slice(0, at + 1))));
+  const answers = [...text].map((_, at) => live.ask(() => [client], asking(text.slice(0, at + 1))));
   const found = (await Promise.all(answers)).map((results) => results?.found.length);
   assert.deepEqual(found, [...Array<undefined>(text.length - 1).fill(undefined), 3]);
 });

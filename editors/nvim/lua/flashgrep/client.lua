@@ -44,8 +44,12 @@ end
 ---@return flashgrep.Client
 function M.get(root)
   if not clients[root] then
-    clients[root] =
-      setmetatable({ root = root, pending = {}, handlers = {}, queue = {}, parts = {}, last = 0, epoch = 0 }, Client)
+    local client = { root = root, pending = {}, handlers = {}, queue = {}, parts = {}, last = 0, epoch = 0 }
+    -- The relay lives on, and the daemon behind it is another one.
+    client.handlers["$/buffersLost"] = function()
+      client.epoch = client.epoch + 1
+    end
+    clients[root] = setmetatable(client, Client)
   end
   return clients[root]
 end

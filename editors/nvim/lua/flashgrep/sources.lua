@@ -31,22 +31,26 @@ end
 
 --- Return a function that asks a method and makes items of its answer.
 local function asking(method, make_params, make_items)
-  return function(client, query, callback)
+  local function ask(client, query, callback, is_last)
     local params = make_params(query)
     if not params then
       callback({})
       return nil
     end
     require("flashgrep.buffers").send(client)
+    local epoch = client.epoch
     return client:request(method, params, function(error, result)
       if error then
         callback(nil, error.message)
+      elseif client.epoch ~= epoch and not is_last then
+        ask(client, query, callback, true) -- another daemon answered, which did not know the unsaved text
       else
         local items, reason = make_items(client, result)
         callback(items, #items == 0 and reason or nil)
       end
     end)
   end
+  return ask
 end
 
 --- Return what matched in the text of a hit: first byte and end, from 0.

@@ -23,7 +23,7 @@ end
 function M.open(source, options)
   local root = options.root or client.find_root()
   local session = live.new(source, root)
-  require("snacks.picker").pick({
+  require("snacks").picker.pick({
     title = source.title,
     cwd = root,
     live = source.live,
