@@ -8,9 +8,9 @@ from typing import Final
 from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import START
-from flashgrep.search.kept_texts import imports_of
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition
+from flashgrep.search.symbol_source import imports_of
 
 _MEMBERS: Final = frozenset({"method", "constructor", "field", "property", "enumerator"})
 _ABOVE: Final = 300

@@ -18,8 +18,8 @@ from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
-from flashgrep.search.kept_texts import scopes_of
 from flashgrep.search.research_graph import Definition
+from flashgrep.search.symbol_source import scopes_of
 
 _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 

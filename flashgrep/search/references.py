@@ -1,13 +1,18 @@
-"""The uses of what a name at a place stands for, by path and place, each with how sure it is."""
+"""The uses of what a name at a place stands for, by path and place, each with how sure it is; and what has no use."""
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from flashgrep.checkpoint import checkpoint
+from flashgrep.index.table import TEST, tier_of
 from flashgrep.ingest.parse.imports import DEFAULT
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.languages import LANGUAGES
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
 from flashgrep.search.research_graph import Definition, Resolution
@@ -17,6 +22,12 @@ from flashgrep.search.symbol_source import SymbolSource
 LEAST: Final = 0.3
 """Uses less sure than this are counted, not told."""
 MOST_ALIASES: Final = 50
+MOST_DEFINITIONS: Final = 2_000
+MOST_USES: Final = 2_000
+"""Places of one name that are looked at; a name in more is taken for used."""
+_ENTRIES: Final = frozenset({"main", "init", "setup", "teardown", "setUp", "tearDown", "Main", "constructor"})
+_LINE: Final = 200
+_QUOTES: Final = (b"'", b'"', b"`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,3 +147,115 @@ class ReferenceSearch:
                             waiting.append(local)
                 waiting += [local for local, one in imports.exports.items() if one.name == called and local != DEFAULT]
         return found
+
+
+@dataclass(slots=True)
+class UnusedSearch:
+    """Looks for functions, methods and types below a path whose name stands for nothing else than themselves.
+
+    ``excluded`` counts what may be used in ways that names do not show, by reason.
+    """
+
+    under: bytes
+    deadline: float | None = None
+    unused: list[Definition] = field(default_factory=list)
+    excluded: Counter[str] = field(default_factory=Counter)
+    checked: int = 0
+    files_read: int = 0
+    complete: bool = True
+
+    def run(self, source: SymbolSource) -> None:
+        """Look through the definitions, file by file."""
+        navigator = Navigator(source)
+        for one in self.definitions(source, navigator):
+            checkpoint()
+            if self.checked >= MOST_DEFINITIONS or (self.deadline is not None and time.monotonic() > self.deadline):
+                self.complete = False
+                return
+            self.checked += 1
+            reason = explain_unknown(one, navigator) or find_use(one, source, navigator)
+            if reason is None:
+                self.unused.append(one)
+            elif reason:
+                self.excluded[reason] += 1
+
+    def definitions(self, source: SymbolSource, navigator: Navigator) -> Iterator[Definition]:
+        """Yield what is looked through; what is not is counted."""
+        under = self.under.rstrip(b"/")
+        for path in source.paths():
+            if under and path != under and not path.startswith(under + b"/"):
+                continue
+            symbols = navigator.open(path)
+            if symbols is None or LANGUAGES[symbols.language].nature != "code":
+                continue
+            self.files_read += 1
+            if tier_of(path) >= TEST:
+                self.excluded["tests, generated and vendored files"] += len(symbols.rows)
+                continue
+            for index in range(len(symbols.rows)):
+                is_one = (
+                    symbols.kind(index) in CALLABLE_KINDS | TYPE_KINDS and symbols.defined_role(index) == "definition"
+                )
+                if is_one:
+                    yield Definition(path, symbols, index)
+
+
+def explain_unknown(one: Definition, navigator: Navigator) -> str | None:
+    """Return why a definition may be used although nothing names it; None where it may not."""
+    symbols, name = one.symbols, one.name
+    row = symbols.row(one.index)
+    if name in _ENTRIES or (name.startswith("__") and name.endswith("__")) or name.lower().startswith("test"):
+        return "entry points"
+    head = symbols.lines.start(symbols.lines.line(row[START]))
+    above = symbols.data[max(0, head - _LINE) : head].rstrip().rpartition(b"\n")[2].lstrip()
+    if above.startswith((b"@", b"#[", b"[")) or symbols.data[head : row[NAME]].lstrip().startswith((b"@", b"#[")):
+        return "decorated"
+    return explain_seen(one, navigator)
+
+
+def explain_seen(one: Definition, navigator: Navigator) -> str | None:
+    """Return why others than the project, or a base, may use a definition; None where they may not."""
+    symbols, around = one.symbols, one.symbols.parent(one.index)
+    language, is_python = LANGUAGES[symbols.language], symbols.language == "python"
+    owner = around if around >= 0 and symbols.kind(around) in TYPE_KINDS else -1
+    outer = owner if owner >= 0 else one.index
+    # All of Python can be imported: whatever its own project does not use is told.
+    is_hidden = is_python or b"private" in symbols.signature(one.index).encode()
+    if not is_hidden and language.exports(symbols.name(outer), symbols.signature(outer)):
+        return "exported"
+    if owner < 0:
+        return None
+    if symbols.language in SCOPED:
+        bases, is_whole = navigator.names.bases(Definition(one.path, symbols, owner))
+        may_override = not is_whole or any(navigator.names.member(base, one.name) for base in bases)
+    else:
+        may_override = any(symbols.enclosing(at) == owner for at in symbols.parsed.marked("base").tolist())
+    return "may override a method of a base" if may_override else None
+
+
+def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str | None:
+    """Return "" where something uses a definition, why it may be used, or None: nothing does."""
+    name, seen, row = one.name, 0, one.symbols.row(one.index)
+    resolver = navigator.make_resolver(navigator.define(name))
+    quoted = [quote + name.encode() + quote for quote in _QUOTES]
+    is_quoted = False
+    for path in source.candidates(name, fold=False):
+        symbols = navigator.open(path)
+        if symbols is None:
+            text = source.read(path) or b""
+            is_quoted = is_quoted or any(one in text for one in quoted)
+            continue
+        for offset in symbols.words(name.encode(), fold=False):
+            checkpoint()
+            seen += 1
+            if seen > MOST_USES:
+                return ""
+            # A function that only it calls is unused.
+            if symbols.index_at(offset) >= 0 or (path == one.path and row[START] <= offset < row[END]):
+                continue
+            role = symbols.role(offset)
+            if role is None:
+                is_quoted = is_quoted or symbols.data[offset - 1 : offset + len(name.encode()) + 1] in quoted
+            elif role == "import" or resolver.may_mean(Use(path, symbols, offset), one):
+                return ""
+    return "named in a string" if is_quoted else None

@@ -1,13 +1,14 @@
 """Research: what calls, uses, implements or imports what, followed hop by hop, each symbol and each line once.
 
-``parse_question`` says what a question asks. ``Research.advance`` makes one hop, so that the caller can report
+``research_questions`` says what a question asks. ``Research.advance`` makes one hop, so that the caller can report
 progress, or stop, between hops. Budgets bound every hop; what they cut is counted in ``left_out``.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
@@ -19,7 +20,8 @@ from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.model import Skipped
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
-from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution
+from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution, group_by_name
+from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
 from flashgrep.search.resolver import PROVEN, Resolver, Use, imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
@@ -28,7 +30,6 @@ MOST_FRONTIER: Final = 60
 """Symbols followed in one hop, the surest first."""
 MOST_FILES: Final = 2_000
 """Files looked at for one name: a name in more is no name to follow."""
-MOST_SEEDS: Final = 8
 MOST_ALIASES: Final = 50
 """Other names followed of what is asked about."""
 LEAST: Final = 0.3
@@ -36,87 +37,9 @@ LEAST: Final = 0.3
 FOLLOWED: Final = 0.5
 """Edges less sure than this are shown and not followed."""
 PATH_HOPS: Final = 6
+MOST_VAGUE: Final = 200
 _SURE: Final = 0.9
-_STEM: Final = 4
-
-Kind = Literal["callers", "callees", "implementations", "supertypes", "usages", "path", "imports", "definition", "free"]
-
-_NAME: Final = r"[`'\"]?((?:[^\W\d]|[$#~@])[\w$]*(?:(?:\.|::|->|#|/|\\)[\w$~]+)*[?!]?)(?:\(\))?[`'\"]?"
-_PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
-    ("path", rf"(?:path|chain|route|way)s?\s+from\s+{_NAME}\s+to\s+{_NAME}"),
-    ("path", rf"how\s+(?:does|do|can|could)\s+{_NAME}\s+(?:reach|call|get to|lead to|end up in|use)\s+{_NAME}"),
-    ("callees", rf"what\s+(?:functions?\s+|methods?\s+)?(?:does|do|is|are)\s+{_NAME}\s+(?:call|calling|invoke)"),
-    (
-        "callees",
-        rf"(?:callees\s+of|(?:functions?|methods?|what\s+is)\s+called\s+(?:by|from)|calls\s+made\s+by)\s+{_NAME}",
-    ),
-    ("callees", rf"what\s+{_NAME}\s+(?:calls|invokes)\b"),
-    ("callers", rf"(?:who|what|which\s+\w+|everything\s+that|all\s+that)\s+(?:calls?|invokes?|runs?)\s+{_NAME}"),
-    ("callers", rf"(?:callers?|calls|call\s+sites?|call\s+graph|call\s+chain)\s+(?:of|to|for)\s+{_NAME}"),
-    ("callers", rf"(?:where|from\s+where|how)\s+(?:is|are|does)\s+{_NAME}\s+(?:get\s+)?(?:called|invoked)"),
-    (
-        "supertypes",
-        rf"(?:what|which\s+\w+)\s+(?:does|do)\s+{_NAME}\s+(?:extend|inherit|implement|conform|derive|subclass)",
-    ),
-    ("supertypes", rf"(?:super\s*class(?:es)?|super\s*types?|base(?:s|\s+class(?:es)?)?|parents?)\s+of\s+{_NAME}"),
-    (
-        "implementations",
-        (
-            r"(?:implementations?|implementers?|implementors?|conform(?:ers|ances?|ing\s+types)|sub\s*class(?:es)?"
-            rf"|sub\s*types?|derived\s+(?:types|classes)|children)\s+(?:of|to|from|for)\s+{_NAME}"
-        ),
-    ),
-    (
-        "implementations",
-        (
-            r"(?:who|what|which(?:\s+\w+)?|types?(?:\s+that)?|classes(?:\s+that)?|everything\s+that)\s+"
-            r"(?:implements?|implementing|conforms?\s+to|conforming\s+to|extends?|extending|inherits?(?:\s+from)?"
-            rf"|subclass(?:es)?|derives?\s+from|adopts?|mixes\s+in)\s+{_NAME}"
-        ),
-    ),
-    ("imports", rf"(?:who|what|which\s+\w+)\s+(?:imports?|includes?|requires?|depends?\s+(?:up)?on)\s+{_NAME}"),
-    ("imports", rf"(?:importers|dependents|reverse\s+dependencies)\s+of\s+{_NAME}"),
-    ("usages", rf"(?:where|how)\s+(?:is|are)\s+{_NAME}\s+(?:used|referenced|mentioned)"),
-    ("usages", rf"(?:usages?|uses|references?|occurrences?)\s+(?:of|to)\s+{_NAME}"),
-    ("usages", rf"(?:who|what|which\s+\w+)\s+(?:uses?|references?|needs?)\s+{_NAME}"),
-    ("definition", rf"(?:where\s+(?:is|are)\s+{_NAME}\s+(?:defined|declared|implemented)|definitions?\s+of\s+{_NAME})"),
-)
-_COMPILED: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
-_ARTICLE: Final = re.compile(
-    r"\b(?:the|an?)\s+(?=\S)|\b(?:method|function|class|interface|protocol|trait|struct|type|module|symbol)\s+"
-    r"(?!(?:of|that|which|to|from|do|does|is|are|in|by|calls?|uses?|implements?|extends?|inherits?|conforms?)\b)(?=\S)"
-)
-_WORD: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[\w$]+)*")
-_LEAST_WORD: Final = 3
-_STOP: Final = frozenset({
-    "the", "and", "for", "are", "how", "what", "where", "which", "who", "why", "when", "does", "with", "from",
-    "into", "that", "this", "have", "has", "was", "were", "can", "could", "should", "would", "will", "all", "any",
-    "not", "but", "its", "use", "used", "uses", "code", "function", "functions", "method", "methods", "class",
-    "classes", "file", "files", "work", "works", "working", "implementation", "implemented", "handle", "handled",
-    "handles", "between", "about", "there", "their", "get", "set",
-})  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ResearchQuestion:
-    """A question understood: ``names`` as written, two of them for a path, any number for a free question."""
-
-    kind: Kind
-    names: tuple[str, ...]
-
-
-def parse_question(query: str) -> ResearchQuestion:
-    """Return what a question asks; one of no known form is free, its names the words that are not small."""
-    text = _ARTICLE.sub("", " ".join(query.split()))
-    for kind, pattern in _COMPILED:
-        if found := pattern.search(text):
-            return ResearchQuestion(kind, tuple(name for name in found.groups() if name))
-    words = _WORD.findall(query)
-    if len(words) == 1:
-        return ResearchQuestion("usages", (words[0],))
-    kept = [word for word in words if len(word) >= _LEAST_WORD and word.lower() not in _STOP]
-    return ResearchQuestion("free", tuple(dict.fromkeys(kept)))
-
+_LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 _ROLES: Final[dict[str, Role]] = {"call": "call", "base": "implementation"}
 _ANY_USE: Final = frozenset({"call", "reference", "implementation", "import"})
@@ -126,9 +49,27 @@ _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
     "implementations": frozenset({"implementation"}),
     "imports": frozenset({"import"}),
     "usages": _ANY_USE,
-    "free": frozenset({"call", "implementation"}),
+    "hierarchy": frozenset({"implementation"}),
+    "overrides": frozenset(),
+    "impact": frozenset({"call", "reference", "implementation"}),
 }
 """Questions whose chains are read from what is asked about to those that use it, and which uses they follow."""
+
+
+_BY_NAME: Final = frozenset({
+    "callers", "callees", "implementations", "supertypes", "usages", "imports", "definition", "hierarchy",
+})  # fmt: skip
+"""Questions that a name without a definition here can answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vague:
+    """A use of a name that was asked about, of which nothing tells whose it is."""
+
+    path: bytes
+    line: int
+    text: str
+    resolution: Resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +90,7 @@ class Research:
     query: str
     depth: int
     deadline: float | None = None
+    kind: Kind | None = None
     question: ResearchQuestion = field(init=False)
     graph: Graph = field(default_factory=Graph)
     roots: list[Definition] = field(default_factory=list)
@@ -158,15 +100,18 @@ class Research:
     complete: bool = True
     left_out: int = 0
     unsure: int = 0
+    vague: list[Vague] = field(default_factory=list)
+    """Some of the uses that ``unsure`` counts, those that were met first."""
     _source: SymbolSource = field(init=False)
     _names: Names = field(init=False)
     _frontier: list[Definition] = field(default_factory=list)
     _files: dict[bytes, FileSymbols | None] = field(default_factory=dict)
     _known: dict[str, list[Definition]] = field(default_factory=dict)
     _above: dict[str, frozenset[str]] = field(default_factory=dict)
+    _bases: set[tuple[bytes, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.question = parse_question(self.query)
+        self.question = parse_question(self.query, self.kind)
 
     @property
     def is_inward(self) -> bool:
@@ -199,31 +144,37 @@ class Research:
         frontier, self._frontier = self._frontier, []
         self.left_out += max(0, len(frontier) - MOST_FRONTIER)
         frontier = frontier[:MOST_FRONTIER]
-        if self.is_inward:
-            alike: dict[str, list[Definition]] = {}
-            for definition in frontier:
-                alike.setdefault(definition.name, []).append(definition)
-            for name, targets in alike.items():
-                self._follow_inward(source, name, targets, _INWARD_ROLES[kind])
-        for definition in frontier if not self.is_inward or (kind == "free" and is_first) else ():
-            self._follow_outward(source, definition, "base" if kind == "supertypes" else "call")
-        if is_first and kind not in {"free", "path"} and (not self.roots or kind == "imports"):
-            # A name that is not defined here: a library's protocol, say.
-            name = split_name(self.question.names[0])[1]
-            for use, role in self._find_uses(source, name, _INWARD_ROLES.get(kind, _ANY_USE)):
-                user = self._user_of(source, use, role)
-                if self._add(user) and role == "implementation":
-                    self._note_conformance(use, user, name)
+        follow = self._find_overrides if kind == "overrides" else self._follow_inward
+        # Of a hierarchy, other subtypes of a base were not asked about.
+        below = [one for one in frontier if one.key not in self._bases] if self.is_inward else []
+        for name, targets in group_by_name(below).items():
+            follow(source, name, targets)
+        is_both = kind == "hierarchy"
+        for definition in frontier:
+            if not self.is_inward or (is_both and (is_first or definition.key in self._bases)):
+                self._follow_outward(source, definition, "call" if kind == "callees" else "base")
+        if is_first and kind in _BY_NAME and (not self.roots or kind == "imports"):
+            self._find_uses_by_name(source, kind)
         # A path is found as soon as one of its ends is met.
         is_reached = any(goal.key in self.graph.nodes for goal in self.goals)
         return bool(self._frontier) and self.hop < self.hops and self.complete and not is_reached
+
+    def _find_uses_by_name(self, source: SymbolSource, kind: Kind) -> None:
+        """Find the uses of a name that is not defined here: a library's protocol, say."""
+        name = split_name(self.question.names[0])[1]
+        for use, role in self._find_uses(source, name, _INWARD_ROLES.get(kind, _ANY_USE)):
+            user = self._user_of(source, use, role)
+            if self._add(user) and role == "implementation":
+                self._note_conformance(use, user, name)
 
     # Where to begin
 
     def _find_roots(self, source: SymbolSource) -> None:
         kind, names = self.question.kind, self.question.names
-        if kind == "free":
-            self.roots = self._find_seeds(source)
+        if kind == "unknown":
+            self.roots = []
+        elif kind == "impact" and (lines := _LINES.fullmatch(names[0])) is not None:
+            self.roots = self._find_changed(os.fsencode(lines[1]), int(lines[2]), int(lines[3] or lines[2]))
         elif kind == "path":
             self.goals = self._find_named(source, names[0])
             self.roots = self._find_named(source, names[1])
@@ -266,40 +217,35 @@ class Research:
             self._known[name] = chosen
         return chosen
 
-    def _find_seeds(self, source: SymbolSource) -> list[Definition]:
-        """Return the definitions whose names have most of the question's words, sources first."""
-        names = self.question.names
-        stems = [word.lower()[: max(_STEM, len(word) - 3)] for word in names]
-        scored: dict[tuple[bytes, int], tuple[int, Definition]] = {}
-        for word in names:
-            for one in self._definitions(source, split_name(word)[1]):
-                scored[one.key] = (len(stems) + 1, one)
-        for stem in stems:
-            for path, symbols in self._open(source.candidates(stem, fold=True)):
-                for index in range(len(symbols.rows)):
-                    one = Definition(path, symbols, index)
-                    if stem in symbols.name(index).lower() and one.kind in CALLABLE_KINDS | TYPE_KINDS:
-                        shared = sum(other in one.qualified.lower() for other in stems)
-                        scored.setdefault(one.key, (shared, one))
-        best = sorted(
-            scored.values(), key=lambda pair: (-pair[0], tier_of(pair[1].path), len(pair[1].name), pair[1].path)
-        )
-        return [one for _, one in best[:MOST_SEEDS]]
+    def _find_changed(self, path: bytes, first: int, last: int) -> list[Definition]:
+        """Return the innermost definitions that lines of a file are in."""
+        symbols = self._open_one(path)
+        if symbols is None:
+            return []
+        lines = symbols.lines
+        starts = [
+            lines.start(first),
+            *(lines.start(line) for line in range(first + 1, min(last, first + MOST_FILES) + 1)),
+        ]
+        texts = [symbols.data[at : lines.start(lines.line(at) + 1)] for at in starts]
+        firsts = (at + len(text) - len(text.lstrip()) for at, text in zip(starts, texts, strict=True) if text.strip())
+        found = dict.fromkeys(symbols.around(at) for at in firsts)
+        return [Definition(path, symbols, index) for index in found if index >= 0]
 
     # One hop
 
-    def _follow_inward(self, source: SymbolSource, name: str, targets: list[Definition], roles: frozenset[str]) -> None:
+    def _follow_inward(self, source: SymbolSource, name: str, targets: list[Definition]) -> None:
         """Find who uses definitions of one name."""
         resolver = self._make_resolver(source, name)
-        for use, role in self._find_uses(source, name, roles):
-            is_base, is_told, is_unsure = role == "implementation", False, False
+        for use, role in self._find_uses(source, name, _INWARD_ROLES[self.question.kind]):
+            is_base, is_told, vague = role == "implementation", False, None
             resolve = partial(_resolve_base, resolver, use) if is_base else resolver.resolver_of(use)
             for target in targets:
                 resolution = resolve(target)
                 if resolution is None:
                     continue
                 if resolution.confidence < self._least:
-                    is_unsure = True
+                    vague = resolution
                     continue
                 is_told, user = True, self._user_of(source, use, role)
                 is_new = self._add(user)
@@ -310,7 +256,30 @@ class Research:
                 # A file's top level is called by nobody: there is nothing to follow.
                 if is_new and resolution.confidence >= FOLLOWED and user.index >= 0:
                     self._frontier.append(user)
-            self.unsure += is_unsure and not is_told
+            if vague is not None and not is_told:
+                self.unsure += 1
+                if len(self.vague) < MOST_VAGUE:
+                    line = use.symbols.lines.line(use.offset)
+                    text = use.symbols.lines.text(line).strip()[:200]
+                    self.vague.append(Vague(use.path, line, text, vague))
+
+    def _find_overrides(self, source: SymbolSource, name: str, targets: list[Definition]) -> None:
+        """Find what types that build upon the targets' own define in place of them."""
+        owned = [(one, self._names.owner_of(one)) for one in targets]
+        for rival in self._definitions(source, name):
+            owner = self._names.owner_of(rival)
+            if owner is None:
+                continue
+            scoped = rival.language in SCOPED
+            above = self._names.ancestors(owner) if scoped else self._ancestors(source, owner.name)
+            for target, base in owned:
+                if base is None or rival.key == target.key or (base.key if scoped else base.name) not in above:
+                    continue
+                self._add(rival)
+                if rival.key in self.graph.nodes:
+                    use, how = Use(rival.path, rival.symbols, rival.key[1]), "inherited" if scoped else "bases by name"
+                    sure = Resolution(PROVEN if scoped else _SURE, how)
+                    self.graph.add_edge(replace(_make_edge(use, rival, target, "call", sure), kind="overrides"))
 
     def _follow_outward(self, source: SymbolSource, user: Definition, mark: Literal["call", "base"]) -> None:
         """Find what a definition calls or builds upon."""
@@ -342,6 +311,8 @@ class Research:
     def _add_target(self, edge: Edge, target: Definition) -> None:
         if self._add(target) and edge.resolution.confidence >= FOLLOWED:
             self._frontier.append(target)
+            if self.question.kind == "hierarchy":
+                self._bases.add(target.key)
         if target.key in self.graph.nodes:
             self.graph.add_edge(edge)
 

@@ -1,14 +1,14 @@
 """What research finds: symbols, the edges between them with their evidence, and the chains they make."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.lazy import LazyAttribute
 
-EdgeKind = Literal["calls", "uses", "implements", "imports"]
+EdgeKind = Literal["calls", "uses", "implements", "imports", "overrides"]
 CHAINS: Final = 50
 """Chains shown; a busy function has thousands."""
 
@@ -59,6 +59,14 @@ class Definition:
         folder, _, name = self.path.decode("utf-8", "replace").rpartition("/")
         stem = name.partition(".")[0]
         return folder.rpartition("/")[2] if stem in {"__init__", "index", "mod", "lib"} and folder else stem
+
+
+def group_by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
+    """Return definitions by name: the uses of a name are looked through once for all of them."""
+    alike: dict[str, list[Definition]] = {}
+    for one in definitions:
+        alike.setdefault(one.name, []).append(one)
+    return alike
 
 
 @dataclass(frozen=True, slots=True)

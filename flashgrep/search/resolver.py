@@ -108,11 +108,18 @@ class Resolver:
         """Return how sure it is that the use means the target; None: it means something else."""
         return self.resolver_of(use)(target)
 
+    def may_mean(self, use: Use, target: Definition) -> bool:
+        """Whether nothing tells that a use means something else."""
+        if self.resolve(use, target) is not None:
+            return True
+        is_scoped = use.symbols.language in SCOPED
+        return is_scoped and self.names.resolve(use.path, target.name, use.offset) is None
+
     def resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return a function that does ``resolve`` for one use: what the use means is found once for all targets."""
         on, language = use.receiver, use.symbols.language
         if language not in SCOPED:
-            return partial(self._resolve_by_text, use)
+            return partial(self.resolve_by_text, use)
         meant = self.names.resolve(use.path, use.symbols.word_at(use.offset), use.offset)
         if meant is not None:
             found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
@@ -120,14 +127,15 @@ class Resolver:
             owners = [self.names.owner_of(one) for one in found if one.kind in _METHODS]
             # In Go a type that embeds another hides its methods, and the other never calls them.
             over = {one.key for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")}
-            return lambda target: self._compare(use, target, keys, over)
+            return lambda target: self.compare(use, target, keys, over)
         return lambda target: (
             self._resolve_by_name(target, UNKNOWN)
             if on is not None and _same_family(language, target.language)
             else None
         )
 
-    def _resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
+    def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
+        """Return the same by what the text tells, in languages whose names nobody resolves."""
         if not _same_family(use.symbols.language, target.language):
             return None
         on = use.receiver
@@ -136,7 +144,7 @@ class Resolver:
             return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
         return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
 
-    def _compare(
+    def compare(
         self,
         use: Use,
         target: Definition,

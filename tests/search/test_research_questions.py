@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashgrep.search.research import parse_question
+from flashgrep.search.research_questions import parse_question
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,23 @@ from flashgrep.search.research import parse_question
         ("what imports utils", "imports", ("utils",)),
         ("where is Store defined", "definition", ("Store",)),
         ("Store", "usages", ("Store",)),
-        ("how is authentication of a user handled", "free", ("authentication", "user")),
+        ("what overrides Base.area", "overrides", ("Base.area",)),
+        ("type hierarchy of Store", "hierarchy", ("Store",)),
+        ("impact of changing parse_config", "impact", ("parse_config",)),
+        ("impact of src/app.py:10-20", "impact", ("src/app.py:10-20",)),
+        ("what breaks if I change Store.read?", "impact", ("Store.read",)),
+        ("which tests reach Store.read", "impact", ("Store.read",)),
+        ("unused functions in src/app", "unused", ("src/app",)),
+        ("dead code", "unused", ()),
+        ("tell me about `Store.read` please", "usages", ("Store.read",)),
+        ("how is authentication of a user handled", "unknown", ()),
     ],
 )
 def test_a_question_is_understood(query: str, kind: str, names: tuple[str, ...]) -> None:
     question = parse_question(query)
     assert (question.kind, question.names) == (kind, names)
+
+
+def test_a_kind_is_asked_of_names() -> None:
+    assert parse_question("Store.read", "callers").names == ("Store.read",)
+    assert parse_question("main -> flush", "path").names == ("main", "flush")

@@ -124,6 +124,10 @@ class FileSymbols:
         own = self.index_at(offset)
         return self._around(offset, offset + 1, -1) if own < 0 else self.parent(own)
 
+    def around(self, offset: int) -> int:
+        """Return the innermost definition with a place in it, the one whose name stands there among them, or -1."""
+        return self._around(offset, offset + 1, -1)
+
     def _around(self, start: int, end: int, but: int) -> int:
         table = self.parsed.definitions
         holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]

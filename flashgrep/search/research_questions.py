@@ -1,0 +1,103 @@
+"""What a question about code asks: in words, or by a kind and names."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal[
+    "callers", "callees", "implementations", "supertypes", "usages", "path", "imports", "definition",
+    "overrides", "hierarchy", "impact", "unused", "unknown",
+]  # fmt: skip
+
+_NAME: Final = r"[`'\"]?((?:[^\W\d]|[$#~@])[\w$]*(?:(?:\.|::|->|#|/|\\)[\w$~]+)*[?!]?)(?:\(\))?[`'\"]?"
+_PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
+    ("impact", r"(?:impact\s+of|affected\s+by|what\s+breaks)\b.*?\s(\S+:\d+(?:-\d+)?)"),
+    ("impact", rf"(?:impact\s+of|affected\s+by)\s+(?:chang(?:es?|ing)\s+(?:to|of|in)?\s*)?{_NAME}"),
+    ("impact", rf"what\s+(?:would\s+|will\s+|may\s+)?breaks?\s+(?:if|when)\s+(?:i\s+change\s+)?{_NAME}"),
+    ("impact", rf"(?:which|what)\s+tests?\s+(?:reach|cover|run|exercise|call|use|test)\s+{_NAME}"),
+    ("unused", r"(?:unused|dead|unreferenced)\s+(?:\w+\s+)?(?:in|below|of|under)\s+(\S+)"),
+    ("unused", r"\b(?:unused|dead|unreferenced)\s+(?:code|definitions?|functions?|methods?|classes|symbols?)\b"),
+    ("overrides", rf"(?:(?:what|which\s+\w+|who)\s+overrides?|overrid(?:es|ers|ing\s+methods)\s+(?:of|for))\s+{_NAME}"),
+    ("hierarchy", rf"(?:type|class|inheritance)\s+(?:hierarchy|tree)\s+(?:of|for|around)\s+{_NAME}"),
+    ("path", rf"(?:path|chain|route|way)s?\s+from\s+{_NAME}\s+to\s+{_NAME}"),
+    ("path", rf"how\s+(?:does|do|can|could)\s+{_NAME}\s+(?:reach|call|get to|lead to|end up in|use)\s+{_NAME}"),
+    ("callees", rf"what\s+(?:functions?\s+|methods?\s+)?(?:does|do|is|are)\s+{_NAME}\s+(?:call|calling|invoke)"),
+    (
+        "callees",
+        rf"(?:callees\s+of|(?:functions?|methods?|what\s+is)\s+called\s+(?:by|from)|calls\s+made\s+by)\s+{_NAME}",
+    ),
+    ("callees", rf"what\s+{_NAME}\s+(?:calls|invokes)\b"),
+    ("callers", rf"(?:who|what|which\s+\w+|everything\s+that|all\s+that)\s+(?:calls?|invokes?|runs?)\s+{_NAME}"),
+    ("callers", rf"(?:callers?|calls|call\s+sites?|call\s+graph|call\s+chain)\s+(?:of|to|for)\s+{_NAME}"),
+    ("callers", rf"(?:where|from\s+where|how)\s+(?:is|are|does)\s+{_NAME}\s+(?:get\s+)?(?:called|invoked)"),
+    (
+        "supertypes",
+        rf"(?:what|which\s+\w+)\s+(?:does|do)\s+{_NAME}\s+(?:extend|inherit|implement|conform|derive|subclass)",
+    ),
+    ("supertypes", rf"(?:super\s*class(?:es)?|super\s*types?|base(?:s|\s+class(?:es)?)?|parents?)\s+of\s+{_NAME}"),
+    (
+        "implementations",
+        (
+            r"(?:implementations?|implementers?|implementors?|conform(?:ers|ances?|ing\s+types)|sub\s*class(?:es)?"
+            rf"|sub\s*types?|derived\s+(?:types|classes)|children)\s+(?:of|to|from|for)\s+{_NAME}"
+        ),
+    ),
+    (
+        "implementations",
+        (
+            r"(?:who|what|which(?:\s+\w+)?|types?(?:\s+that)?|classes(?:\s+that)?|everything\s+that)\s+"
+            r"(?:implements?|implementing|conforms?\s+to|conforming\s+to|extends?|extending|inherits?(?:\s+from)?"
+            rf"|subclass(?:es)?|derives?\s+from|adopts?|mixes\s+in)\s+{_NAME}"
+        ),
+    ),
+    ("imports", rf"(?:who|what|which\s+\w+)\s+(?:imports?|includes?|requires?|depends?\s+(?:up)?on)\s+{_NAME}"),
+    ("imports", rf"(?:importers|dependents|reverse\s+dependencies)\s+of\s+{_NAME}"),
+    ("usages", rf"(?:where|how)\s+(?:is|are)\s+{_NAME}\s+(?:used|referenced|mentioned)"),
+    ("usages", rf"(?:usages?|uses|references?|occurrences?)\s+(?:of|to)\s+{_NAME}"),
+    ("usages", rf"(?:who|what|which\s+\w+)\s+(?:uses?|references?|needs?)\s+{_NAME}"),
+    ("definition", rf"(?:where\s+(?:is|are)\s+{_NAME}\s+(?:defined|declared|implemented)|definitions?\s+of\s+{_NAME})"),
+)
+_COMPILED: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
+_ARTICLE: Final = re.compile(
+    r"\b(?:the|an?)\s+(?=\S)|\b(?:method|function|class|interface|protocol|trait|struct|type|module|symbol)\s+"
+    r"(?!(?:of|that|which|to|from|do|does|is|are|in|by|calls?|uses?|implements?|extends?|inherits?|conforms?|hierarchy|tree)\b)(?=\S)"
+)
+_QUESTION: Final = re.compile(r"(?:who|what|which|where|how)\b", re.IGNORECASE)
+_WORD: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[\w$]+)*")
+_LIKE_CODE: Final = re.compile(r"\w[A-Z]|[_$.:(`\d]")
+"""What words of plain language do not have."""
+ASKED: Final = (
+    "callers of X", "what does X call", "where is X used", "what implements X", "subclasses of X", "base classes of X",
+    "type hierarchy of X", "what overrides C.m", "what imports M", "path from A to B", "impact of X",
+    "impact of PATH:10-20", "unused code in PATH", "where is X defined",
+)  # fmt: skip
+"""What can be asked in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResearchQuestion:
+    """A question understood: ``names`` as written, two of them for a path, none where it is unknown."""
+
+    kind: Kind
+    names: tuple[str, ...]
+
+
+def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
+    """Return what a question asks, in words, or of the names in it where the kind is given.
+
+    One of no known form asks where the only name is used that looks like one of code; else it is unknown.
+    """
+    if kind is not None:
+        words = query.replace("->", " ").split()
+        return ResearchQuestion(kind, tuple(words) if kind != "path" else (words[0], words[-1]))
+    text = _ARTICLE.sub("", " ".join(query.split()))
+    if _QUESTION.match(text):  # else it may be a name of Ruby's
+        text = text.removesuffix("?")
+    for known, pattern in _COMPILED:
+        if found := pattern.search(text):
+            return ResearchQuestion(known, tuple(name for name in found.groups() if name))
+    names = [re.sub(r"[`'\"?!,;]|\(\)|\.$", "", word) for word in query.split() if _LIKE_CODE.search(word)]
+    words = _WORD.findall(query)
+    if len(words) == 1 or len(set(names)) == 1:
+        return ResearchQuestion("usages", (words[0] if len(words) == 1 else names[0],))
+    return ResearchQuestion("unknown", ())
