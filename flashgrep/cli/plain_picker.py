@@ -7,7 +7,7 @@ import select
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,16 +84,20 @@ class PlainPicker:
     def draw(self, screen: curses.window) -> None:
         """Show the state."""
         height, width = screen.getmaxyx()
+
+        def put(row: int, text: str, look: int = 0) -> None:
+            # A control character of a file must not reach the terminal; wide characters may not fit.
+            with suppress(curses.error):
+                screen.addnstr(row, 0, "".join(one if one.isprintable() else "?" for one in text), width - 1, look)
+
         screen.erase()
         top = max(0, self.at - height + 3)
         for row, (path, line, _, text) in enumerate(self.lines[top : top + height - 1], 1):
             shown = path if self._kind == "files" else f"{path}:{line}: {text.strip()}"
-            # A control character of a file must not reach the terminal.
-            safe = "".join(each if each.isprintable() else "?" for each in shown)
-            screen.addnstr(row, 0, safe, width - 1, curses.A_REVERSE if top + row - 1 == self.at else 0)
-        if self.problem and height > 1:
-            screen.addnstr(1, 0, self.problem, width - 1)
-        screen.addnstr(0, 0, f"{self._kind}> {self.text}", width - 1)
+            put(row, shown, curses.A_REVERSE if top + row - 1 == self.at else 0)
+        if self.problem:
+            put(1, self.problem)
+        put(0, f"{self._kind}> {self.text}")
         screen.refresh()
 
 
@@ -115,8 +119,11 @@ def pick(kind: str, text: str) -> str:
     with connect_folder(connect_or_alone(paths, os.environ), paths, os.environ, folder, adopt=True) as connection:
         root: Any = send_request(connection, "stats", {})["result"]["root"]
         picker = PlainPicker(connection, kind, text)
-        with on_terminal():
-            chosen = curses.wrapper(lambda screen: run(screen, picker, connection))
+        try:
+            with on_terminal():
+                chosen = curses.wrapper(lambda screen: run(screen, picker, connection))
+        except curses.error as error:
+            raise OSError(f"this terminal cannot show a picker: {error}") from None
     if not chosen:
         return ""
     path = os.path.relpath(Path(root, chosen[0]), folder)
