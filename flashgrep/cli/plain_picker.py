@@ -33,7 +33,8 @@ class PlainPicker:
     def __init__(self, connection: socket.socket, kind: str, text: str) -> None:
         self._connection, self._kind = connection, kind
         self.text, self.lines, self.at, self.problem = text, list[Line](), 0, ""
-        self._asked, self._held = 0, b""
+        self._asked = self._last = 0  # the question in flight, if any, and the last one there was
+        self._held = b""
 
     def ask(self) -> None:
         """Ask what is typed; the question before is given up."""
@@ -41,9 +42,9 @@ class PlainPicker:
         if self._asked:
             self._send({"method": "$/cancelRequest", "params": {"id": self._asked}})
         if not self.text and self._kind != "files":
-            self._asked, self.lines = 0, []
+            self._asked, self.lines, self.problem = 0, [], ""
             return
-        self._asked += 1
+        self._asked = self._last = self._last + 1
         params = {name: given for name, given in make_params(self.text).items() if given is not None}
         self._send({"id": self._asked, "method": method, "params": params})
 

@@ -27,7 +27,7 @@ function M.replace_line(text, spans, replacement)
   return table.concat(parts) .. text:sub(at)
 end
 
---- Return the edits that answer of `query` asks for.
+--- Return the edits that an answer of `query` asks for.
 local function make_operations(ask, result)
   local operations = {}
   for _, hit in ipairs(result.results) do
@@ -39,6 +39,7 @@ local function make_operations(ask, result)
     else
       operation.start_line, operation.end_line = hit.start_line, hit.start_line
       operation.replacement = M.replace_line(hit.text, sources.spans_of(hit), ask.replacement) .. "\n"
+      operation.precondition = { expected_start_line_text = hit.text }
     end
     table.insert(operations, operation)
   end
@@ -132,7 +133,8 @@ function M.plan(root, ask, callback)
       end
       local files = {}
       for at, one in ipairs(result.results) do
-        operations[at].precondition = { expected_file_hash = one.file_hash_before }
+        local hash = { expected_file_hash = one.file_hash_before }
+        operations[at].precondition = vim.tbl_extend("force", operations[at].precondition or {}, hash)
         files[one.file_path] = true
       end
       local rest = result.diff_truncated and "\n[the difference is longer than is shown]\n" or ""
