@@ -1,7 +1,7 @@
 """Files by what is remembered of their paths: fzf's terms, the best first, then letters apart and mistyped."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flashgrep.search.path_search import MOST_RANKED, Term, parse_terms, search_paths
@@ -93,6 +93,7 @@ def test_of_very_many_the_whole_names_are_first() -> None:
     assert sorted(paths) == many
 
 
+@example(["!!^"], ["_"])  # only the first sign says that the rest must not be there
 @given(st.lists(st.text("ab/_.!'^$ ", max_size=6), max_size=3), st.lists(st.text("ab_./", min_size=1, max_size=8)))
 def test_found_are_exactly_the_paths_with_all_terms(words: list[str], names: list[str]) -> None:
     paths = sorted({name.encode() for name in names})
@@ -108,11 +109,11 @@ def test_found_are_exactly_the_paths_with_all_terms(words: list[str], names: lis
 
 def holds(word: str, path: str) -> bool:
     """Return whether one of fzf's terms holds for a path."""
-    if word.startswith("!") and word != "!":
-        return not holds(word[1:].removeprefix("'") or "'", path)
+    negated = word.startswith("!") and word != "!"
+    word = word[negated:]
     word = word[1:] if word.startswith("'") and word != "'" else word
     starts, word = (True, word[1:]) if word.startswith("^") and word != "^" else (False, word)
     ends, word = (True, word[:-1]) if word.endswith("$") and word != "$" else (False, word)
     if starts and ends:
-        return path == word
-    return path.startswith(word) if starts else path.endswith(word) if ends else word in path
+        return (path == word) != negated
+    return (path.startswith(word) if starts else path.endswith(word) if ends else word in path) != negated
