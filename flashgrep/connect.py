@@ -175,6 +175,21 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
         os.close(lock)
 
 
+def is_starting(paths: Paths) -> bool:
+    """Return whether somebody starts a daemon now."""
+    try:
+        lock = os.open(paths.start_lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def _is_older(connection: socket.socket) -> bool:
     """Return whether the daemon runs older code than this.
 

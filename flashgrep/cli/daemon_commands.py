@@ -24,12 +24,12 @@ from flashgrep.cli.daemon_client import (
     print_status,
     show_status,
 )
-from flashgrep.connect import connect, start_daemon
+from flashgrep.connect import connect, is_starting, start_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.errors import FlashgrepError
 
 RESTART_SECONDS = 5.0
-"""A daemon that follows another listens within a second; a busy machine may take longer."""
+"""Whoever restarts the daemon begins to start the next one within milliseconds; a busy machine may take longer."""
 POLL_SECONDS = 0.05
 MOST_ENDS, CALM_SECONDS = 4, 60.0
 """So many ends within that time are no accident."""
@@ -145,7 +145,9 @@ def _wait_for_successor(ended: int | None, interrupted: socket) -> bool:
         holder = lifecycle.find_holder(paths)
         if holder != ended and os.path.lexists(paths.socket):
             return True
-        if holder is None:
+        if is_starting(paths):  # for no longer than its starter waits
+            until = time.monotonic() + RESTART_SECONDS
+        elif holder is None:
             until = min(until, time.monotonic() + RESTART_SECONDS)
         if select.select([interrupted], [], [], POLL_SECONDS)[0]:
             return False

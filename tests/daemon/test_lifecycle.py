@@ -1,5 +1,6 @@
 """A real daemon's life: one per user, started by whoever comes first, ended cleanly, surviving what goes wrong."""
 
+import fcntl
 import json
 import os
 import select
@@ -9,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from flashgrep.cli import daemon_commands
 from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.connect import StartFailed, start_daemon, try_connect
 from flashgrep.connect import connect as connect_to_daemon
@@ -104,6 +107,23 @@ def test_a_daemon_that_is_stuck_is_stopped_all_the_same(
     wait_until_gone(pid)
 
 
+def test_whoever_serves_waits_for_a_daemon_that_somebody_starts(
+    cold_daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLASHGREP_STATE_DIR", cold_daemon.paths.state)
+    monkeypatch.setattr(daemon_commands, "RESTART_SECONDS", 0.1)
+    Path(cold_daemon.paths.state).mkdir(mode=0o700)
+    never, _told = socket.socketpair()
+    with never, _told, ThreadPoolExecutor() as threads, Path(cold_daemon.paths.start_lock).open("w") as starting:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        waiting = threads.submit(daemon_commands._wait_for_successor, 1, never)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.5)
+        starting.close()  # without a daemon
+        with pytest.raises(SystemExit):
+            waiting.result(BOUND)
+
+
 def test_it_runs_in_the_foreground_for_a_service_manager(cold_daemon: DaemonAtHand) -> None:
     command = [FGREP, "daemon", "run", "--port", "0", "--idle-minutes", "0"]
     with subprocess.Popen(command, env=cold_daemon.environ, stderr=subprocess.PIPE, text=True) as running:
@@ -129,7 +149,7 @@ def test_a_taken_port_is_passed_over_and_status_says_so(cold_daemon: DaemonAtHan
         port = taken.getsockname()[1]
         cold_daemon.environ["FLASHGREP_TCP_PORT"] = str(port)
         cold_daemon.start()
-        tcp = cold_daemon.status()["tcp"]
+        tcp = json.loads(cold_daemon.run("daemon", "status", "--json").stdout)["tcp"]
         assert tcp["wanted"] == port
         assert tcp["port"] not in (None, port)
         assert f"(port {port} was taken)" in cold_daemon.run("daemon", "status").stdout
