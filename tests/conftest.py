@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -135,9 +136,8 @@ class DaemonAtHand:
 
     def status(self) -> Any:
         """Return its status."""
-        found = self.run("daemon", "status", "--json")
-        assert found.returncode == 0, found.stderr
-        return json.loads(found.stdout)
+        with closing(self.wire("unix")) as control:
+            return control.call("$/status")
 
     def wire(self, name: WireName, root: Path | None = None) -> Wire:
         """Connect; to a project's own socket where a root is given."""

@@ -118,7 +118,7 @@ async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Da
         await workspace.store.scheduler.close()
         damage(index_of(root), rng)
         await agree(workspace, root)
-        for turn in range(3):
+        for turn in range(2):
             put(root, {f"fresh{turn}.txt": b"word7 word7 needle saved after the damage\n"})
             await indexed(workspace)
             await agree(workspace, root)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from flashgrep.pattern import Pattern
-from tests.conftest import DaemonAtHand, MakeProject, Wire
+from tests.conftest import DaemonAtHand, Wire
+from tests.support.workspace import put, repository
 
 PATTERNS: dict[str, dict[str, Any]] = {
     "letters of two cases": {"text": "é" * 1500, "mode": "literal"},
@@ -23,12 +24,12 @@ POLITE_SECONDS = 0.5
 GREEDY_SECONDS = 15.0
 
 
-@pytest.fixture
-def root(daemon: DaemonAtHand, project: MakeProject) -> Iterator[Path]:
-    made = project({"a.py": "def function_7(value):\n    return value\n"})
-    assert daemon.run("index", cwd=made).returncode == 0
-    yield made
-    assert daemon.run("projects", "remove", str(made)).returncode == 0
+@pytest.fixture(scope="module")
+def root(daemon: DaemonAtHand) -> Iterator[Path]:
+    with repository() as made:
+        put(made, {"a.py": b"def function_7(value):\n    return value\n"})
+        assert daemon.run("index", cwd=made).returncode == 0
+        yield made
 
 
 def slowest_of(wire: Wire, ended: threading.Event) -> float:
