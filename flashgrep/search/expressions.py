@@ -25,7 +25,7 @@ _NAMES: Final = (
     "field_identifier",
 )  # fmt: skip
 _FIRST: Final = (
-    "await", "await_expression", "parenthesized_expression", "non_null_expression", "unary_expression", "type",
+    "await", "await_expression", "parenthesized_expression", "non_null_expression", "type",
     "type_annotation", "pointer_type", "readonly_type", "parenthesized_type", "satisfies_expression", "constraint",
     "type_elem", "optional_type",
 )  # fmt: skip
@@ -39,6 +39,9 @@ _LITERALS: Final = (
     "float_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal", "nil", "func_literal",
     "template_literal_type",
 )  # fmt: skip
+_COMPARING: Final = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "instanceof", "in"})
+_TYPED_BY_ARGUMENT: Final = {"python": ("cast", "typing.cast", "t.cast"), "go": ("new", "make")}
+"""Functions whose first argument is the type of what they give."""
 _COLLECTIONS: Final = (
     "list", "set", "array", "list_comprehension", "set_comprehension", "generator_expression", "dictionary",
 )  # fmt: skip
@@ -98,9 +101,7 @@ class Expressions(Exports, ABC):
         name, first = file.text(function), nth(arguments, 0)
         if name == "super":
             return self.infer_super(file, node)
-        if first is not None and (
-            (name in {"new", "make"} and self.language_of(file.path) == "go") or name in {"cast", "typing.cast"}
-        ):
+        if first is not None and name in _TYPED_BY_ARGUMENT.get(self.language_of(file.path), ()):
             return self.type_of(file, first)
         return self.call(self.infer(file, function), 0)
 
@@ -128,13 +129,15 @@ class Expressions(Exports, ABC):
         return self.type_of(file, written)
 
     def infer_either(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what is one of several."""
-        return distinct(value for part in node.named_children for value in self.infer(file, part))
+        """Evaluate what is one of several; what compares two is neither."""
+        if operator_of(file, node) in _COMPARING:
+            return (OUTSIDE,)
+        return distinct(value for part in parts_of(node) for value in self.infer(file, part))
 
     def infer_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
-        parts = node.named_children
-        kept = parts[1:] if node.type == "ternary_expression" else [parts[0], parts[-1]]
+        parts = parts_of(node)
+        kept = parts[1:] if node.type == "ternary_expression" else [*parts[:1], *parts[2:]]
         return distinct(value for part in kept for value in self.infer(file, part))
 
     def infer_element(self, file: FileScopes, node: Node) -> Values:
@@ -146,6 +149,18 @@ class Expressions(Exports, ABC):
     def infer_first(self, file: FileScopes, node: Node) -> Values:
         """Evaluate what stands for its first part."""
         return self.infer(file, node.child_by_field_name("operand") or nth(node, 0))
+
+    def infer_unary(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate an operator before an expression: in Go what a channel gives, what is pointed to or at."""
+        operator = operator_of(file, node)
+        values = self.infer(file, node.child_by_field_name("operand"))
+        if operator == "<-":
+            return tuple(inner for one in values for inner in one.elements)
+        return values if operator in {"&", "*"} else (OUTSIDE,)
+
+    def infer_value(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate what has a name or a key before it."""
+        return self.infer(file, node.child_by_field_name("value"))
 
     def infer_collection(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a collection by its first element."""
@@ -236,20 +251,21 @@ class Expressions(Exports, ABC):
 
     def type_forward(self, file: FileScopes, node: Node) -> Values:
         """Evaluate the name of a type that is written before it is defined."""
-        first, *rest = file.text(node).strip("\"' ").partition("[")[0].split(".")
-        values = (
-            self.dereference(self.find_name(file.path, first, node.start_byte) or ()) if first.isidentifier() else ()
-        )
-        for part in rest:
-            values = self.dereference(self.members(values, part))
-        return as_instances(one for one in values if one.definition is not None)
+        written = file.text(node).strip("\"' ")
+        found: list[Value] = []
+        for name in [written.partition("[")[0]] if "[" in written else written.split("|"):
+            first, *rest = name.strip().split(".")
+            values = self.find_name(file.path, first, node.start_byte) if first.isidentifier() else ()
+            values = self.dereference(values or ())
+            for part in rest:
+                values = self.dereference(self.members(values, part))
+            found += values
+        return as_instances(one for one in found if one.definition is not None)
 
     def type_generic(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a generic type with its arguments."""
-        head, *arguments = node.named_children
-        given = [
-            inner for one in arguments for inner in (one.named_children if one.type.startswith("type_") else [one])
-        ]
+        head, *arguments = parts_of(node) or [node]
+        given = [inner for one in arguments for inner in (parts_of(one) if one.type.startswith("type_") else [one])]
         name = file.text(head).rpartition(".")[2]
         if name in {"type", "Type"} and given:
             return tuple(Value(one.definition) for one in self.type_of(file, given[0]) if one.definition)
@@ -269,7 +285,7 @@ class Expressions(Exports, ABC):
 
     def type_either(self, file: FileScopes, node: Node) -> Values:
         """Evaluate one of several types."""
-        return distinct(value for part in node.named_children for value in self.type_of(file, part))
+        return distinct(value for part in parts_of(node) for value in self.type_of(file, part))
 
     def type_function(self, file: FileScopes, node: Node) -> Values:
         """Evaluate the type of a function."""
@@ -311,9 +327,20 @@ class Expressions(Exports, ABC):
         return self.class_of(file, scope) if scope != MODULE else None
 
 
+def parts_of(node: Node) -> list[Node]:
+    """Return the parts of a node; comments, which may stand anywhere, are none."""
+    return [part for part in node.named_children if not part.is_extra]
+
+
+def operator_of(file: FileScopes, node: Node) -> str:
+    """Return an expression's operator; empty where it has none."""
+    operator = node.child_by_field_name("operator")
+    return file.text(operator) if operator is not None else ""
+
+
 def nth(node: Node | None, position: int) -> Node | None:
     """Return a part of a node; None where it has fewer."""
-    parts = node.named_children if node is not None else []
+    parts = parts_of(node) if node is not None else []
     return parts[position] if position < len(parts) and parts else None
 
 
@@ -343,6 +370,8 @@ _INFERRED: Final[dict[str, _How]] = {
     **dict.fromkeys(("conditional_expression", "ternary_expression"), Expressions.infer_condition),
     **dict.fromkeys(("subscript", "subscript_expression", "index_expression"), Expressions.infer_element),
     **dict.fromkeys(_FIRST, Expressions.infer_first),
+    "unary_expression": Expressions.infer_unary,
+    **dict.fromkeys(("pair", "named_expression"), Expressions.infer_value),
     **dict.fromkeys(_COLLECTIONS, Expressions.infer_collection),
     "object": Expressions.infer_object,
     **dict.fromkeys((*_LITERALS, "string"), Expressions.infer_outside),

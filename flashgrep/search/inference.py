@@ -167,7 +167,10 @@ class Names(Expressions):
 
     def _find_member(self, owner: Definition, name: str) -> Values:
         if owner.kind in CALLABLE_KINDS:
-            return (OUTSIDE,)
+            # JavaScript sets what a function has, and what it makes, from outside: ``Reply.prototype.send = ...``
+            named = self.definitions(name) if owner.language in ECMA else ()
+            set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
+            return tuple(Value(one) for one in set_on) or (OUTSIDE,)
         # TypeScript merges interfaces, classes and namespaces of one name.
         parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
         for part in [owner, *(one for one in parts if one.key != owner.key)]:

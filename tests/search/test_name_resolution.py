@@ -356,3 +356,51 @@ def test_hostile_sources_cost_time_in_proportion(tmp_path: Path, name: str) -> N
     started = time.process_time()
     researched(project(tmp_path, files), "callers of area", 2)
     assert time.process_time() - started < 10  # the square of the length would take minutes
+
+
+PY = "class Client:\n    def send(self): ...\nclass Other:\n    def send(self): ...\n"
+TS = "class Client { send() {} }\nclass Other { send() {} }\n"
+GO_ITEM = (
+    "package a\ntype Item struct{}\nfunc (i *Item) Price() int { return 1 }\n"
+    "type Other struct{}\nfunc (o *Other) Price() int { return 1 }\n"
+)
+JS = (
+    "function Loom () {}\nLoom.prototype.weave = function () {}\n"
+    "function Other () {}\nOther.prototype.weave = () => 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "line"),
+    [
+        ("a.py", f"{PY}def use():\n    x = (  # why\n        Client()\n    )\n    x.send()\n", "send", 2),
+        ("a.py", f"{PY}def use(y):\n    x = (Client() if y  # why\n        else None)\n    x.send()\n", "send", 2),
+        ("a.py", f"{PY}def use():\n    x = {{'a': Client()}}\n    x['a'].send()\n", "send", 2),
+        ("a.py", f"{PY}def use(x: 'Client | None'):\n    x.send()\n", "send", 2),
+        ("a.py", f"{PY}def use():\n    (x := Client()).send()\n", "send", 2),
+        ("a.ts", f"{TS}function use(x?: /* why */ Client) {{ (/* why */ x)!.send() }}\n", "send", 1),
+        ("a.ts", f"{TS}function use(x: Array</* why */ Client>) {{ x[0].send() }}\n", "send", 1),
+        (
+            "a.ts",
+            f"{TS}function cast(x: Other): Client {{}}\nfunction use(y: Other) {{ cast(y).send() }}\n",
+            "send",
+            1,
+        ),
+        ("a.ts", f"{TS}function use(x: Client, y: Other) {{ const z = x === y; z.send() }}\n", "send", 0),
+        ("a.ts", f"{TS}function use(x: Client) {{ const z = typeof x; z.send() }}\n", "send", 0),
+        ("a.go", f"{GO_ITEM}func use(x chan *Item) int {{\n\ty := <-x\n\treturn y.Price()\n}}\n", "Price", 3),
+        ("a.go", f"{GO_ITEM}func use(x chan *Item) int {{ return (<-x).Price() }}\n", "Price", 3),
+        ("a.js", f"{JS}function use () {{ const x = new Loom(); x.weave() }}\n", "weave", 2),
+    ],
+)
+def test_what_is_called_is_told_by_what_it_is_called_on(
+    tmp_path: Path, path: str, text: str, name: str, line: int
+) -> None:
+    source = project(tmp_path, {path: text, "go.mod": "module m\n"})
+    found = researched(source, "what does use call", 1).graph
+    called = {
+        found.nodes[edge.target].definition.symbols.lines.line(edge.target[1])
+        for edge in found.edges
+        if found.nodes[edge.target].definition.name == name and edge.resolution.confidence >= 0.95
+    }
+    assert called == ({line} if line else set())
