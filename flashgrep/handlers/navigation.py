@@ -79,8 +79,9 @@ class PlacesResult(TypedDict):
 
     `symbol_name` and `range` are those of the name there. `reason`: why there is nothing, in a word, with its `detail`:
     `blank`, `text` (a comment or a string), `no_name`, `past_line_end`; `undefined`, `outside` (not of this project),
-    `unused`, `unimplemented`, `module`; of the file `binary`, `too_large`, `unreadable`, `encoding`, `unparsed`,
-    `not_a_file`, `no_language`. `unsure`: uses of such a name that are too vague to tell whose they are.
+    `not_reached` (too many files, perhaps since symbols are not stored yet), `unused`, `unimplemented`, `module`; of
+    the file `binary`, `too_large`, `unreadable`, `encoding`, `unparsed`, `not_a_file`, `no_language`.
+    `unsure`: uses of such a name that are too vague to tell whose they are.
     """
 
     symbol_name: str | None
@@ -142,13 +143,11 @@ async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesR
     question = ReferenceQuestion(
         limit=params.limit,
         include_declaration=params.include_declaration,
-        after=(b"", -1) if params.cursor is None else decode_cursor(params, params.cursor, _read_after),
+        after=(b"", -1)
+        if params.cursor is None
+        else decode_cursor(params, params.cursor, lambda path, offset: (path.encode("latin-1"), int(offset))),
     )
     return await _ask(call, params, lambda source, named: ReferenceSearch(source, question).run(named))
-
-
-def _read_after(path: str, offset: int) -> tuple[bytes, int]:
-    return path.encode("latin-1"), int(offset)
 
 
 class HoverResult(TypedDict):

@@ -12,22 +12,21 @@ from tree_sitter import Node
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import InvalidRange, NotFound
 from flashgrep.ingest.columns import PositionEncoding, find_column
-from flashgrep.ingest.parse.embedded import read_scripts
-from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END
-from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
+from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.languages import LANGUAGES
 from flashgrep.model import Skipped, path_to_text
-from flashgrep.search.symbol_source import SymbolSource
+from flashgrep.search.symbol_source import SymbolSource, tree_of
 
-PARSE_SECONDS: Final = 1.0
-"""For the tree of one file; past it, a name is what the language's letters make of the place."""
 MOST_NAME: Final = 1_000
 """Bytes of a name."""
-_UNNAMED: Final = re.compile(r"string|comment|number|literal|content|text|fragment")
-"""Types of nodes that may be one word and are no name."""
+_UNNAMED: Final = re.compile(r"string|comment|number|literal|content|text|fragment|primitive_type")
+"""Types of nodes that may be one word and are no name of anything in a project."""
 _MOST_NESTED: Final = 20
 """Declarators around a name, of pointers, arrays and functions."""
+_MODULE_TEXTS: Final = frozenset({"string_fragment", "interpreted_string_literal_content"})
+"""Types of nodes that are a module's name in an import of JavaScript, TypeScript or Go."""
 _PART_FIELDS: Final = ("declarator", "name", "pattern")
 _DECLARING: Final = ("declaration", "let", "variable", "binding")
 _AROUND: Final = (
@@ -55,6 +54,8 @@ class Named:
     start: int
     end: int
     root: Node | None
+    module: str = ""
+    """The module as it is written, where an import names it there."""
 
     @property
     def text(self) -> str:
@@ -95,10 +96,10 @@ def find_named(
     end = data.find(b"\n", start)
     text = data[start : end if end >= 0 else len(data)].removesuffix(b"\r")
     at = find_column(text, column, encoding)
-    root = read_tree(symbols) if at is not None else None
+    root = tree_of(symbols) if at is not None else None
     for offset in () if at is None else (start + at, start + at - 1):
         if start <= offset < start + len(text) and (found := _name_at(symbols, root, offset)) is not None:
-            return Named(path, symbols, *found, root)
+            return Named(path, symbols, *found, root, _module_at(symbols, root, found[0]))
     return _explain(symbols, text, start, at)
 
 
@@ -115,19 +116,6 @@ def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> N
     return Nothing("no_name", "no name stands there")
 
 
-def read_tree(symbols: FileSymbols) -> Node | None:
-    """Return the root of a file's syntax tree; None where no grammar reads it, or not in time."""
-    grammar, data = LANGUAGES[symbols.language].symbols, symbols.data
-    if grammar == WORDS:
-        return None
-    if grammar == SCRIPTS:
-        grammar, data = read_scripts(symbols.language, data)
-    try:
-        return parse_tree(grammar_of(grammar), data, PARSE_SECONDS).root_node
-    except (NoGrammar, ParseTimeout):
-        return None
-
-
 def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int, int] | None:
     """Return the bytes of the name around a place."""
     extra = re.escape(LANGUAGES[symbols.language].word)
@@ -137,6 +125,8 @@ def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int,
         word = symbols.word_at(start).encode("utf-8", "replace")
         return (start, start + len(word)) if word and symbols.role(start) is not None else None
     node = root.descendant_for_byte_range(offset, offset + 1)
+    if node is not None and _module_at(symbols, root, offset):
+        return node.start_byte, node.end_byte
     if node is None or node.child_count or not node.is_named or node.end_byte - node.start_byte > MOST_NAME:
         return None
     text = symbols.data[node.start_byte : node.end_byte]
@@ -145,6 +135,27 @@ def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int,
     if not is_name or _UNNAMED.search(node.type) or node.type == text.decode("ascii", "replace").lower():
         return None
     return node.start_byte, node.end_byte
+
+
+def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
+    """Return the module that an import names at a place, as far as to there; empty where none does."""
+    if root is None or symbols.language not in SCOPED or symbols.role(offset) != "import":
+        return ""
+    leaf = root.descendant_for_byte_range(offset, offset + 1)
+    around = leaf.parent if leaf is not None else None
+    if leaf is None or around is None or leaf.child_count or leaf.end_byte - leaf.start_byte > MOST_NAME:
+        return ""
+    start, outer = leaf.start_byte, around.parent
+    if leaf.type not in _MODULE_TEXTS:
+        if around.type != "dotted_name" or outer is None or leaf.type != "identifier":
+            return ""
+        is_import = outer.type == "import_statement" or (
+            outer.type == "aliased_import" and outer.parent is not None and outer.parent.type == "import_statement"
+        )
+        if not is_import and outer.type != "relative_import" and outer.child_by_field_name("module_name") != around:
+            return ""
+        start = outer.start_byte if outer.type == "relative_import" else around.start_byte
+    return symbols.data[start : leaf.end_byte].decode("utf-8", "replace")
 
 
 def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -> tuple[Node, Node] | None:

@@ -147,14 +147,15 @@ class Navigator:
 
     def _find_places(self, named: Named) -> list[Place]:
         symbols, own = named.symbols, named.symbols.index_at(named.start)
+        if named.module:
+            return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
         if own >= 0 and symbols.defined_role(own) != "declaration":
             return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
         if symbols.language in SCOPED:
-            if local := self.find_bound(named):
-                return local
-            meant = self._resolve(named)
+            local = self.find_bound(named)
+            meant = () if local else self.resolve(named)
             if meant is not None:
-                return self._places_of(named, meant)
+                return local or self._places_of(named, meant)
         elif members := find_member(named, lambda name: self.define(name, named)):
             return [place_of(one, Resolution(MEMBER, "receiver type")) for one in members[:MOST_PLACES]]
         elif named.root is not None and Use(named.path, symbols, named.start).receiver is None:
@@ -169,7 +170,7 @@ class Navigator:
 
     def find_bound(self, named: Named) -> list[Place]:
         """Return where a local name is bound (a parameter, a variable) or a field is set, in such a language."""
-        file = self.names.scopes_of(named.path)
+        file = self.names.scopes_of(named.path) if named.symbols.language in SCOPED else None
         if file is None:
             return []
         name, size, symbols = named.text, named.end - named.start, named.symbols
@@ -210,25 +211,42 @@ class Navigator:
                     waiting += self.names.bases(owner)[0]
         return []
 
-    def _resolve(self, named: Named) -> Values | None:
+    def resolve(self, named: Named) -> Values | None:
+        """Return what a name means, in such a language: in an import or an export, what is passed on by it."""
+        imports = self.names.imports_of(named.path)
         if named.symbols.role(named.start) == "import":
-            imports = self.names.imports_of(named.path)
             known = (*(one for several in imports.names.values() for one in several), *imports.exports.values())
-            around = _statement_at(named.symbols, named.start)
+            statements = named.symbols.parsed.statements[:, 0]
+            around = statements[: statements.searchsorted(named.start, side="right")].max(initial=-1)
             for one in known:
-                if one.name == named.text and one.module and one.offset == around:
+                if named.text in {one.name, one.local} and one.module and one.offset == around:
                     return self.names.import_value(named.path, one)
-        return self.names.resolve(named.path, named.text, named.start)
+        found = self.names.resolve(named.path, named.text, named.start)
+        if not found and (given := imports.exports.get(named.text)) is not None:
+            return self.names.import_value(named.path, given)
+        return found
 
     def _places_of(self, named: Named, meant: Values) -> list[Place]:
         places = []
         for one in meant:
-            if one.module is not None and (symbols := self.open(one.module)) is not None:
-                places.append(Place(one.module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module"))
+            if one.module is not None:
+                places += self._places_of_module(one.module)
             elif one.definition is not None and not one.is_instance and not one.is_variable:
                 how = "same file" if one.definition.path == named.path else "import"
                 places.append(place_of(one.definition, Resolution(PROVEN, how)))
         return places
+
+    def _places_of_module(self, module: bytes | None) -> list[Place]:
+        """Return where a module begins; of a folder of Go its first file."""
+        if module is not None and module.endswith(b"/"):
+            files = self._source.candidates("package", fold=False)
+            module = next(
+                (one for one in files if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]), None
+            )
+        symbols = self.open(module) if module is not None else None
+        if module is None or symbols is None:
+            return []
+        return [Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")]
 
     # By names
 
@@ -236,8 +254,8 @@ class Navigator:
         """Return the definitions of the name, those that the use may mean before the others."""
         language, rivals = named.symbols.language, self.define(named.text, named)
         use = Use(named.path, named.symbols, named.start)
-        resolver = self.make_resolver(rivals)
-        resolved = [(one, resolver.resolve(use, one)) for one in rivals]
+        resolve = self.make_resolver(rivals).resolver_of(use)
+        resolved = [(one, resolve(one)) for one in rivals]
         if not any(resolution for _, resolution in resolved):
             family = FAMILIES.get(language, language)
             alike = [one for one in rivals if FAMILIES.get(one.language, one.language) == family]
@@ -264,9 +282,9 @@ class Navigator:
         for path in paths:
             checkpoint()
             symbols = self.open(path)
-            for offset, role in symbols.places(name) if symbols is not None else ():
-                if symbols is not None and (index := symbols.index_at(offset)) >= 0:
-                    found.setdefault(role, []).append(Definition(path, symbols, index))
+            for index in symbols.defining(name) if symbols is not None else ():
+                if symbols is not None:
+                    found.setdefault(symbols.defined_role(index), []).append(Definition(path, symbols, index))
         self._declared[name] = found.get("declaration", [])
         chosen = found.get("definition") or self._declared[name]
         chosen = [one for one in chosen if one.kind not in {"heading", "package"}] or chosen
@@ -301,8 +319,12 @@ class Navigator:
 
     def _explain(self, named: Named) -> Nothing:
         """Return why a name leads nowhere."""
+        if named.module:
+            return Nothing("outside", f"{named.module} is no module of the project")
         if self.define(named.text, named):
             return Nothing("outside", f"{named.text} here is none of those that the project defines")
+        if self._is_cut:
+            return Nothing("not_reached", f"too many files may define {named.text}; the nearest do not")
         return Nothing("undefined", f"the project does not define {named.text}")
 
 
@@ -315,13 +337,6 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
 
 def _local(named: Named, start: int, end: int, kind: str) -> Place:
     return Place(named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind)
-
-
-def _statement_at(symbols: FileSymbols, offset: int) -> int:
-    """Return where the import statement around a place begins, or -1."""
-    statements = symbols.parsed.statements
-    at = int(statements[:, 0].searchsorted(offset, side="right")) - 1
-    return int(statements[at, 0]) if at >= 0 else -1
 
 
 def _make_nearness(named: Named) -> Callable[[bytes], tuple[object, ...]]:

@@ -64,7 +64,11 @@ def _type_of(named: Named, node: Node, define: Define, depth: int) -> str:
     if asked is not None:
         owner = _type_of(named, asked, define, depth + 1)
         known = _members_of(owner, name, define) if owner else ()
-    return next((kind for one in known if (kind := _type_before(one))), "")
+    for one in known:
+        row = one.symbols.row(one.index)  # the type stands before the name of a field or a function
+        if kind := _last_word(one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]):
+            return kind
+    return ""
 
 
 def _type_of_name(named: Named, root: Node, node: Node) -> str:
@@ -98,12 +102,6 @@ def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
             index = symbols.index_at(offset) if offset >= row[START] else -1
             if index >= 0 and index != one.index:
                 yield Definition(one.path, symbols, index)
-
-
-def _type_before(one: Definition) -> str:
-    """Return the type that stands before the name of a field or a function."""
-    row = one.symbols.row(one.index)
-    return _last_word(one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]])
 
 
 def _last_word(text: bytes) -> str:

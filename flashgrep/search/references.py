@@ -16,7 +16,7 @@ from flashgrep.languages import LANGUAGES
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
 from flashgrep.search.research_graph import Definition, Resolution
-from flashgrep.search.resolver import GUESS, Use
+from flashgrep.search.resolver import GUESS, PROVEN, Use
 from flashgrep.search.symbol_source import SymbolSource
 
 LEAST: Final = 0.3
@@ -120,7 +120,13 @@ class ReferenceSearch:
 
         def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
             use = Use(path, symbols, offset)
-            resolved = [one for target in meant if (one := resolver.resolve(use, target)) is not None]
+            if symbols.language in SCOPED and symbols.role(offset) == "import":  # which binds another name, perhaps
+                end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
+                brought = navigator.resolve(Named(path, symbols, offset, end, None)) or ()
+                keys = {one.definition.key for one in brought if one.definition is not None}
+                return Resolution(PROVEN, "import") if any(one.key in keys for one in meant) else None
+            resolve = resolver.resolver_of(use)
+            resolved = [one for target in meant if (one := resolve(target)) is not None]
             return max(resolved, key=lambda one: one.confidence, default=None)
 
         return judge
@@ -128,6 +134,7 @@ class ReferenceSearch:
     def _find_names(self, name: str, target: Place) -> dict[bytes, set[str]]:
         """Return the files that may use a definition, each with the names that it may have there."""
         found: dict[bytes, set[str]] = {}
+        is_scoped = target.symbols.language in SCOPED
         waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
         while waiting:
             called = waiting.pop()
@@ -137,16 +144,39 @@ class ReferenceSearch:
             for path in self._source.candidates(called, fold=False):
                 checkpoint()
                 found.setdefault(path, set()).add(called)
-                if target.symbols.language not in SCOPED:
-                    continue
-                imports = self._navigator.names.imports_of(path)
-                for local, several in imports.names.items():
-                    if local != called and any(one.name == called for one in several):
-                        found[path].add(local)
-                        if target.symbols.language == "python":  # others may import it from here
-                            waiting.append(local)
-                waiting += [local for local, one in imports.exports.items() if one.name == called and local != DEFAULT]
+                for other, local, is_given_on in self._find_aliases(path, called) if is_scoped else ():
+                    found.setdefault(other, set()).add(local)
+                    waiting += [local] if is_given_on else []
         return found
+
+    def _find_aliases(self, path: bytes, name: str) -> Iterator[tuple[bytes, str, bool]]:
+        """Yield other names of what a file knows by a name: the file, the name there, and whether others may see it."""
+        if self._navigator.names.language_of(path) not in SCOPED:
+            return
+        imports = self._navigator.names.imports_of(path)
+        for local, several in imports.names.items():
+            if local != name and any(one.name == name for one in several):
+                yield path, local, self._navigator.names.language_of(path) == "python"
+        for local, one in imports.exports.items():
+            if one.name == name and local == DEFAULT:
+                yield from self._find_default_names(path)
+            elif one.name == name != local:
+                yield path, local, True
+
+    def _find_default_names(self, module: bytes) -> Iterator[tuple[bytes, str, bool]]:
+        """Yield the files that import a file's default, each with the name it has there, and whether that is exported.
+
+        They call it as they like, but they tell the file.
+        """
+        symbols, names = self._navigator.open(module), self._navigator.names
+        stem = Definition(module, symbols, -1).stem if symbols is not None else ""
+        for path in self._source.candidates(stem, fold=False) if stem else ():
+            checkpoint()
+            known = names.imports_of(path)
+            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
+                is_default = one.name == DEFAULT and one.module
+                if is_default and names.find_module(path, names.language_of(path), one.module) == module:
+                    yield path, one.local, one.local in known.exports
 
 
 @dataclass(slots=True)

@@ -9,15 +9,18 @@ from functools import lru_cache
 from typing import Final, Generic, Protocol, TypeVar, cast
 
 import numpy as np
+from tree_sitter import Node
 
 from flashgrep.index import symbols as table
 from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.ingest.parse.embedded import read_scripts
+from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
 from flashgrep.ingest.parse.imports import FileImports, read_imports
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import packed_language
-from flashgrep.ingest.parse.scoping import FileScopes, read_scopes
-from flashgrep.languages import language_of
+from flashgrep.ingest.parse.scoping import MAX_SECONDS, FileScopes, read_scopes
+from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
@@ -205,7 +208,7 @@ def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
 def forget_parsed() -> None:
     """Let go of the files parsed for look-ups, and of what was read out of texts."""
     parse_and_keep.cache_clear()
-    for kept in (_symbols, _imports, _scopes):
+    for kept in (_symbols, _imports, _scopes, _trees):
         kept.clear()
 
 
@@ -252,6 +255,7 @@ class _Kept(Generic[ValueT]):
 _symbols = _Kept[FileSymbols](_MOST_SYMBOLS)
 _imports = _Kept[FileImports](_MOST_IMPORTS)
 _scopes = _Kept[FileScopes | None](_MOST_SCOPES)
+_trees = _Kept[Node | None](_MOST_SCOPES)
 
 
 def find_symbols(language: str, data: bytes) -> FileSymbols | None:
@@ -275,3 +279,18 @@ def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     language, data = symbols.language, symbols.data
     found = _scopes.find_or_make((language, data), len(data), lambda: read_scopes(path, language, data))
     return found if found is None or found.path == path else found.at(path)
+
+
+def tree_of(symbols: FileSymbols) -> Node | None:
+    """Return the root of a text's syntax tree; None where no grammar reads it, or not in time."""
+
+    def parse() -> Node | None:
+        grammar, data = LANGUAGES[symbols.language].symbols, symbols.data
+        if grammar == SCRIPTS:
+            grammar, data = read_scripts(symbols.language, data)
+        try:
+            return None if grammar == WORDS else parse_tree(grammar_of(grammar), data, MAX_SECONDS).root_node
+        except (NoGrammar, ParseTimeout):
+            return None
+
+    return _trees.find_or_make((symbols.language, symbols.data), len(symbols.data), parse)

@@ -61,7 +61,15 @@ def named_at(source: SymbolSource, place: str) -> Named:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SymbolSource]:
-    made = {"py": PYTHON, "ts": TYPESCRIPT, "go": GO, "c": C, "rs": RUST, "java": JAVA, "rb": RUBY}
+    made = {
+        "py": {**PYTHON, "pool.c": "int pool;\nint use(void) { return pool; }\n"},
+        "ts": TYPESCRIPT,
+        "go": GO,
+        "c": C,
+        "rs": RUST,
+        "java": JAVA,
+        "rb": RUBY,
+    }
     return {name: project(tmp_path_factory.mktemp(name), files) for name, files in made.items()}
 
 
@@ -77,6 +85,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SymbolSource]
         ("py", "use.py:12 client", "use.py:12"),
         ("py", "pkg/__init__.py:1 helper", "pkg/core.py:6"),
         ("py", "use.py:18 helper", ""),
+        ("py", "pkg/core.py:3 base", "pkg/base.py:1"),
+        ("py", "use.py:2 tools", "pkg/tools.py:1"),
+        ("py", "use.py:17 json", ""),
+        ("ts", "src/use.ts:2 ./shapes", "src/shapes/index.ts:1"),
+        ("ts", "src/shapes/index.ts:3 surface", "src/shapes/area.ts:2"),
+        ("ts", "src/shapes/area.ts:4 shown", "src/shapes/area.ts:3"),
+        ("go", "main.go:3 example.com/shop/store", "store/store.go:1"),
+        ("go", "main.go:5 shop", "store/store.go:1"),
         ("ts", "src/use.ts:6 surface", "src/shapes/area.ts:2"),
         ("ts", "src/use.ts:10 anything", "src/shapes/area.ts:5"),
         ("ts", "src/use.ts:13 area", "src/use.ts:13"),
@@ -125,6 +141,7 @@ def test_a_name_leads_to_what_it_means(sources: dict[str, SymbolSource], kind: s
         ("py", "use.py:7 client", "use.py:7 use.py:8"),
         ("py", "pkg/core.py:12 pool", "core.py:12 core.py:15"),
         ("ts", "src/shapes/area.ts:3 hidden", "area.ts:3 area.ts:4 use.ts:2 use.ts:7"),
+        ("ts", "src/shapes/area.ts:5 total", "area.ts:5 index.ts:4 use.ts:3 use.ts:10"),
         ("ts", "src/other.ts:1 area", "other.ts:1"),
         ("go", "store/store.go:7 Price", "main.go:7 main.go:8 store.go:7"),
         ("c", "lib/list.c:8 total", "list.c:7 list.c:8"),
