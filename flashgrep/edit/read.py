@@ -66,6 +66,7 @@ class SliceResult(TypedDict):
     bytes in no encoding we know. ``invalid_bytes``: how many U+FFFD of the content stand for a byte (or, in UTF-16,
     two) that is no text; writing them back keeps the bytes.
     ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` goes on there.
+    ``also_defined``: where else the symbol that was asked for is defined, five places at most.
     """
 
     file_path: str
@@ -90,6 +91,7 @@ class SliceResult(TypedDict):
     mode: NotRequired[str]
     total_lines_available: NotRequired[int | None]
     symbol_name: NotRequired[str]
+    also_defined: NotRequired[list[str]]
     more: NotRequired[list["SliceResult"]]
 
 

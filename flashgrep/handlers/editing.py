@@ -139,6 +139,8 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     yield text
     if text and not text.endswith("\n") and not result["truncated"]:
         yield NO_LINE_END
+    if others := result.get("also_defined"):
+        yield f"[also defined at {', '.join(others)}]"
     for one in result.get("more", ()):
         yield from render_slice(one, style)
         if one["truncated"]:
@@ -205,12 +207,12 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
         raise InvalidParams("path: needed, or symbol_name", field="path")
     if params.tail is not None and (params.end_line is not None or params.start_line != 1):
         raise InvalidParams("give either tail or a range of lines", field="tail")
-    path = path_from_json(params.path, params.path_bytes)
+    path, others = path_from_json(params.path, params.path_bytes), list[str]()
     start, end = params.start_line, params.end_line
     if params.symbol_name is not None and not (is_named and params.continuation_start_line):
         await view.refresh()
         below = await resolve_path(view, params.path) if params.path else path
-        path, first, last = await view.find_definition(params.symbol_name, below)
+        path, first, last, others = await view.find_definition(params.symbol_name, below)
         # A model pays for what it reads, and asked for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
         around = 0 if usual else params.symbol_context_lines
@@ -234,6 +236,8 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
         deadline=call.deadline,
     )
     result = await read(view, path, query)
+    if others:
+        result["also_defined"] = others
     if is_standard:
         result["mode"] = "slice" if params.symbol_name is None else "symbol"
         if params.symbol_name is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -112,8 +112,17 @@ class _Place:
     size: int
 
 
-def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
-    """Return the path and lines of the best definition of a name, which may be qualified.
+class BestDefinition(NamedTuple):
+    """The best definition of a name, and the places of some others, as ``path:line``."""
+
+    path: bytes
+    start_line: int
+    end_line: int
+    others: list[str]
+
+
+def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> BestDefinition:
+    """Return the best definition of a name, which may be qualified.
 
     ``under``: only in this file, or below this folder. Of several alike one that is in no other comes first: who means
     a method of many names its class.
@@ -126,7 +135,9 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
     question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep)
     answer = SymbolSearch(source, question).run()
     for found in sorted(answer.results, key=lambda found: (found.order, bool(found.occurrence.container))):
-        return found.path, found.occurrence.start_line, found.occurrence.end_line
+        alike = [one for one in answer.results if one is not found and one.occurrence.kind != "heading"]
+        others = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in alike[:SUGGESTED]]
+        return BestDefinition(found.path, found.occurrence.start_line, found.occurrence.end_line, others)
     elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results if under else []
     near = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere] or answer.suggestions
     message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"

@@ -38,7 +38,7 @@ from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import find_best_definition
+from flashgrep.search.symbols import BestDefinition, find_best_definition
 from flashgrep.search.words import search_words, show_best_lines
 from flashgrep.specs.search import SpecVectors
 from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
@@ -289,8 +289,8 @@ class Workspace:
         """Return lines of a file; raises as ``edit.read.read_slice``."""
         return await self.in_turn(partial(read_slice, self.editor, path, query))
 
-    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
-        """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
+    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
+        """Return the best definition of a name; raises as ``find_best_definition``."""
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
     async def search_words(self, text: str, limit: int, keep: PathFilter | None, prepare: Prepare = _leave) -> Answer:

@@ -32,7 +32,7 @@ from flashgrep.search.relevance import search
 from flashgrep.search.revision import Blobs, RevisionTable
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import find_best_definition
+from flashgrep.search.symbols import BestDefinition, find_best_definition
 from flashgrep.search.words import search_words
 
 NEAREST = 3
@@ -245,8 +245,8 @@ class RevisionView:
         """Return the best lines for words."""
         return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False)
 
-    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
-        """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
+    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
+        """Return the best definition of a name; raises as ``find_best_definition``."""
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
     def relative(self, path: bytes) -> bytes:

@@ -15,7 +15,7 @@ from flashgrep.search.exact import Answer, Question
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
-from flashgrep.search.symbols import find_best_definition
+from flashgrep.search.symbols import BestDefinition, find_best_definition
 from flashgrep.workspace.project import Workspace
 
 ResultT = TypeVar("ResultT")
@@ -74,8 +74,8 @@ class UnsavedView:
         """Return the chunks that answer a question best."""
         return await self.project.search_by_meaning(question, self.prepare)
 
-    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
-        """Return the path and lines of the best definition of a name; raises as ``find_best_definition``."""
+    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
+        """Return the best definition of a name; raises as ``find_best_definition``."""
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:

@@ -24,6 +24,7 @@ from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidP
 from flashgrep.handlers import editing
 from flashgrep.handlers import files as file_methods
 from flashgrep.registry import Call, Capabilities, Registry, Session
+from flashgrep.search.symbols import BestDefinition
 from tests.edit.harness import root_at, state_of
 
 ResultT = TypeVar("ResultT")
@@ -55,13 +56,13 @@ class Workspace:
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         return read_slice(self.editor, path, query)
 
-    async def find_definition(self, name: str, under: bytes = b"") -> tuple[bytes, int, int]:
+    async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
         assert not under
         lines = files.read(self.editor, b"code.py").text.text.splitlines()
         found = [number for number, line in enumerate(lines, 1) if re.match(rf"def {name}\b", line)]
         if not found:
             raise NotFound(f"symbol not found: {name}", reason="symbol_not_found", symbol_name=name)
-        return b"code.py", found[0], found[0] + 1
+        return BestDefinition(b"code.py", found[0], found[0] + 1, [])
 
 
 @dataclass

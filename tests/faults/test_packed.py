@@ -76,7 +76,7 @@ async def healed(workspace: Workspace) -> None:
 
 async def defines_the_cart(workspace: Workspace) -> None:
     """See that symbols answer."""
-    assert await workspace.find_definition("Cart") == (b"shop/cart.py", 4, 16)
+    assert (await workspace.find_definition("Cart"))[:3] == (b"shop/cart.py", 4, 16)
 
 
 async def hashes_passwords(workspace: Workspace) -> None:

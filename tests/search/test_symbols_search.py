@@ -8,7 +8,7 @@ import pytest
 
 from flashgrep.search.outlines import outline
 from flashgrep.search.repository_map import repository_map
-from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
+from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch, find_best_definition
 from tests.search.symbol_folder import FolderSource
 
 FILES = {
@@ -129,6 +129,11 @@ def test_uses_are_of_the_one_that_is_named_or_it_is_told_that_they_are_of_severa
     assert places(named) == ["definition a.py:2", "call b.py:2"]
     assert (named.namesakes, named.unsure) == (0, 1)
     assert (asked(source, "go").namesakes, asked(source, "run").namesakes) == (2, 0)
+
+
+def test_the_best_definition_comes_with_the_places_of_the_others(source: FolderSource) -> None:
+    assert find_best_definition(source, "read") == (b"src/store.py", 8, 11, ["src/store.py:17"])
+    assert find_best_definition(source, "Store").others == []
 
 
 def test_kinds_and_roles_narrow_the_answer(source: FolderSource) -> None:
