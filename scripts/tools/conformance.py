@@ -3,6 +3,7 @@
 Prints a line for each scenario; exit status 1 when one fails that is not excepted below, or passes though it is.
 """
 
+import argparse
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from scripts.tools.conformance_faults import find_faults
 from scripts.tools.mcp_proxy import proxy_to_address, proxy_to_process
 from scripts.tools.pipes import pipes_of
 
@@ -92,14 +94,19 @@ SUMMARY = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MUL
 
 def main() -> int:
     """Run everything and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--faults", action="store_true", help="only kills, restarts and the like; needs no Node")
+    is_short = parser.parse_args().faults
     problems: list[str] = []
-    environ = _tools()
+    environ = {**os.environ} if is_short else _tools()
     with tempfile.TemporaryDirectory(prefix="fgconf") as folder, _own_daemon(Path(folder), environ) as own:
-        problems += _fixture(Path(folder), environ)
-        problems += _shipped(Path(folder), own)
-        problems += _inspector(own)
-        problems += _sdk(own)
-        problems += _hosts(own)
+        if not is_short:
+            problems += _fixture(Path(folder), environ)
+            problems += _shipped(Path(folder), own)
+            problems += _inspector(own)
+            problems += _sdk(own)
+            problems += _hosts(own)
+        problems += find_faults(own, _served)
     for problem in problems:
         print(f"FAILED: {problem}")
     return 1 if problems else 0
