@@ -72,7 +72,11 @@ class _Batch:
 
     def begin(self) -> Look:
         """Begin all of them."""
-        self._left.extend((begin(), ended) for begin, ended in self._asked)
+        for begin, ended in self._asked:
+            with _Outcome(ended) as outcome:
+                self._left.append((begin(), ended))
+                continue
+            self._outcomes.append(outcome)  # what cannot begin fails by itself
         self._watch(-1)
         return self._look
 
@@ -97,13 +101,15 @@ class _Batch:
 
     def _look(self) -> None:
         until = time.thread_time() + SHARED_SECONDS
-        while self._left and time.thread_time() < until:
-            with suppress(IndexError):  # released just now
+        while time.thread_time() < until:
+            try:
                 look, ended = self._left.popleft()
-                if not ended.done():  # else it was cancelled
-                    with _Outcome(ended) as outcome:
-                        outcome.result = look()
-                    self._outcomes.append(outcome)
+            except IndexError:  # all have begun, or were released just now
+                return
+            if not ended.done():  # else it was cancelled
+                with _Outcome(ended) as outcome:
+                    outcome.result = look()
+                self._outcomes.append(outcome)
 
     def _note_ended(self, _: Ended) -> None:
         if all(ended.done() for _, ended in self._asked):
@@ -131,6 +137,8 @@ class _Outcome:
             return
         if self._error is None:
             self._ended.set_result((self.result,))
+        elif isinstance(self._error, StopIteration):  # which no future takes
+            self._ended.set_exception(RuntimeError("a look-up raised StopIteration"))
         else:
             self._ended.set_exception(self._error)
 

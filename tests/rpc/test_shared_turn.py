@@ -73,6 +73,35 @@ async def test_a_failure_is_that_look_ups_own() -> None:
     assert str(question.answers[1]) == "of one project"
 
 
+async def test_what_cannot_begin_fails_alone() -> None:
+    """A project may have been closed since the question was asked."""
+    question, answers = Question(), dict[int, Any]()
+
+    def refuse() -> Callable[[], Any]:
+        raise ValueError("closed")
+
+    begins: list[Callable[[], Callable[[], Any]]] = [
+        lambda: lambda: 1,
+        refuse,
+        lambda: lambda: next(iter(())),
+        lambda: lambda: 2,
+    ]
+
+    async def ask_one(number: int, shared: SharedTurn) -> None:
+        SHARED_TURN.set(shared)
+        try:
+            answers[number] = await question.scheduler.run(begins[number])
+        except (ValueError, RuntimeError) as error:
+            answers[number] = type(error)
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            shared = SharedTurn(tasks)
+            for number in range(len(begins)):
+                tasks.start_soon(ask_one, number, shared)
+    assert answers == {0: 1, 1: ValueError, 2: RuntimeError, 3: 2}
+
+
 async def test_none_waits_for_one_that_hangs() -> None:
     """It may be on a disk that does not answer. The others end beside it; it is given up at its deadline."""
     question, hung = Question(), threading.Event()
