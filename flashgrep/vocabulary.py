@@ -20,6 +20,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "path": "file_path file filename file_name filepath relative_path absolute_path directory dir folder target_file "
     "dir_path directory_path target_directory root_dir",
     "path_bytes": "file_path_bytes",
+    "paths": "file_paths files",
     "include": "glob globs file_filter file_pattern file_patterns include_pattern include_patterns includes file_glob "
     "path_filter files",
     "exclude": "exclude_pattern exclude_patterns excludes exclude_glob ignore ignore_patterns",

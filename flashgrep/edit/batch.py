@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.edit.editor import Editor
-from flashgrep.edit.edits import HASH_SHOWN, LineEdit, Precondition, Span, overlap
+from flashgrep.edit.edits import HASH_SHOWN, Edit, LineEdit, Precondition, Span, TextEdit, overlap
 from flashgrep.edit.replace import Change, NotCommitted, commit_all, commit_one
 from flashgrep.edit.root import Place
 from flashgrep.edit.system import digest, format_path
@@ -28,14 +28,17 @@ Status = Literal["applied", "failed", "conflict", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One request of a batch, by the caller's name for it."""
+    """One request of a batch, by the caller's name for it; one edit of several files has one name for all of them."""
 
     id: str
     request: WriteRequest
 
 
 class OperationResult(TypedDict):
-    """What became of one operation; the hashes are its file's, before and after all that was applied to it."""
+    """What became of one operation in one file; the hashes are the file's, before and after all that was applied to it.
+
+    ``occurrences``: of the text that was replaced, where there may be several.
+    """
 
     id: str
     status: Status
@@ -46,6 +49,7 @@ class OperationResult(TypedDict):
     end_line: int | None
     file_hash_before: str | None
     file_hash_after: str | None
+    occurrences: NotRequired[int]
     data: NotRequired[dict[str, object]]
 
 
@@ -161,14 +165,13 @@ def write_batch(
 
 def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> list[_File]:
     """Return the files the operations are about, each once, whatever paths lead to it."""
-    seen: set[str] = set()
+    seen: dict[str, Edit] = {}
     files: dict[tuple[int, int, bytes], _File] = {}
     for task in tasks:
         name, request = task.operation.id, task.operation.request
-        if name in seen:
+        if seen.setdefault(name, request.edit) is not request.edit:
             task.settle("failed", "duplicate_operation_id", f"id taken twice: {name}")
             continue
-        seen.add(name)
         try:
             check_size(editor, request, "batch_write_code")
             place = editor.root.place(request.path, write=True)
@@ -279,6 +282,8 @@ def _format_task(task: _Task) -> OperationResult:
         file_hash_before=task.before,
         file_hash_after=task.after if task.status == "applied" else None,
     )
+    if isinstance(request.edit, TextEdit) and request.edit.everywhere and task.spans:
+        result["occurrences"] = len(task.spans)
     if task.data:
         result["data"] = task.data
     return result

@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CancelScope
@@ -362,10 +364,20 @@ def render_write(result: WriteResult) -> Iterator[str]:
 
 
 def render_batch(result: BatchResult) -> Iterator[str]:
-    """Yield what became of each operation, with its file's new hash; in a dry run the difference."""
+    """Yield what became of each operation, with its file's new hash; in a dry run the difference.
+
+    Of one edit of several files it is how many places were changed, as the caller has named the files.
+    """
     done = [one for one in result["results"] if one["status"] == "applied" and not (one["message"] or one.get("data"))]
     if len(done) > 1:  # the caller has named their files
-        yield "applied: " + ", ".join(f"{one['id']} #{(one['file_hash_after'] or '')[:HASH_SHOWN]}" for one in done)
+        told = []
+        for name, same in groupby(done, key=itemgetter("id")):
+            files = list(same)
+            places = f"{sum(one.get('occurrences', 1) for one in files)} places in {len(files)} files"
+            told.append(
+                f"{name} {places if len(files) > 1 else '#' + (files[0]['file_hash_after'] or '')[:HASH_SHOWN]}"
+            )
+        yield f"applied: {', '.join(told)}"
     for one in result["results"]:
         if len(done) > 1 and one in done:
             continue
@@ -417,6 +429,21 @@ class OperationParams(EditParams):
     id: Annotated[NameText | None, RARE] = Field(
         None, min_length=1, description="The caller's name for this operation, unique in the batch; else its number."
     )
+    path: PathText = Field("", description=PATH)
+    paths: list[PathText] = Field(
+        default=[], max_length=MOST_OPERATIONS, description="Instead of path: several files, each changed in this way."
+    )
+
+    def build(self, name: str, shared: str) -> Iterator[Operation]:
+        """Yield this for each of its files, or raise InvalidParams when it is not one change."""
+        if not self.paths:
+            yield Operation(name, self.request(shared))
+            return
+        if self.path or self.path_bytes:
+            raise InvalidParams("paths: give either these or one path", field="paths")
+        request = self.request(self.paths[0])
+        for path in dict.fromkeys(self.paths):
+            yield Operation(name, replace(request, path=path_from_json(path)))
 
 
 class BatchWriteCodeParams(ProjectParams):
@@ -427,7 +454,7 @@ class BatchWriteCodeParams(ProjectParams):
     operations: list[OperationParams] = Field(
         min_length=1,
         max_length=MOST_OPERATIONS,
-        description="The edits: an id of yours, and arguments of write_code.",
+        description="The edits: an id of yours, and arguments of write_code; `paths`: one edit of several files.",
     )
     mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m")] = Field(
         "atomic", description="atomic: all or none; best_effort: whatever is valid, the rest is reported."
@@ -446,7 +473,8 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
     edits = enumerate(params.operations, 1)
-    operations = [Operation(each.id or str(at), each.request(params.path)) for at, each in edits]
+    every = chain.from_iterable(each.build(each.id or str(at), params.path) for at, each in edits)
+    operations = list(islice(every, MOST_OPERATIONS + 1))  # one too many is refused
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
     result, paths = await to_the_end(run)
     project.mark_changed(paths)

@@ -92,6 +92,28 @@ def test_a_batch_equals_its_edits_from_the_last_to_the_first(
         assert (folder / "all").read_bytes() == (folder / "one").read_bytes()
 
 
+@pytest.mark.parametrize("mode", ["atomic", "best_effort"])
+def test_one_edit_of_several_files_has_one_name(editor: Editor, tmp_path: Path, mode: Mode) -> None:
+    texts = {"a": b"old, old\n", "b": b"none\n", "c": b"old\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text)
+    edit = TextEdit("old", "new", everywhere=True)
+    everywhere = [Operation("rename", WriteRequest(name.encode(), edit)) for name in texts]
+    refused = run(editor, *everywhere, mode=mode)
+    reasons = {
+        each["file_path"]: each["reason_code"]
+        for each in refused["results"]
+        if each["status"] in {"failed", "conflict"}
+    }
+    assert [each["id"] for each in refused["results"]] == ["rename"] * 3
+    assert list(reasons) == ["b"]
+    if mode == "atomic":
+        assert content(tmp_path) == texts
+        done = run(editor, everywhere[0], everywhere[2])
+        assert [each["occurrences"] for each in done["results"]] == [2, 1]
+    assert content(tmp_path) == {"a": b"new, new\n", "b": b"none\n", "c": b"new\n"}
+
+
 def test_everything_wrong_is_reported_and_nothing_written(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1\n2\n3\n4\n")
     before = content(tmp_path)

@@ -86,6 +86,11 @@ TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"path": "a", "edits": {"old_text": "x", "new_text": "y"}},
         {"path": "a", "operations": [{"old_text": "x", "new_text": "y"}]},
     ),
+    (
+        "batch_write_code",
+        {"edits": [{"file_paths": '["a", "b"]', "old_str": "x", "new_str": "y", "replace_all": "true"}]},
+        {"operations": [{"paths": ["a", "b"], "old_text": "x", "new_text": "y", "replace_all": True}]},
+    ),
     ("fs_move", {"source": "a", "destination": "b"}, {"src": "a", "dst": "b"}),
 ]
 """A method, what an agent passes, and what that is the same as. The table in skills/reference.md is of these."""
