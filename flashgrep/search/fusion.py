@@ -9,7 +9,7 @@ beginnings of words: people ask for ``encoding`` and ``asynchronous`` where code
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -111,10 +111,6 @@ class Rules:
     repeated: float = 0.5
     """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
 
-    repeated_passage: float = 0.9
-    """The same where whole functions are shown: 10 of our 249 questions more are answered by the code of the first
-    three (69 % instead of 65 %), and one file fewer is among ten results."""
-
     test: float = 0.5
     generated: float = 0.5
     vendored: float = 0.4
@@ -134,6 +130,13 @@ class Rules:
 
     data: float = 0.5
     """Factor of what is neither code nor prose, unless it is asked for: short texts look like anything."""
+
+    def for_functions(self) -> "Rules":
+        """Return the rules where functions are shown: each for itself, whatever else its file has.
+
+        On our 433 questions 76 % of the answers, not 61 %, name what is meant then, and 40 %, not 36 %, show its head.
+        """
+        return replace(self, coherence=0.0, repeated=1.0)
 
     def of_tier(self, tier: int) -> float:
         """Return the factor of a tier of paths."""

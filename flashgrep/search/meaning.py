@@ -146,7 +146,7 @@ class MeaningSearch:
         # How near the whole file is counts no more than similarity does in the mix.
         rules = replace(rules, whole=rules.whole * self._share)
         if self._question.passages:
-            rules = replace(rules, repeated=rules.repeated_passage)
+            rules = rules.for_functions()
         self._collect(apply_rules(described, self._query, rules))
         self._answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
         return self._answer
