@@ -166,12 +166,16 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         seen.add(number)
         return node["name"] + lines
 
-    def describe(edge: EdgeShown) -> str:
-        unsure = "" if edge["confidence"] >= SURE else " perhaps"
+    def is_told_by_line(edge: EdgeShown) -> bool:
+        """Return whether the line itself says who builds upon whom."""
         ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
-        if edge["kind"] == "implements" and not unsure and all(end in edge["text"] for end in ends):
+        return edge["kind"] == "implements" and edge["confidence"] >= SURE and all(end in edge["text"] for end in ends)
+
+    def describe(edge: EdgeShown) -> str:
+        if is_told_by_line(edge):
             seen.add(edge["source"])
-            return edge["text"]  # the line itself says who builds upon whom
+            return edge["text"]
+        unsure = "" if edge["confidence"] >= SURE else " perhaps"
         return f"{name(edge['source'])}{unsure} {edge['kind']} {name(edge['target'])}: {edge['text']}"
 
     yield from render_places(
@@ -183,8 +187,9 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         for one in result["conformances"]
         if one["extension"] or (one["file_path"], one["line"]) not in edges
     )
-    # A chain of two is an edge, which is shown.
-    yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
+    # A chain of two is an edge, which is shown; where every line names both its ends, chains say nothing else.
+    if not all(map(is_told_by_line, result["edges"])):
+        yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
     if result["left_out"]:
         yield f"[{result['left_out']} more did not fit; raise max_tokens]"
     yield from (

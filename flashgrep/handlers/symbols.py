@@ -1,6 +1,5 @@
 """Symbols: where a name is defined and used, what a file or project has in it."""
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -11,7 +10,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.checkpoint import checkpoint
-from flashgrep.errors import NotFound, clip
+from flashgrep.errors import NotFound
 from flashgrep.handlers.common import (
     CHARS_PER_TOKEN,
     Below,
@@ -40,7 +39,7 @@ from flashgrep.handlers.common import (
     view_of,
 )
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
-from flashgrep.handlers.text import Style, render_places, span
+from flashgrep.handlers.text import Style, render_places, shorten_entries, span
 from flashgrep.ingest.columns import Columns, Range
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
@@ -63,8 +62,6 @@ from flashgrep.workspace import Workspace
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
 """Characters of JSON, and of text, around one occurrence's texts."""
-PYTHON_HEAD = re.compile(r"(?<=\d )((?:async )?)def (?=\w+\()|(?<=[\w)\]]):$")
-"""What an outline for a model leaves out."""
 OUTLINE_TOKENS = 2_000
 """Size of an outline that sets none."""
 MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
@@ -75,8 +72,6 @@ NOTES: Final[tuple[tuple[Literal["namesakes", "unsure"], str], ...]] = (
     ("namesakes", "[{} definitions have this name, and uses are of any of them; Container.name asks about one]"),
     ("unsure", "[{} uses left out: too vague to tell whose]"),
 )
-LINE_SHOWN = 72
-"""Characters of a line of an outline for a model: long signatures are for reading the definition."""
 SymbolKind = Literal[
     "function", "method", "constructor", "class", "struct", "union", "interface", "trait", "enum", "enumerator",
     "type", "constant", "variable", "field", "property", "event", "macro", "module", "namespace", "object",
@@ -334,9 +329,8 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
         yield from (f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}" for one in file.get("entries", ()))
         if style.is_person:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
-        else:
-            # Parentheses tell a function; the word and the colon of Python's are on every line.
-            yield from (clip(PYTHON_HEAD.sub(r"\1", line), LINE_SHOWN) for line in file["symbols"])
+            continue
+        yield from shorten_entries(file["symbols"])
 
 
 def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
@@ -356,7 +350,7 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
     """Show what a file, or each file of a folder, defines as a tree; without a path, as repo_map.
 
-    Use it before you read a long file.
+    Use it before you read a long file. A line number alone: up to the next.
     """
     workspace = await open_view(call, params)
     fresh = await workspace.refresh() if params.fresh else False

@@ -16,15 +16,32 @@ from typing import Any
 
 import orjson
 
-from flashgrep.errors import ErrorObject
+from flashgrep.errors import ErrorObject, clip
 
 PATH_COLOR, LINE_COLOR, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[0m"
-LINE_SHOWN, LINE_LEAD = 240, 80
-"""Characters of a matching line that a model is shown, and how many of them at most before the match."""
+LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
+"""Characters of a matching line beyond which a model is shown a part of it (lines of code are shorter), how many it is
+shown then, and how many of them at most before the match."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """What a terminal may obey, but for line ends and tabs: C0, DELETE and C1."""
 GOING_ON = ("continuation_start_line", "continuation_start_byte")
 """Members of a read's continuation that are not as in the call before."""
+
+ENTRY = re.compile(r"( *)(\d+)(?:-(\d+))? (.*)")
+"""A line of an outline: how deep, from where to where, and what."""
+USUAL = re.compile(
+    r"(?:^|(?<=^async )|(?<=^export ))(?:def|function|fn) (?=[\w$]+ ?\()"
+    r"| = function(?= ?\()| -> None:?$|(?<=[\w)\]]):$|(?<=\() ?(?:self|cls|&self|&mut self)(?:, |,? ?(?=\)))"
+    r"|(?<=__)(?<!__init__)(?<!__new__)(?<!__call__)\(.*"
+)
+"""What an outline for a model leaves out: parentheses tell a function, its first parameter is told by its class, those
+of Python's special methods by the language."""
+OWNER = re.compile(r"[\w$.]+\.prototype(?=\.[\w$]+ ?\()")
+"""The class of a method that is set on its prototype, which the lines below do not repeat."""
+EVIDENT_GAP = 4
+"""Lines from the end of a definition to the next one: blank ones, decorators, a comment. Its end is not told then."""
+ENTRY_SHOWN = 64
+"""Characters of a line of an outline: long signatures are for reading the definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +121,7 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
         matched = hit["text"].split("\n")
         if style.is_person:
             matched[0] = f"{hit['column']}:{matched[0]}"
-        elif hit.get("cut") or len(hit["text"]) > LINE_SHOWN:
+        elif hit.get("cut") or len(hit["text"]) > LINE_LONG:
             first = hit.get("text_column", 1)
             low, high = 0, len(hit["text"])
             if len(matched) == 1:
@@ -133,6 +150,26 @@ def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Itera
         else:
             yield path
             yield from (f"{lines} {said}" for _, lines, said in group)
+
+
+def shorten_entries(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a file's outline for a model: without what is usual, or said by a line beside."""
+    entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
+    nexts: list[tuple[int, int]] = []  # of what comes next on each level: how deep it is, and its first line
+    places: list[str] = []
+    for indent, first, last, _ in reversed(entries):
+        while nexts and nexts[-1][0] > len(indent):
+            nexts.pop()
+        is_evident = not last or (bool(nexts) and nexts[-1][1] - int(last) <= EVIDENT_GAP)
+        nexts.append((len(indent), int(first)))
+        places.append(indent + (first if is_evident else f"{first}-{last}"))
+    shown, owner = list[str](), ""
+    for place, (*_, said) in zip(reversed(places), entries, strict=True):
+        text = USUAL.sub("", said)
+        found = OWNER.match(text)
+        shown.append(clip(f"{place} {text.removeprefix(owner) if found and found[0] == owner else text}", ENTRY_SHOWN))
+        owner = found[0] if found else ""
+    return shown
 
 
 def span(item: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 Files come from a ``SymbolSource``; whether their symbols were stored or are parsed now makes no difference.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,6 +23,8 @@ MOST_SIGNATURE, MOST_VALUE = 100, 50
 """Characters of a line of an outline; of a constant less, whose value is seldom what is looked for."""
 LONG_FUNCTION = 200
 """Lines from which on a function is taken for a module of its own (a factory), whose functions an outline shows."""
+_BROUGHT: Final = re.compile(r"= (?:await )?(?:require|import)\(")
+"""A value that is another module's, which is a definition by its form alone."""
 _FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
 _VALUES: Final = frozenset({"constant", "variable", "field", "property"})
 _DEEP_KINDS: Final = frozenset(KINDS) - {"package"}
@@ -101,6 +104,8 @@ def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iter
     for index, depth in nest(symbols, everything=everything):
         found, kind = symbols.defined(index), symbols.kind(index)
         signature = clip(symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE)
+        if kind in _VALUES and _BROUGHT.search(signature) and not everything:
+            continue
         yield Entry(path, found.start_line, found.end_line, depth, kind, signature)
 
 

@@ -2,15 +2,15 @@
 
 import base64
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from flashgrep.cli.render import render
 from flashgrep.handlers.editing import render_slice
 from flashgrep.handlers.query import render_query
-from flashgrep.handlers.symbols import render_outline, render_symbols
-from flashgrep.handlers.text import Style
+from flashgrep.handlers.symbols import render_map, render_outline, render_symbols
+from flashgrep.handlers.text import FOR_MODEL, Style
 
 HIT: dict[str, Any] = {"file_path": "a/b.py", "start_line": 3, "end_line": 3, "column": 5, "text": "x = 1"}
 
@@ -79,6 +79,35 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
 )
 def test_items_of_a_list_are_lines(renderer: Any, item: Any, line: bytes) -> None:
     assert shown({"results": [item]}, renderer)[0] == line + b"\n"
+
+
+def test_an_outline_for_a_model_says_no_more_than_it_needs() -> None:
+    symbols = [
+        "1-60 class Loom(Base):",
+        "  4-9 def weave( self, a: int ) -> int:",
+        "  12-20 async def _rest(cls):",
+        "    14-15 def self_made(selfish):",
+        "  40-45 def __eq__(self, other: object) -> bool:",
+        "  48-60 def __init__(self) -> None:",
+        "63-64 Loom.prototype.card = function (yarn)",
+        "66-67 Loom.prototype.comb = function ()",
+        "70 LIMIT",
+        "71-90 export function spin (a, b)",
+    ]
+    told = list(render_map(cast("Any", {"results": [{"file_path": "a", "symbols": symbols}]}), FOR_MODEL))
+    assert told == [
+        "a",
+        "1 class Loom(Base)",
+        "  4 weave(a: int ) -> int",
+        "  12-20 async _rest()",
+        "    14-15 self_made(selfish)",
+        "  40 __eq__",
+        "  48 __init__()",
+        "63 Loom.prototype.card (yarn)",
+        "66 .comb ()",
+        "70 LIMIT",
+        "71-90 export spin (a, b)",
+    ]
 
 
 def test_a_read_is_its_text_with_an_end_of_line() -> None:

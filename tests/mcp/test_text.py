@@ -136,7 +136,7 @@ def test_code_found_by_meaning_stands_below_its_place_and_the_rest_are_places(mo
         assert sorted(set(places.split("\n")) - set(notes)) == [
             f"src/telescope_{at}.py:1-31 function {names[at]}" for at in (1, 2)
         ]
-        assert re.fullmatch(r"\[read_code brings their code; \d weaker left out, limit brings them\]", notes[0])
+        assert re.fullmatch(r"\[\d weaker: limit=\d+\]", notes[0])
         everything = read(model, "search_code", query="turn the mirror of the telescope", max_tokens=4000, limit=50)
         assert all(file.read_text() in everything + "\n" for file in files)
         assert "src/config.py:" in everything
@@ -300,9 +300,9 @@ def test_hits_of_a_file_stand_together_and_long_lines_are_cut_around_the_match(m
     told = read(model, "query", query="weft", path="loom")
     paths = [line for line in told.splitlines() if line.startswith("loom/")]
     assert sorted(paths) == ["loom/a.py", "loom/b.py"]
-    assert f"1:…{'a' * 79} weft {'b' * 155}…" in told.splitlines()
+    assert f"1:…{'a' * 39} weft {'b' * 75}…" in told.splitlines()
     (loom / "b.py").write_text(f"weft {'b' * 1_500}\n")
-    assert f"1:weft {'b' * 199}…" in read(model, "query", query="weft", path="loom").splitlines()
+    assert f"1:weft {'b' * 115}…" in read(model, "query", query="weft", path="loom").splitlines()
 
 
 def test_uses_of_one_role_have_it_said_once(model: McpClient, loom: Path) -> None:
@@ -333,3 +333,21 @@ def test_several_edits_that_were_made_are_one_line(model: McpClient, loom: Path)
     )
     assert told.startswith("1: loom/a.py applied #")
     assert "\n2: loom/b.py " in told
+
+
+def test_one_edit_is_made_in_several_files_and_told_as_one(model: McpClient, loom: Path) -> None:
+    for name, text in (("a.py", "weft, weft\n"), ("b.py", "weft\n"), ("c.py", "x\n")):
+        (loom / name).write_text(text)
+    rename = {
+        "old_text": "weft",
+        "new_text": "warp",
+        "replace_all": True,
+        "paths": ["loom/a.py", "loom/b.py", "loom/a.py"],
+    }
+    other = {"path": "loom/c.py", "old_text": "x", "new_text": "y"}
+    told = read(model, "batch_write_code", operations=[rename, other])
+    assert re.fullmatch(r"applied: 1 3 places in 2 files, 2 #\w{8}", told)
+    assert [(loom / name).read_text() for name in ("a.py", "b.py")] == ["warp, warp\n", "warp\n"]
+    wrongs: list[dict[str, Any]] = [{"path": "a"}, {"paths": ["a"] * 1001}, {"paths": [""]}, {"paths": []}]
+    for wrong in wrongs:
+        assert "invalid_params" in model.call("batch_write_code", operations=[rename | wrong])["content"][0]["text"]

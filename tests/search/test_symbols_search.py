@@ -192,6 +192,16 @@ def test_an_outline_leaves_out_helpers_inside_short_functions_and_cuts_long_line
     assert len(outline(source, [b"a.py"], max_chars=10_000, everything=True).entries) > 3
 
 
+def test_an_outline_leaves_out_what_a_module_takes_from_another(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("const eos = require('node:stream').finished\nconst LIMIT = 3\n")
+    source = FolderSource(tmp_path)
+    kept = {
+        everything: outline(source, [b"a.js"], max_chars=900, everything=everything) for everything in (True, False)
+    }
+    assert [entry.signature for entry in kept[False].entries] == ["const LIMIT = 3"]
+    assert len(kept[True].entries) == 2
+
+
 def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(tmp_path: Path) -> None:
     method = "    def method_{}(self):\n        pass\n"
     for name in ("a.py", "b.py", "c.py"):
