@@ -93,9 +93,16 @@ class StructuralMatcher(Generic[KeyT]):
             )
         self._question = _frame({"pattern": pattern, "rewrite": rewrite, "languages": list(languages)})
         self._processes: list[_Process[KeyT]] = []
-        with blocking():
-            while not _ROOM.acquire(timeout=LOOK_SECONDS):
-                stop_if_over()
+        has_room = False
+        try:
+            with blocking():
+                while not has_room:
+                    stop_if_over()
+                    has_room = _ROOM.acquire(timeout=LOOK_SECONDS)
+        except BaseException:  # nobody waits any more, which the end of the wait tells, too
+            if has_room:
+                _ROOM.release()
+            raise
         try:
             found = self._start().understood
         except _GoneError:

@@ -10,7 +10,7 @@ from ast_grep_py import SgNode, SgRoot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.checkpoint import Abandoned, ending
+from flashgrep.checkpoint import CURRENT_TURN, Abandoned, ending
 from flashgrep.errors import BadPattern, Unavailable
 from flashgrep.languages import SYNTAX, language_of
 from flashgrep.search import structural_matcher
@@ -180,4 +180,28 @@ async def test_no_process_stays_when_the_answer_is_no_longer_wanted() -> None:
                 search_structural(snapshot, StructuralQuestion(pattern="foo($A)", limit=10_000))
             first = await ask(workspace, "foo($A)", limit=1)
             assert first.next == Position(b"a.py", 1)
+    assert structural_matcher._ROOM._value == room
+
+
+class Deserted:
+    """The turn of a look-up whose client hangs up while it waits."""
+
+    stopped = False
+
+    def give_way(self) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None:
+        raise Abandoned
+
+
+def test_a_place_is_given_back_when_nobody_waits_any_more() -> None:
+    room = structural_matcher._ROOM._value
+    token = CURRENT_TURN.set(Deserted())
+    try:
+        with pytest.raises(Abandoned):
+            structural_matcher.StructuralMatcher[int]("foo($A)", None, ["python"])
+    finally:
+        CURRENT_TURN.reset(token)
     assert structural_matcher._ROOM._value == room
