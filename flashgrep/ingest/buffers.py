@@ -14,7 +14,7 @@ import anyio
 from flashgrep.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
 from flashgrep.ingest.columns import PositionEncoding, find_column, measure
 from flashgrep.ingest.extract import extract
-from flashgrep.ingest.parse import ParsedFile
+from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document, FileStat, Skipped, path_to_text
 
 MOST_BYTES: Final = 8 << 20
@@ -52,8 +52,8 @@ class UnsavedText:
     """A version of the file, and whether that has the same text."""
     is_saved: bool = False
     """Whether the file had the same text when the last question came."""
-    parsed: tuple[str, bytes, ParsedFile | Skipped] | None = None
-    """Its symbols, once a question has been about them, with the language and the text they are of."""
+    parsed: tuple[tuple[str, bytes], FileSymbols | Skipped] | None = None
+    """The language and text that a question was about last, and its symbols with what was read out of it."""
 
 
 @dataclass(slots=True, eq=False)

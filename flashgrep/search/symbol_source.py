@@ -191,10 +191,11 @@ def parse_file(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = 
         return None
     text = unsaved.get(path)
     if text is not None:  # what is typed is another text with every key, and nobody asks for the last one
-        if text.parsed is None or text.parsed[:2] != (language.name, data):
-            text.parsed = (language.name, data, parse_symbols(language.name, data))
-        parsed = text.parsed[2]
-        return parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data)
+        if text.parsed is None or text.parsed[0] != (language.name, data):
+            parsed = parse_symbols(language.name, data)
+            symbols = parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data, {})
+            text.parsed = (language.name, data), symbols
+        return text.parsed[1]
     parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
     return parsed if isinstance(parsed, Skipped) else keep_symbols(parsed, data)
 
@@ -258,6 +259,17 @@ _scopes = _Kept[FileScopes | None](_MOST_SCOPES)
 _trees = _Kept[Node | None](_MOST_SCOPES)
 
 
+def _read_once(kept: _Kept[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]) -> ValueT:
+    """Return what was read out of a text; what is of an unsaved text is kept with that, and goes with it."""
+    own = symbols.kept
+    if own is None:
+        return kept.find_or_make((symbols.language, symbols.data), len(symbols.data), make)
+    if kept not in own:
+        own[kept] = make()
+    found: ValueT = own[kept]
+    return found
+
+
 def find_symbols(language: str, data: bytes) -> FileSymbols | None:
     """Return a text with its symbols, if they are known."""
     return _symbols.find((language, data))
@@ -271,13 +283,13 @@ def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
 
 def imports_of(symbols: FileSymbols) -> FileImports:
     """Return what a text imports and exports; not to be changed."""
-    return _imports.find_or_make((symbols.language, symbols.data), len(symbols.data), lambda: read_imports(symbols))
+    return _read_once(_imports, symbols, lambda: read_imports(symbols))
 
 
 def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     """Return the scopes of a file in one of the languages ``SCOPED``; None where it cannot be parsed in time."""
     language, data = symbols.language, symbols.data
-    found = _scopes.find_or_make((language, data), len(data), lambda: read_scopes(path, language, data))
+    found = _read_once(_scopes, symbols, lambda: read_scopes(path, language, data))
     return found if found is None or found.path == path else found.at(path)
 
 
@@ -293,4 +305,4 @@ def tree_of(symbols: FileSymbols) -> Node | None:
         except (NoGrammar, ParseTimeout):
             return None
 
-    return _trees.find_or_make((symbols.language, symbols.data), len(symbols.data), parse)
+    return _read_once(_trees, symbols, parse)

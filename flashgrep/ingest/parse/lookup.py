@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,9 @@ class FileSymbols:
     Packed columns are unpacked (0.2 ms) when the first word of the text asks for them.
     """
 
-    def __init__(self, parsed: ParsedFile | bytes, data: bytes) -> None:
+    def __init__(self, parsed: ParsedFile | bytes, data: bytes, kept: dict[object, Any] | None = None) -> None:
+        """``kept``: what is read out of an unsaved text, and goes with it; None: it may be kept by content, for all."""
+        self.kept = kept
         self._given = parsed
         self.language = packed_language(parsed) if isinstance(parsed, bytes) else parsed.language
         self.data = data
