@@ -217,8 +217,9 @@ class Tree:
                 self.gone = True
             sweep |= change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
         self._take_excluded(excluded, gone)
-        sweep |= self._outside.look_again()
-        if not sweep:
+        # A sweep, which is due anyhow before the first one, looks at the rules outside itself, and in a thread: git may
+        # take seconds to tell where the user's are.
+        if since is not None and not sweep and not self._outside.look_again():
             self.listed_since = since
 
     def _mark_below(self, folders: Iterable[bytes]) -> None:

@@ -1,6 +1,7 @@
 """Repositories made to harm, broken ones, clones that lack objects: nothing runs, nothing is fetched, errors tell."""
 
 import os
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -174,6 +175,26 @@ async def test_a_pipe_that_nobody_writes_to_ends_git_not_the_question(
         await lines_with(workspace, "HEAD", "word")
     assert hung.value.reason == "repository_broken"
     assert await files_with(workspace, "word") == {b"a.txt"}
+
+
+async def test_while_git_waits_at_a_pipe_others_are_answered(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(root, {"a.txt": b"word\n"})
+    commit(root)
+    os.mkfifo(root / ".git" / "pipe")
+    git(root, "config", "include.path", "pipe")
+    monkeypatch.setattr(scopes, "_CONFIG_SECONDS", 0.3)
+    asked: list[threading.Thread] = []
+
+    def note(folder: bytes) -> bytes:
+        asked.append(threading.current_thread())
+        return find(folder)
+
+    find = scopes.global_excludes
+    monkeypatch.setattr(scopes, "global_excludes", note)
+    async with opened(root) as workspace:
+        assert await files_with(workspace, "word") == {b"a.txt"}
+    assert asked
+    assert threading.main_thread() not in asked
 
 
 async def test_a_tree_that_names_itself_a_billion_times_is_cut(
