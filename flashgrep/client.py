@@ -23,11 +23,13 @@ RG_SECONDS = 0.25
 """A daemon that has not said by then which files to search is not waited for: ripgrep alone is sooner done."""
 RPC = "rpc"
 MCP = "mcp"
+LSP = "lsp"
 ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
 MCP_MODULE = "flashgrep.mcp.stdio"
+LSP_MODULE = "flashgrep.lsp.stdio"
 RELAY_MODULE = "flashgrep.relay"
 """Imports more than a hot command can pay for."""
 
@@ -51,6 +53,8 @@ def run() -> int:
         # A module above this one goes on, by name, as another program would: it costs what the hot path cannot pay.
         elif command == MCP:
             status = int(import_module(MCP_MODULE).main(arguments[1:]))
+        elif command == LSP:
+            status = int(import_module(LSP_MODULE).main(arguments[1:]))
         else:
             status = int(import_module(LOCAL_MODULE).main(arguments))
     except KeyboardInterrupt:

@@ -11,14 +11,14 @@ what is imported here on top of what the interpreter takes.
     terminal                 no command, but nearly one; no file named     "did you mean", status 2
     any                      anything else, the empty pattern included     grep -F
 
-``mcp``, ``rpc``, ``--help`` and ``--version`` are always ours. Called as ``flashgrep`` everything is.
+``lsp``, ``mcp``, ``rpc``, ``--help`` and ``--version`` are always ours. Called as ``flashgrep`` everything is.
 """
 
 import os
 import stat
 import sys
 
-PROTOCOLS = frozenset({"mcp", "rpc"})
+PROTOCOLS = frozenset({"lsp", "mcp", "rpc"})
 """Commands that speak a protocol over standard input: a pipe there is their usual case."""
 OPTIONS = frozenset({"--help", "--version"})
 LOCAL = "local"

@@ -26,6 +26,7 @@ LOCAL_COMMANDS = {
     "version": "app:print_version",
     "rpc": "commands:rpc",
     "mcp": "commands:mcp",
+    "lsp": "commands:lsp",
     "rg": "commands:rg",
     "projects": "index_command:app",
     "store": "index_command:store_app",
@@ -112,6 +113,11 @@ def mcp(
 ) -> NoReturn:
     """Speak the Model Context Protocol over stdin and stdout."""
     _refuse(f"mcp --project {project}" if project else "mcp")
+
+
+def lsp() -> NoReturn:
+    """Speak the Language Server Protocol over stdin and stdout, for an editor, beside the language's own server."""
+    _refuse("lsp")
 
 
 def rg() -> NoReturn:

@@ -7,6 +7,7 @@ from flashgrep.handlers import (
     collections,
     editing,
     files,
+    hierarchy,
     indexing,
     listing,
     meaning,
@@ -16,6 +17,7 @@ from flashgrep.handlers import (
     specs,
     structural,
     symbols,
+    syntax,
 )
 from flashgrep.registry import Registry
 
@@ -23,6 +25,8 @@ MODULES = (
     query,
     symbols,
     navigation,
+    hierarchy,
+    syntax,
     editing,
     listing,
     indexing,

@@ -114,19 +114,19 @@ def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
 @handler("definition", command="definition path line column", toolset="editors", render=render_named)
 async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find where the name at a place of a file is defined: what it means there, not what else is called so."""
-    return await _ask(call, params, lambda source, named: Navigator(source).find_definitions(named))
+    return await ask_at(call, params, lambda source, named: Navigator(source).find_definitions(named))
 
 
 @handler("declaration", command="declaration path line column", toolset="editors", render=render_named)
 async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find where the name at a place of a file is declared without its body; where nothing does, as definition."""
-    return await _ask(call, params, lambda source, named: Navigator(source).find_declarations(named))
+    return await ask_at(call, params, lambda source, named: Navigator(source).find_declarations(named))
 
 
 @handler("implementations", command="implementations path line column", toolset="editors", render=render_named)
 async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the types that build upon the one at a place of a file, or what they define in place of a method."""
-    return await _ask(call, params, lambda source, named: Navigator(source).find_implementations(named))
+    return await ask_at(call, params, lambda source, named: Navigator(source).find_implementations(named))
 
 
 class ReferencesParams(PlaceParams):
@@ -134,6 +134,7 @@ class ReferencesParams(PlaceParams):
 
     include_declaration: bool = Field(default=True, description="With the definitions and declarations.")
     limit: int = Field(1_000, ge=1, le=10_000, description="Most uses to send back.")
+    only_here: bool = Field(default=False, description="Only those in this file.")
     cursor: Cursor = None
 
 
@@ -143,11 +144,12 @@ async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesR
     question = ReferenceQuestion(
         limit=params.limit,
         include_declaration=params.include_declaration,
+        only_here=params.only_here,
         after=(b"", -1)
         if params.cursor is None
         else decode_cursor(params, params.cursor, lambda path, offset: (path.encode("latin-1"), int(offset))),
     )
-    return await _ask(call, params, lambda source, named: ReferenceSearch(source, question).run(named))
+    return await ask_at(call, params, lambda source, named: ReferenceSearch(source, question).run(named))
 
 
 class HoverResult(TypedDict):
@@ -182,7 +184,7 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
         said = describe(found.places[0]) if found.places else said
         return found
 
-    found = await _ask(call, params, find)
+    found = await ask_at(call, params, find)
     result: HoverResult = {
         "symbol_name": found["symbol_name"],
         "range": found["range"],
@@ -200,7 +202,7 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
 HANDLERS: tuple[Handler, ...] = (definition, declaration, implementations, references, hover)
 
 
-async def _ask(
+async def ask_at(
     call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, Named], Navigation]
 ) -> PlacesResult:
     """Find what is asked of the name at a place."""

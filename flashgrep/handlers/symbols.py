@@ -40,7 +40,7 @@ from flashgrep.handlers.common import (
 )
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, shorten_entries, span
-from flashgrep.ingest.columns import Columns, Range
+from flashgrep.ingest.columns import Columns, PositionEncoding, Range
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
@@ -102,19 +102,26 @@ class GetSymbolParams(Params):
     max_tokens: MaxTokens = 8_000
     deadline_ms: Deadline = 10_000
     fresh: Fresh = True
+    position_encoding: Annotated[PositionEncoding | None, RARE] = Field(
+        None, description="What columns of names count, as utf-16; with it their ends are told, too."
+    )
     rev: Rev = None
     project: ProjectName = None
     projects: ProjectNames = None
 
 
 class SymbolHit(FilePlace):
-    """One occurrence: lines of the whole construct, `line_number` and `column` of the name."""
+    """One occurrence: lines of the whole construct, `line_number` and `column` of the name.
+
+    `column` counts characters or, if that is given, by `position_encoding`; then `end_column` is behind the name.
+    """
 
     symbol_name: str
     start_line: int
     end_line: int
     line_number: int
     column: int
+    end_column: NotRequired[int]
     role: str
     kind: NotRequired[str]
     symbol_type: str
@@ -209,6 +216,7 @@ async def _ask(
         limit=params.limit,
         after=0 if params.cursor is None else decode_cursor(params, params.cursor, int),
         deadline=time.monotonic() + params.deadline_ms / 1000,
+        encoding=params.position_encoding,
     )
     answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
     overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
@@ -265,6 +273,8 @@ def _format_hit(found: Found) -> SymbolHit:
         "symbol_type": one.kind or one.role,
         "language": found.language,
     }
+    if found.columns:
+        hit["column"], hit["end_column"] = found.columns
     if one.kind:
         hit["kind"] = one.kind
     if one.container:

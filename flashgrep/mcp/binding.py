@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import anyio
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.connect import from_latin1
+from flashgrep.connect import as_latin1, from_latin1
 from flashgrep.errors import DeadlineExceeded, Forbidden, InvalidParams, NotFound, Unavailable
 from flashgrep.path_map import DRIVE, PathMap, parse_path_map
 from flashgrep.registry import Session, Toolset
@@ -125,7 +125,10 @@ class Binder:
             client.fallback = read_path(session, given["fallback"]) if given.get("fallback") is not None else None
             client.to_choose += 1
         names = self._catalogue.list_bound(session)
-        return {"projects": names, "collections": names if session.collections else []}
+        collections = names if session.collections else []
+        paths = session.path_map
+        roots = [as_latin1(root if paths is None else paths.to_theirs(root)) for root in session.projects]
+        return {"projects": names, "roots": roots, "collections": collections}
 
     async def choose_again(self, context: RequestContext, _params: Any) -> None:
         """Choose anew at the next call, if it was by roots or not at all that the project was chosen."""

@@ -36,6 +36,8 @@ class ReferenceQuestion:
 
     limit: int
     include_declaration: bool = True
+    only_here: bool = False
+    """Whether those in the asking file are all that is wanted."""
     after: tuple[bytes, int] = (b"", -1)
     """The file and the offset behind which they are wanted."""
 
@@ -68,7 +70,10 @@ class ReferenceSearch:
         question, after = self._question, self._question.after
         defined, first = {(one.path, one.start): one for one in targets}, targets[0]
         judge = self._make_judge(named, targets)
-        names = {first.path: {named.text}} if first.resolution.how == "local" else self._find_names(named.text, first)
+        if question.only_here or first.resolution.how == "local":
+            names = {named.path: {named.text}}
+        else:
+            names = self._find_names(named.text, first)
         for path in sorted(one for one in names if one >= after[0]):
             symbols = self._navigator.open(path)
             if symbols is None:

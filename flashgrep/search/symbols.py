@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import NotFound
 from flashgrep.index.table import tier_of
+from flashgrep.ingest.columns import Columns, PositionEncoding
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import (
     ROLES,
@@ -69,6 +70,8 @@ class SymbolQuestion:
     """On the clock of time.monotonic()."""
     body_chars: int = 0
     """Characters of a definition's text that are wanted with it, whole lines."""
+    encoding: PositionEncoding | None = None
+    """What columns of the name's ends are to count, where these are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class Found:
     order: tuple[int, int, int, float]
     """What it is ordered by, before path and place: ``_Place``'s window, role, tier, likeness of the name."""
     body: str = ""
+    columns: tuple[int, int] | None = None
+    """Where the name begins and ends in its line, if the question wants that."""
 
 
 @dataclass(slots=True)
@@ -318,9 +323,10 @@ class SymbolSearch:
             return None
         occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
         index, order = symbols.index_at(place.offset), (place.window, place.rank, place.tier, place.unlike)
+        columns = self._measure(symbols, place)
         if index < 0:
             line = symbols.lines.text(occurrence.line).strip()[:200]
-            return Found(path, symbols.language, occurrence, line, "", order)
+            return Found(path, symbols.language, occurrence, line, "", order, columns=columns)
         signature, doc = symbols.signature(index), symbols.documentation(index)
         body: list[str] = []
         room = self._question.body_chars if occurrence.role == "definition" else 0
@@ -331,7 +337,15 @@ class SymbolSearch:
                 body.append(f"… {occurrence.end_line + 1 - number} more lines, from {number}")
                 break
             body.append(text)
-        return Found(path, symbols.language, occurrence, signature, doc, order, "\n".join(body))
+        return Found(path, symbols.language, occurrence, signature, doc, order, "\n".join(body), columns)
+
+    def _measure(self, symbols: FileSymbols, place: _Place) -> tuple[int, int] | None:
+        """Return the columns of a name's ends."""
+        encoding = self._question.encoding
+        if encoding is None:
+            return None
+        columns = Columns(symbols.lines, encoding)
+        return columns.place(place.offset)[1], columns.place(place.offset + place.size)[1]
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:

@@ -23,7 +23,7 @@ LADDER = [
     "workspace",
     "catalogue",
     "handlers",
-    "mcp",
+    "mcp lsp",
     "daemon client",
     "cli",
     "__init__ __main__",
@@ -103,7 +103,7 @@ def test_only_the_store_opens_databases() -> None:
 
 
 def test_nothing_below_the_daemon_reads_the_environment() -> None:
-    allowed = {"launcher", "daemon", "client", "cli", "mcp", "__main__"}
+    allowed = {"launcher", "daemon", "client", "cli", "mcp", "lsp", "__main__"}
     own_reasons = {
         "ingest.scopes",  # where git keeps its global excludes is said in the environment alone
         "indexer.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so

@@ -1,0 +1,128 @@
+"""For editors: what of a file can be folded away, and what is around its places."""
+
+from collections.abc import Callable
+from typing import Annotated, NotRequired, TypeVar
+
+from pydantic import Field
+from tree_sitter import Node
+from typing_extensions import TypedDict
+
+from flashgrep.catalogue import Catalogue
+from flashgrep.handlers.common import PATH, Encoding, Fresh, ProjectName, Rev, open_view, resolve_path
+from flashgrep.ingest.columns import Columns, Range, find_column
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.model import Skipped
+from flashgrep.params import LineNumber, PathText
+from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import SnapshotSource, tree_of
+from flashgrep.search.syntax_ranges import FoldKind, find_around, find_folds
+
+ResultT = TypeVar("ResultT")
+MOST_PLACES = 1_000
+
+
+class FoldsParams(Params):
+    """Which file."""
+
+    path: PathText = Field(description=PATH)
+    fresh: Fresh = True
+    rev: Rev = None
+    project: ProjectName = None
+
+
+class FoldShown(TypedDict):
+    """Lines from 1, the last one included."""
+
+    start_line: int
+    end_line: int
+    kind: FoldKind
+
+
+class FoldsResult(TypedDict):
+    """What can be folded, by place; `reason`: why there is nothing, as `no_language`."""
+
+    results: list[FoldShown]
+    reason: NotRequired[str]
+
+
+@handler("folds", command="folds path", toolset="editors")
+async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
+    """Tell which lines of a file can be folded away: bodies, brackets, runs of comments and of imports."""
+
+    def find(_symbols: FileSymbols, root: Node) -> list[FoldShown]:
+        return [{"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind} for one in find_folds(root)]
+
+    found = await _ask_tree(call, params, find)
+    return {"results": [], "reason": found} if isinstance(found, str) else {"results": found}
+
+
+class FilePlaceParams(Params):
+    """A place in the file."""
+
+    line: LineNumber = Field(description="Line, from 1.")
+    column: LineNumber = Field(description="Column, from 1.")
+
+
+class EnclosingParams(FoldsParams):
+    """Which places of which file."""
+
+    places: Annotated[list[FilePlaceParams], Field(min_length=1, max_length=MOST_PLACES)] = Field(
+        description="Places, as {line, column}."
+    )
+    position_encoding: Encoding = "utf-32"
+
+
+class EnclosingResult(TypedDict):
+    """For each place the ranges around it, the innermost first; none where it is outside the text."""
+
+    results: list[list[Range]]
+    reason: NotRequired[str]
+
+
+@handler("enclosing", toolset="editors")
+async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> EnclosingResult:
+    """Tell what is around places of a file: the name, the expression, the statement, the function, and so on."""
+
+    def find(symbols: FileSymbols, root: Node) -> list[list[Range]]:
+        columns, found = Columns(symbols.lines, params.position_encoding), []
+        for place in params.places:
+            offset = _find_offset(symbols, place.line, place.column, params)
+            around = [] if offset is None else find_around(root, offset)
+            found.append([columns.range(*span) for span in around])
+        return found
+
+    found = await _ask_tree(call, params, find)
+    return {"results": [[] for _ in params.places], "reason": found} if isinstance(found, str) else {"results": found}
+
+
+HANDLERS: tuple[Handler, ...] = (folds, enclosing)
+
+
+async def _ask_tree(
+    call: Call[Catalogue], params: FoldsParams, find: Callable[[FileSymbols, Node], ResultT]
+) -> ResultT | str:
+    """Return what is found in the syntax tree of a file, or why it has none."""
+    view = await open_view(call, params)
+    if params.fresh:
+        await view.refresh()
+    path = await resolve_path(view, params.path)
+
+    def look(snapshot: Snapshot) -> ResultT | str:
+        symbols = SnapshotSource(snapshot).open(path)
+        if isinstance(symbols, Skipped):
+            return symbols.reason
+        root = None if symbols is None else tree_of(symbols)
+        return "no_language" if symbols is None or root is None else find(symbols, root)
+
+    return await view.in_thread(look)
+
+
+def _find_offset(symbols: FileSymbols, line: int, column: int, params: EnclosingParams) -> int | None:
+    lines, data = symbols.lines, symbols.data
+    if line > lines.line(len(data)):
+        return None
+    start = lines.start(line)
+    end = data.find(b"\n", start)
+    at = find_column(data[start : end if end >= 0 else len(data)], column, params.position_encoding)
+    return None if at is None else start + at

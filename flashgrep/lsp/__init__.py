@@ -1,0 +1,1 @@
+"""``fgrep lsp``: the Language Server Protocol over stdin and stdout, answered by the daemon."""

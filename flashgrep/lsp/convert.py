@@ -1,0 +1,60 @@
+"""What the daemon says, in the protocol's words: places, kinds, paths."""
+
+import base64
+import os
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes, urlsplit
+
+from lsprotocol.types import Location, Position, Range, SymbolKind
+
+KINDS: Final = {
+    "function": SymbolKind.Function, "method": SymbolKind.Method, "constructor": SymbolKind.Constructor,
+    "class": SymbolKind.Class, "struct": SymbolKind.Struct, "union": SymbolKind.Struct,
+    "interface": SymbolKind.Interface, "trait": SymbolKind.Interface, "enum": SymbolKind.Enum,
+    "enumerator": SymbolKind.EnumMember, "type": SymbolKind.Class, "constant": SymbolKind.Constant,
+    "variable": SymbolKind.Variable, "field": SymbolKind.Field, "property": SymbolKind.Property,
+    "event": SymbolKind.Event, "macro": SymbolKind.Constant, "module": SymbolKind.Module,
+    "namespace": SymbolKind.Namespace, "object": SymbolKind.Object, "extension": SymbolKind.Class,
+    "heading": SymbolKind.String, "package": SymbolKind.Package,
+}  # fmt: skip
+
+
+def path_of(uri: str) -> str | None:
+    """Return the path of a file's URI; None: it is no file of this machine."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    path = unquote_to_bytes(parts.path)
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or not path.startswith(b"/") or b"\0" in path:
+        return None
+    return os.path.normpath(os.fsdecode(path))
+
+
+def uri_of(path: str) -> str:
+    """Return a path as a URI."""
+    return "file://" + quote(os.fsencode(path))
+
+
+def find_path(root: str, place: dict[str, Any]) -> str:
+    """Return the path of a result's file."""
+    named = place.get("file_path_bytes")
+    return os.path.join(root, os.fsdecode(base64.b64decode(named)) if named else place["file_path"])
+
+
+def kind_of(kind: str) -> SymbolKind:
+    """Return the protocol's kind of a symbol; it has fewer."""
+    return KINDS.get(kind, SymbolKind.Variable)
+
+
+def range_of(span: dict[str, Any], prefix: str = "") -> Range:
+    """Return a stretch of text; the daemon counts lines and columns from 1."""
+    start, end = (
+        Position(span[f"{prefix}{side}_line"] - 1, span[f"{prefix}{side}_column"] - 1) for side in ("start", "end")
+    )
+    return Range(start, end)
+
+
+def location_of(root: str, place: dict[str, Any]) -> Location:
+    """Return where a result is."""
+    return Location(uri_of(find_path(root, place)), range_of(place))

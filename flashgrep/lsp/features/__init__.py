@@ -1,0 +1,13 @@
+"""What the server answers: one module a family of the protocol's methods."""
+
+from typing import Final
+
+from flashgrep.lsp.features import hierarchy, navigation, rename, symbols
+from flashgrep.lsp.features.feature import Feature
+
+FEATURES: Final[tuple[Feature, ...]] = (
+    *navigation.FEATURES,
+    *symbols.FEATURES,
+    *hierarchy.FEATURES,
+    *rename.FEATURES,
+)

@@ -1,0 +1,115 @@
+"""From a name to where it is defined, declared, implemented and used, and what it says of itself."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+
+from flashgrep.lsp.convert import find_path, range_of, uri_of
+from flashgrep.lsp.features.feature import Answer, Feature, ask_about
+from flashgrep.lsp.folders import Folder
+
+if TYPE_CHECKING:
+    from flashgrep.lsp.server import Server
+
+MOST_REFERENCES: Final = 20_000
+FIRST_PAGE, PAGE = 200, 2_000
+"""Uses asked for at once; the first ones are soon there for an editor that takes them in parts."""
+MOST_DOCUMENTATION: Final = 4_000
+"""Characters of documentation that a hover shows."""
+SOURCE: Final = "*flashgrep*"
+
+
+def go_to(method: str, client_name: str) -> Answer:
+    """Return the answer that leads to the places which a method of the daemon finds."""
+
+    async def go(server: "Server", params: types.TextDocumentPositionParams) -> Any:
+        folder, found = await ask_about(server, method, params.text_document.uri, params.position)
+        client = getattr(server.client_capabilities.text_document, client_name, None)
+        if client is None or not client.link_support:
+            return [location_of(folder, one) for one in found["results"]]
+        return [
+            types.LocationLink(
+                target_uri=uri_of(find_path(folder.root or "", one)),
+                target_range=range_of(one["range"]),
+                target_selection_range=range_of(one["selection_range"]),
+                origin_selection_range=range_of(found["range"]),
+            )
+            for one in found["results"]
+        ]
+
+    return go
+
+
+async def references(server: "Server", params: types.ReferenceParams) -> list[types.Location]:
+    """Return the uses; in parts as they are found, where the editor asks for that."""
+    found: list[types.Location] = []
+    asked = {"include_declaration": params.context.include_declaration}
+    async for folder, uses, _ in page_uses(server, params.text_document.uri, params.position, **asked):
+        locations = [location_of(folder, one) for one in uses]
+        if params.partial_result_token is None:
+            found += locations
+        else:
+            server.report_part(params.partial_result_token, locations)
+    return found
+
+
+async def page_uses(
+    server: "Server", uri: str, position: types.Position, **more: Any
+) -> AsyncIterator[tuple[Folder, list[dict[str, Any]], dict[str, Any]]]:
+    """Yield the uses of what stands at a place, page by page, each with the whole answer."""
+    cursor, count, limit = None, 0, FIRST_PAGE
+    while count < MOST_REFERENCES:
+        going_on: dict[str, Any] = {"cursor": cursor} if cursor else {}
+        folder, answer = await ask_about(server, "references", uri, position, limit=limit, **going_on, **more)
+        yield folder, answer["results"], answer
+        count += len(answer["results"])
+        cursor, limit = answer.get("next"), PAGE
+        if not cursor:
+            return
+
+
+async def hover(server: "Server", params: types.HoverParams) -> types.Hover | None:
+    """Return the signature and the documentation."""
+    _, found = await ask_about(server, "hover", params.text_document.uri, params.position)
+    signature, documentation = found["signature"], found["documentation"][:MOST_DOCUMENTATION]
+    if not signature and not documentation:
+        return None
+    client = server.client_capabilities.text_document
+    formats = (client and client.hover and client.hover.content_format) or []
+    where = range_of(found["range"]) if found["range"] else None
+    if types.MarkupKind.Markdown not in formats:
+        text = "\n\n".join(filter(None, (signature, documentation)))
+        return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text), where)
+    # A longer fence than any in the text ends it.
+    fence = "```"
+    while fence in signature or fence in documentation:
+        fence += "`"
+    head = f"{fence}{found['language']}\n{signature}\n{fence}" if signature else ""
+    body = f"{fence}text\n{documentation}\n{fence}" if documentation else ""
+    text = "\n\n".join(filter(None, (head, body, SOURCE)))
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)
+
+
+async def highlight(server: "Server", params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+    """Return the uses in the file itself."""
+    found = []
+    asked = {"only_here": True}
+    async for _, uses, _ in page_uses(server, params.text_document.uri, params.position, **asked):
+        found += [types.DocumentHighlight(range_of(one["selection_range"])) for one in uses]
+    return found
+
+
+def location_of(folder: Folder, place: dict[str, Any]) -> types.Location:
+    """Return where the name of a result is."""
+    return types.Location(uri_of(find_path(folder.root or "", place)), range_of(place["selection_range"]))
+
+
+FEATURES: Final = (
+    Feature("definition", types.TEXT_DOCUMENT_DEFINITION, go_to("definition", "definition")),
+    Feature("declaration", types.TEXT_DOCUMENT_DECLARATION, go_to("declaration", "declaration")),
+    Feature("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION, go_to("implementations", "implementation")),
+    Feature("references", types.TEXT_DOCUMENT_REFERENCES, references),
+    Feature("hover", types.TEXT_DOCUMENT_HOVER, hover),
+    Feature("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, highlight),
+)

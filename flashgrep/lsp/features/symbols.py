@@ -1,0 +1,149 @@
+"""Symbols of a file as a tree, and of all folders by their names; what of a file can be folded and selected."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+
+from flashgrep.lsp.convert import find_path, kind_of, range_of, uri_of
+from flashgrep.lsp.features.feature import Feature, find_file
+from flashgrep.lsp.folders import Folder, OutsideProjects
+
+if TYPE_CHECKING:
+    from flashgrep.lsp.server import Server
+
+FOLDS: Final = {
+    "comment": types.FoldingRangeKind.Comment,
+    "imports": types.FoldingRangeKind.Imports,
+    "region": types.FoldingRangeKind.Region,
+}
+SHOWN: Final = 50
+"""Symbols of a folder for a name that is being typed; the next letter asks again."""
+
+
+async def document_symbol(server: "Server", params: types.DocumentSymbolParams) -> list[Any]:
+    """Return what a file defines: as a tree, or for an editor that knows none as a list."""
+    folder, path = find_file(server, params.text_document.uri)
+    entries = await ask_outline(server, folder, path)
+    client = server.client_capabilities.text_document
+    shown = client and client.document_symbol
+    if not (shown and shown.hierarchical_document_symbol_support):
+        return [
+            types.SymbolInformation(
+                location=types.Location(params.text_document.uri, range_of(one["range"])),
+                name=one["name"],
+                kind=kind_of(one["kind"]),
+            )
+            for one in entries
+        ]
+    return make_tree(entries)
+
+
+async def ask_outline(server: "Server", folder: Folder, path: str) -> list[dict[str, Any]]:
+    """Return all that a file defines, in order of place, each with its ``depth``."""
+    asked = {"structured": True, "everything": True, "position_encoding": server.encoding}
+    files = (await folder.ask("outline", asked, path))["results"]
+    return [entry for file in files for entry in file["entries"]]
+
+
+def make_tree(entries: list[dict[str, Any]]) -> list[types.DocumentSymbol]:
+    """Return entries, which come in order of place, nested."""
+    top: list[types.DocumentSymbol] = []
+    around: list[list[types.DocumentSymbol]] = [top]
+    for one in entries:
+        del around[one["depth"] + 1 :]
+        children: list[types.DocumentSymbol] = []
+        whole, name = range_of(one["range"]), range_of(one["selection_range"])
+        around[-1].append(
+            types.DocumentSymbol(
+                name=one["name"] or "?",  # editors refuse a list that has an empty one
+                kind=kind_of(one["kind"]),
+                range=whole,
+                selection_range=name,
+                detail=one["signature"],
+                children=children,
+            )
+        )
+        around.append(children)
+    return top
+
+
+async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+    """Return the symbols of all folders whose names begin so or are like it; in parts if the editor asks for that."""
+    found: list[types.WorkspaceSymbol] = []
+    seen: set[tuple[str, int, int]] = set()
+
+    def take(folder: Folder, hits: list[dict[str, Any]]) -> None:
+        made = []
+        for hit in hits:
+            uri, line = uri_of(find_path(folder.root or "", hit)), hit["line_number"] - 1
+            where = types.Range(types.Position(line, hit["column"] - 1), types.Position(line, hit["end_column"] - 1))
+            key = (uri, where.start.line, where.start.character)
+            if key not in seen:
+                seen.add(key)
+                made.append(
+                    types.WorkspaceSymbol(
+                        location=types.Location(uri, where),
+                        name=hit["symbol_name"],
+                        kind=kind_of(hit.get("kind", "")),
+                        container_name=hit.get("container") or hit["file_path"],
+                    )
+                )
+        if params.partial_result_token is None:
+            found.extend(made)
+        elif made:
+            server.report_part(params.partial_result_token, made)
+
+    async def ask(folder: Folder, match: str) -> None:
+        asked = {"symbol_name": params.query, "match": match, "case": "insensitive", "role": ["definition"]}
+        try:
+            answer = await folder.ask("get_symbol", {**asked, "limit": SHOWN, "position_encoding": server.encoding})
+        except OutsideProjects:
+            return
+        take(folder, answer["results"])
+
+    if not params.query.strip():
+        return []
+    # First what begins so: that is what is meant by most who type on.
+    for match in ("prefix", "fuzzy"):
+        await asyncio.gather(*(ask(folder, match) for folder in server.folders))
+    return found
+
+
+async def folding_range(server: "Server", params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+    """Return the lines that can be folded, the longest ones where the editor takes no more."""
+    folder, path = find_file(server, params.text_document.uri)
+    folds = (await folder.ask("folds", {}, path))["results"]
+    client = server.client_capabilities.text_document
+    limit = client.folding_range.range_limit if client and client.folding_range else None
+    if limit is not None and len(folds) > limit:
+        longest = sorted(folds, key=lambda one: one["start_line"] - one["end_line"])[:limit]
+        folds = sorted(longest, key=lambda one: one["start_line"])
+    return [types.FoldingRange(one["start_line"] - 1, one["end_line"] - 1, kind=FOLDS[one["kind"]]) for one in folds]
+
+
+async def selection_range(server: "Server", params: types.SelectionRangeParams) -> list[types.SelectionRange]:
+    """Return, for each place, the ranges around it, each within its parent."""
+    folder, path = find_file(server, params.text_document.uri)
+    places = [{"line": place.line + 1, "column": place.character + 1} for place in params.positions]
+    asked = {"places": places, "position_encoding": server.encoding}
+    found = []
+    for place, around in zip(params.positions, (await folder.ask("enclosing", asked, path))["results"], strict=True):
+        made: types.SelectionRange | None = None
+        for one in reversed(around):
+            made = types.SelectionRange(range_of(one), made)
+        found.append(made or types.SelectionRange(types.Range(place, place)))
+    return found
+
+
+FEATURES: Final = (
+    Feature(
+        "documentSymbol",
+        types.TEXT_DOCUMENT_DOCUMENT_SYMBOL,
+        document_symbol,
+        types.DocumentSymbolOptions(label="flashgrep"),
+    ),
+    Feature("workspaceSymbol", types.WORKSPACE_SYMBOL, workspace_symbol),
+    Feature("foldingRange", types.TEXT_DOCUMENT_FOLDING_RANGE, folding_range),
+    Feature("selectionRange", types.TEXT_DOCUMENT_SELECTION_RANGE, selection_range),
+)

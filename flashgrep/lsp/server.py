@@ -1,0 +1,192 @@
+"""The server: one editor, its folders, and which features it wants."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from lsprotocol import converters, types
+from pygls.exceptions import FeatureRequestError, JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from flashgrep import __version__
+from flashgrep.lsp.convert import path_of
+from flashgrep.lsp.daemon_link import DaemonEnded, DaemonError
+from flashgrep.lsp.features import FEATURES
+from flashgrep.lsp.features.feature import Answer
+from flashgrep.lsp.features.workspace import COMMANDS, PROGRESS, report_indexing, run_command
+from flashgrep.lsp.folders import Folder, OutsideProjects, lies_in
+from flashgrep.lsp.protocol import Protocol
+from flashgrep.lsp.texts import Document, Texts
+from flashgrep.lsp.wire import Input, Output, Received
+
+REQUEST_FAILED: Final = -32803
+NOTHING_TO_SAY: Final = frozenset({"file_not_found", "path_not_found", "invalid_range", "outside_root"})
+"""Reasons of the daemon's errors: there is no such file or place, so there is nothing to show."""
+MOST_FOLDERS: Final = 200
+
+
+class Server(LanguageServer):
+    """One editor's session."""
+
+    protocol: Protocol
+
+    def __init__(self) -> None:
+        super().__init__("flashgrep", __version__, protocol_cls=Protocol, converter_factory=converters.get_converter)
+        self.texts = Texts(self)
+        self.folders: list[Folder] = []
+        self._has_no_folders = False
+        self._reports_progress = True
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended: asyncio.Future[int] | None = None
+
+    @property
+    def encoding(self) -> str:
+        """What a column counts."""
+        return types.PositionEncodingKind(self.workspace.position_encoding or "utf-16").value
+
+    async def run(self, source: int, sink: int) -> int:
+        """Serve until the editor ends; return the exit status."""
+        loop = asyncio.get_running_loop()
+        ended = self._ended = loop.create_future()
+
+        def tell(take: Callable[..., None], *given: Any) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(take, *given)
+
+        def take(message: Received | None) -> None:
+            if message is None:
+                self.end(1)
+                return
+            try:
+                self.protocol.receive(message)
+            finally:
+                incoming.done()
+
+        output = Output(sink, lambda: tell(self.end, 1))
+        self.protocol.set_writer(output)
+        incoming = Input(source, output, partial(tell, take))
+        try:
+            return int(await ended)
+        finally:
+            for folder in self.folders:
+                folder.close()
+            output.close()
+
+    def end(self, status: int) -> None:
+        """End the session."""
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(status)
+
+    def find_folder(self, path: str) -> Folder | None:
+        """Return the folder, the innermost one, that a file lies in.
+
+        Where the editor has none open, a file's own project is taken, if there is one.
+        """
+        found = [folder for folder in self.folders if folder.has(path)]
+        if found:
+            return max(found, key=lambda folder: (lies_in(path, folder.path), len(folder.path)))
+        if not self._has_no_folders or len(self.folders) >= MOST_FOLDERS:
+            return None
+        return self._add_folder(str(Path(path).parent), adopt=False)
+
+    def change_folders(self, added: Iterable[types.WorkspaceFolder], removed: Iterable[types.WorkspaceFolder]) -> None:
+        """Connect to the folders that came, at their first question, and hang up on those that went."""
+        gone = {path_of(folder.uri) for folder in removed}
+        for folder in [folder for folder in self.folders if folder.path in gone]:
+            folder.close()
+            self.folders.remove(folder)
+        for path in [path_of(folder.uri) for folder in added][: MOST_FOLDERS - len(self.folders)]:
+            if path is not None and all(folder.path != path for folder in self.folders):
+                folder = self._add_folder(path)
+                if self.protocol.is_initialized:
+                    self._watch(folder)
+
+    def configure(self, params: types.InitializeParams) -> None:
+        """Take the editor's folders and wishes."""
+        given = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
+        if given == [""] and params.root_path:
+            given = [f"file://{params.root_path}"]
+        self.change_folders([types.WorkspaceFolder(uri, "") for uri in given], [])
+        self._has_no_folders = not self.folders
+        options = params.initialization_options
+        disabled = options.get("disabled") if isinstance(options, dict) else None
+        self._offer(disabled if isinstance(disabled, list) else [])
+
+    def greet(self) -> None:
+        """Connect to the folders, and report how far their indexes are where the editor shows that."""
+        for folder in self.folders:
+            self._watch(folder)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Note what went wrong without a request to answer; the editor's log has it."""
+        if source is not FeatureRequestError:
+            sys.stderr.write(f"fgrep lsp: {error}\n")
+
+    def report_part(self, token: int | str, part: list[Any]) -> None:
+        """Send a part of a result ahead of the answer, which then has only the rest."""
+        self.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
+
+    def _offer(self, disabled: list[Any]) -> None:
+        """Register what is not left to other servers."""
+        self._reports_progress = PROGRESS not in disabled
+        for feature in FEATURES:
+            if feature.name not in disabled:
+                self.feature(feature.method, feature.options)(self._make_answer(feature.run))
+        if "executeCommand" in disabled:
+            return
+        for name, method in COMMANDS.items():
+            self.command(name)(self._make_command(method))
+
+    def _make_answer(self, run: Answer) -> Callable[[Any], Awaitable[Any]]:
+        """Return a coroutine that answers what the daemon cannot say with nothing, and its other errors with one."""
+
+        async def answer(params: Any) -> Any:
+            try:
+                return await run(self, params)
+            except OutsideProjects:
+                return None
+            except DaemonError as error:
+                if error.data.get("reason") in NOTHING_TO_SAY:
+                    return None
+                raise JsonRpcException(f"flashgrep: {error}", REQUEST_FAILED, error.data) from None
+            except DaemonEnded as error:
+                raise JsonRpcException(f"flashgrep: {error}", REQUEST_FAILED) from None
+
+        return answer
+
+    def _make_command(self, method: str) -> Callable[..., Awaitable[Any]]:
+        answer = self._make_answer(lambda server, arguments: run_command(server, method, arguments))
+
+        async def run(*arguments: Any) -> Any:
+            return await answer(arguments)
+
+        return run
+
+    def _take_notice(self, method: str, params: Any) -> None:
+        """Take a notification of the daemon's."""
+
+    def _watch(self, folder: Folder) -> None:
+        client = self.client_capabilities.window
+        if client and client.work_done_progress and self._reports_progress:
+            task = asyncio.get_running_loop().create_task(report_indexing(self, folder))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _add_folder(self, path: str, *, adopt: bool = True) -> Folder:
+        folder = Folder(path, self._find_texts, self._take_notice, adopt=adopt)
+        self.folders.append(folder)
+        return folder
+
+    def _find_texts(self, folder: Folder) -> list[Document]:
+        return [text for text in self.texts if self.find_folder(text.path) is folder]
+
+
+def serve() -> int:
+    """Serve an editor over standard input and output until it ends; return the exit status."""
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log what the editor sends
+    return asyncio.run(Server().run(0, 1))

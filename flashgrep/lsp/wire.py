@@ -1,0 +1,165 @@
+"""Standard input and output: bytes to messages, each way in a thread of its own, so that neither stops the other.
+
+A message is a header with a length, an empty line, JSON. A client that sends something else loses that, and nothing
+that comes after it.
+"""
+
+import json
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+MOST_MESSAGE: Final = 64 * 1024 * 1024
+"""Bytes of a message; a longer one is skipped as it comes and never kept."""
+MOST_HEADER: Final = 8192
+LENGTH: Final = re.compile(rb"(?i)content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*(?:\r?\n|$)")
+HEADER_END: Final = re.compile(rb"\r?\n\r?\n")
+PIECE: Final = 65_536
+MOST_QUEUED: Final = 8 * 1024 * 1024
+"""Bytes that wait for the editor to read them; beyond it we read nothing from it."""
+MOST_WAITING: Final = 256
+"""Messages read and not taken yet."""
+FLUSH_SECONDS = 2.0
+
+
+class Unreadable(Exception):
+    """Stands for a message that is none; its text says why."""
+
+
+class MessageReader:
+    """Takes pieces of the wire in and gives the messages that are whole."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._left: int | None = None  # bytes of the body that is awaited
+        self._skipping = 0
+
+    def feed(self, piece: bytes) -> Iterator[dict[str, Any] | Unreadable]:
+        """Yield what is complete with this piece, in order."""
+        self._held += piece
+        while True:
+            if self._skipping:
+                skipped = min(self._skipping, len(self._held))
+                del self._held[:skipped]
+                self._skipping -= skipped
+            if self._left is None and not self._read_header():
+                return
+            if self._left is None:
+                continue
+            if self._left > MOST_MESSAGE:
+                self._skipping, self._left = self._left, None
+                yield Unreadable(f"a message of more than {MOST_MESSAGE:,} bytes is not read")
+                continue
+            if len(self._held) < self._left:
+                return
+            body = bytes(self._held[: self._left])
+            del self._held[: self._left]
+            self._left = None
+            yield decode_message(body)
+
+    def _read_header(self) -> bool:
+        """Take a header off what is held; return whether there was one, if only one without a length."""
+        end = HEADER_END.search(self._held)
+        if end is None:
+            if len(self._held) > MOST_HEADER:
+                del self._held[: -MOST_HEADER // 2]
+            return False
+        length = LENGTH.search(self._held, 0, end.end())
+        if length is not None:
+            self._left = int(length[1])
+        del self._held[: end.end()]
+        return True
+
+
+def decode_message(body: bytes) -> dict[str, Any] | Unreadable:
+    """Return the object a message's text stands for."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"no JSON: {error}")
+    return message if isinstance(message, dict) else Unreadable("no object of JSON-RPC")
+
+
+Received = dict[str, Any] | Unreadable
+
+
+class Output:
+    """Writes what it is given, in order; ``on_end`` is called, in its thread, when nobody reads it any more."""
+
+    def __init__(self, descriptor: int, on_end: Callable[[], None]) -> None:
+        self._descriptor, self._on_end = descriptor, on_end
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes."""
+        with self._changed:
+            if not self._closed:
+                self._pieces.append(data)
+                self._size += len(data)
+                self._changed.notify_all()
+
+    def wait_for_room(self) -> None:
+        """Return once the editor has read most of what was written."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._size <= MOST_QUEUED or self._closed)
+
+    def close(self) -> None:
+        """Take nothing more, and write what is queued unless that takes too long."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join(FLUSH_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._pieces or self._closed)
+                    if not self._pieces:
+                        return
+                    rest = memoryview(self._pieces.popleft())
+                size = len(rest)
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                with self._changed:
+                    self._size -= size
+                    self._changed.notify_all()
+        except OSError:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            self._on_end()
+
+
+class Input:
+    """Reads messages; ``take`` gets each in this thread, and ``done`` is to be called when one is dealt with."""
+
+    def __init__(self, descriptor: int, output: Output, take: Callable[[Received | None], None]) -> None:
+        """``take`` gets None at the end."""
+        self._descriptor, self._output, self._take = descriptor, output, take
+        self._slots = threading.Semaphore(MOST_WAITING)
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def done(self) -> None:
+        """Let another message in."""
+        self._slots.release()
+
+    def _run(self) -> None:
+        reader = MessageReader()
+        try:
+            while piece := os.read(self._descriptor, PIECE):
+                for message in reader.feed(piece):
+                    self._output.wait_for_room()
+                    self._slots.acquire()
+                    self._take(message)
+        except OSError:  # a terminal that hung up
+            pass
+        self._take(None)
