@@ -19,17 +19,17 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 50_500,  # since 44,084: places for editors, unsaved text, search by syntax, impact, pick, LSP
-    "modules": 230,  # 20 of them for these
-    "private functions used once": 345,  # those that are handed on are not counted
-    "functions named by a participle": 72,
+    "lines": 51_027,  # since 44,084: places for editors, unsaved text, search by syntax, impact, pick, LSP
+    "modules": 242,  # 20 of them for these
+    "private functions used once": 335,  # those that are handed on are not counted
+    "functions named by a participle": 70,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
 
 SMALL = 60
 """Lines of a module that may be too small to stand alone."""
 
-SLACK = {"lines": 6000, "modules": 20, "private functions used once": 60, "functions named by a participle": 15}
+SLACK = {"lines": 500, "modules": 3, "private functions used once": 10, "functions named by a participle": 5}
 """How far a measure may be below its limit before the limit has to follow."""
 
 PARTICIPLE = re.compile(r"_?(?:\w+_)?(?:\w{2,}ed|shown|told|said|sent|left|kept|given|taken|made|held|read_out|found)")
