@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
@@ -13,7 +12,6 @@ MOST_SENT: Final = 8 * 1024 * 1024
 """Bytes of a request: the daemon's own limit, unless a setting of its says less."""
 TOO_LARGE: Final = -32003
 INVALID_PARAMS: Final = -32602
-Notice = Callable[[str, Any], None]
 
 
 class DaemonError(Exception):
@@ -33,8 +31,7 @@ class DaemonEnded(ConnectionError):
 class DaemonLink:
     """Calls over one socket; the reader ends with it."""
 
-    def __init__(self, on_notice: Notice) -> None:
-        self._on_notice = on_notice
+    def __init__(self) -> None:
         self._ids = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -111,8 +108,7 @@ class DaemonLink:
             self.close()
 
     def _take(self, message: dict[str, Any]) -> None:
-        if "method" in message:
-            self._on_notice(message["method"], message.get("params"))
+        if "method" in message:  # a notification: none was asked for
             return
         if message.get("id") is None:  # of what was too long to be read: whose it was is not told
             for waiting in list(self._waiting.values()):

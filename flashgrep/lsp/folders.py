@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flashgrep.connect import as_latin1, connect_or_alone, from_latin1, send_request
-from flashgrep.lsp.daemon_link import MOST_SENT, DaemonEnded, DaemonLink, Notice
+from flashgrep.lsp.daemon_link import MOST_SENT, DaemonEnded, DaemonLink
 from flashgrep.lsp.texts import Document
 from flashgrep.paths import PATH_MAP_VARIABLE, Paths, state_folder
 
@@ -30,9 +30,7 @@ class OutsideProjects(Exception):
 class Folder:
     """A folder of the editor's and the project that it lies in."""
 
-    def __init__(
-        self, path: str, texts: Callable[["Folder"], Iterable[Document]], on_notice: Notice, *, adopt: bool = True
-    ) -> None:
+    def __init__(self, path: str, texts: Callable[["Folder"], Iterable[Document]], *, adopt: bool = True) -> None:
         """``texts`` returns what is open of its files. ``adopt``: it becomes a project if it lies in none.
 
         The home folder and those above it never become one, as with ``fgrep mcp``.
@@ -40,8 +38,8 @@ class Folder:
         self.path = path
         self.root: str | None = None
         """The project's root, as the editor calls it; None: not known yet, or there is none."""
-        self._texts, self._on_notice, self._adopt = texts, on_notice, adopt
-        self._link = DaemonLink(on_notice)
+        self._texts, self._adopt = texts, adopt
+        self._link = DaemonLink()
         self._connecting = asyncio.Lock()
         self._not_before, self._pause, self._problem = 0.0, FIRST_PAUSE, ""
         self._unconfirmed: set[asyncio.Future[Any]] = set()
@@ -127,7 +125,7 @@ class Folder:
             raise DaemonEnded(self._problem)
         try:
             connected, self.root = await run_in_thread(lambda: connect_bound(self.path, adopt=self._adopt))
-            self._link, self._unconfirmed = DaemonLink(self._on_notice), set()
+            self._link, self._unconfirmed = DaemonLink(), set()
             await self._link.open(connected)
         except (OSError, ValueError) as error:
             self._problem = str(error)

@@ -167,9 +167,6 @@ class Server(LanguageServer):
 
         return run
 
-    def _take_notice(self, method: str, params: Any) -> None:
-        """Take a notification of the daemon's."""
-
     def _watch(self, folder: Folder) -> None:
         client = self.client_capabilities.window
         if client and client.work_done_progress and self._reports_progress:
@@ -178,7 +175,7 @@ class Server(LanguageServer):
             task.add_done_callback(self._tasks.discard)
 
     def _add_folder(self, path: str, *, adopt: bool = True) -> Folder:
-        folder = Folder(path, self._find_texts, self._take_notice, adopt=adopt)
+        folder = Folder(path, self._find_texts, adopt=adopt)
         self.folders.append(folder)
         return folder
 

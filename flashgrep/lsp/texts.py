@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flashgrep.lsp.server import Server
 
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
-MOST_EDITS: Final = 10_000
+MOST_EDITS: Final = 1_000
 """Edits the daemon takes at once."""
 BARE_RETURN: Final = re.compile(r"\r(?!\n)")
 
