@@ -125,10 +125,7 @@ class SnapshotSource:
         stat, document = snapshot.read_with_stat(path)
         if document is None or isinstance(document, Skipped):
             return document
-        language, data = language_of(path, document.data), document.data
-        if (known := find_symbols(language.name, data)) is not None:
-            return known if holds is None or holds(data) else NOT_HELD
-        version = snapshot.indexed_version(path)
+        data, version = document.data, snapshot.indexed_version(path)
         is_same = version is not None and stat is not None and version[1:] == (stat.size, stat.mtime_ns)
         row = self._stored_row(path, version[0]) if version and is_same else None
         try:
@@ -136,7 +133,8 @@ class SnapshotSource:
         except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
             return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
         if holds is not None and not holds(data):  # parsing takes 100 times as long as looking
-            return NOT_HELD if language.symbols else None
+            # Only without a row: to tell C from C++ a header is read to its end.
+            return NOT_HELD if row or language_of(path, data).symbols else None
         return keep_symbols(row, data) if row else parse_file(path, data, snapshot.unsaved)
 
     def read(self, path: bytes) -> bytes | None:
@@ -268,11 +266,6 @@ def _read_once(kept: _Kept[ValueT], symbols: FileSymbols, make: Callable[[], Val
         own[kept] = make()
     found: ValueT = own[kept]
     return found
-
-
-def find_symbols(language: str, data: bytes) -> FileSymbols | None:
-    """Return a text with its symbols, if they are known."""
-    return _symbols.find((language, data))
 
 
 def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
