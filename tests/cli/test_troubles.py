@@ -86,6 +86,7 @@ def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
         cold_daemon.start()
         for root in (gone, blocked, whole):
             assert cold_daemon.run("projects", "add", str(root)).returncode == 0
+        assert cold_daemon.run("index", str(whole)).returncode == 0  # which waits until there is one
         cold_daemon.stop()
         shutil.rmtree(blocked / ".flashgrep")
         (blocked / ".flashgrep").write_text("in the way\n")
