@@ -70,7 +70,7 @@ def test_a_refusal_is_quick_and_repeats_no_megabyte(method: str, params: dict[st
     started = time.thread_time()
     with pytest.raises(InvalidParams) as caught:
         REGISTRY.get(method).validate(params)
-    assert time.thread_time() - started < 0.25
+    assert time.thread_time() - started < 0.5
     assert len(str(caught.value.to_object())) < 10_000
 
 
