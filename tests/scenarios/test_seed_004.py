@@ -231,7 +231,7 @@ def _timeless(answer: Any) -> Any:
         return answer
     passing = {"took_ms", "generation", "stage", "stage_since", "stage_detail", "last_update", "indexing"}
     passing |= {"index_size_bytes", "gram_bytes", "files_pending", "total_chunks", "total_lines", "total_files"}
-    passing |= {"files_skipped", "projects", "store_projects", "detail"}
+    passing |= {"files_skipped", "projects", "store_projects", "coverage"}
     return {key: _timeless(value) for key, value in answer.items() if key not in passing}
 
 
