@@ -1,4 +1,4 @@
-"""For editors: what stands at a place of a file, where it is defined and used, and what it says of itself."""
+"""For editors: what stands at a place of a file, where it is defined and used, what it says of itself, who calls it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +30,7 @@ from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
 from flashgrep.params import LineNumber, PathText
 from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
 from flashgrep.search.hover import Described, describe
 from flashgrep.search.named import Named, Nothing, find_named
 from flashgrep.search.navigation import Navigation, Navigator, Place
@@ -199,7 +200,50 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
     return result
 
 
-HANDLERS: tuple[Handler, ...] = (definition, declaration, implementations, references, hover)
+class StepPlace(NamedPlace):
+    """A definition one step away; `uses`: where it is called, or calls, in the file of the caller."""
+
+    uses: list[Range]
+
+
+class StepsResult(TypedDict):
+    """The definitions one step away, by path and place; for the rest as `definition`."""
+
+    symbol_name: str | None
+    range: Range | None
+    results: list[StepPlace]
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+    unsure: NotRequired[int]
+    coverage: Coverage
+
+
+def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
+    """Yield each definition with its place; or why there is none."""
+    yield from render_named({**result, "results": [*result["results"]], "next": None}, style)
+
+
+@handler("callers", command="callers path line column", toolset="editors", render=render_steps)
+async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+    """Find the functions that call the one at a place of a file; calls outside of any count for their file."""
+    return await _ask_steps(call, params, find_callers)
+
+
+@handler("calls", command="calls path line column", toolset="editors", render=render_steps)
+async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+    """Find what the function at a place of a file calls, but for what is called by functions inside it."""
+    return await _ask_steps(call, params, find_called)
+
+
+@handler("supertypes", command="supertypes path line column", toolset="editors", render=render_steps)
+async def supertypes(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+    """Find the types that the one at a place of a file builds upon; `implementations` finds those upon it."""
+    return await _ask_steps(call, params, find_supertypes)
+
+
+HANDLERS: tuple[Handler, ...] = (
+    definition, declaration, implementations, references, hover, callers, calls, supertypes
+)  # fmt: skip
 
 
 async def ask_at(
@@ -226,6 +270,24 @@ async def ask_at(
     result, found = await view.in_thread(look)
     result["coverage"] = coverage_of(view, found, fresh=fresh, started=started)
     return result
+
+
+async def _ask_steps(
+    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, Named], Hierarchy]
+) -> StepsResult:
+    uses: list[list[Range]] = []
+
+    def look(source: SymbolSource, named: Named) -> Hierarchy:
+        found = find(source, named)
+        for step in found.steps:
+            columns = Columns(step.user.lines, params.position_encoding)
+            uses.append([columns.range(*use) for use in sorted(step.uses)])
+        return found
+
+    found = await ask_at(call, params, look)
+    found.pop("next", None)
+    steps = [{**one, "uses": several} for one, several in zip(found["results"], uses, strict=True)]
+    return {**found, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
 
 
 def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> PlacesResult:

@@ -9,7 +9,6 @@ pattern first, then files. Run as a program, this module is the worker.
 import json
 import os
 import re
-import selectors
 import signal
 import subprocess
 import sys
@@ -20,15 +19,12 @@ from dataclasses import asdict
 from itertools import accumulate, islice
 from typing import Any, BinaryIO, Self
 
-from flashgrep.checkpoint import blocking, stop_if_over
+from flashgrep.child_process import ChildEnded, ChildPipes, end_child
 from flashgrep.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.pattern.finders import NONE, Span
 from flashgrep.pattern.matcher import find_blocks, spans_between
 
-_CHUNK = 1 << 16
-_LOOK_SECONDS = 0.1
-"""How often a thread that waits for its worker checks whether its call was cancelled."""
 _NICE = 10
 """Niceness of the worker: it may run away for seconds, and all other work goes first."""
 _ESCAPE = re.compile(r"\\.")  # An escape's letter says nothing about the case that is meant.
@@ -47,6 +43,7 @@ class Backtracker:
         self._seconds = seconds
         command = [sys.executable, "-m", "flashgrep.pattern.backtracking", str(int(seconds) + 2)]
         self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._pipes = ChildPipes(self._worker)
         try:
             refusal = json.loads(self._ask(json.dumps(asdict(pattern)).encode()))
         except BaseException:
@@ -81,48 +78,16 @@ class Backtracker:
 
     def close(self) -> None:
         """Kill the worker."""
-        self._worker.kill()
-        self._worker.wait()
-        for pipe in (self._worker.stdin, self._worker.stdout):
-            if pipe is not None:
-                pipe.close()
+        end_child(self._worker)
 
     def _ask(self, message: bytes) -> bytes:
-        pipe = self._worker.stdin
-        assert pipe is not None  # noqa: S101 # asked for above; a hint to the type checker
-        os.set_blocking(pipe.fileno(), False)
-        view = memoryview(len(message).to_bytes(8, "big") + message)
-        while view:
-            self._await(pipe.fileno(), selectors.EVENT_WRITE)
-            view = view[os.write(pipe.fileno(), view[:_CHUNK]) :]
-        return self._receive(int.from_bytes(self._receive(8), "big"))
-
-    def _receive(self, size: int) -> bytes:
-        pipe = self._worker.stdout
-        assert pipe is not None  # noqa: S101 # as above
-        parts = bytearray()
-        while len(parts) < size:
-            self._await(pipe.fileno(), selectors.EVENT_READ)
-            part = os.read(pipe.fileno(), min(_CHUNK, size - len(parts)))
-            if not part:
-                raise self._timeout()
-            parts += part
-        return bytes(parts)
-
-    def _await(self, descriptor: int, event: int) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(descriptor, event)
-            if selector.select(0):
-                return
-            with blocking():
-                while not selector.select(min(_LOOK_SECONDS, max(0.0, self._ends - time.monotonic()))):
-                    if time.monotonic() >= self._ends:
-                        self.close()
-                        raise self._timeout()
-                    stop_if_over()
-
-    def _timeout(self) -> DeadlineExceeded:
-        return DeadlineExceeded(f"the backtracking engine did not finish within {self._seconds:g} s")
+        try:
+            self._pipes.write(len(message).to_bytes(8, "big") + message, self._ends)
+            return self._pipes.read(int.from_bytes(self._pipes.read(8, self._ends), "big"), self._ends)
+        except ChildEnded:  # by its alarm, or it is about to
+            self.close()
+            late = f"the backtracking engine did not finish within {self._seconds:g} s"
+            raise DeadlineExceeded(late) from None
 
 
 def main() -> None:

@@ -5,8 +5,6 @@ look-up it works for.
 """
 
 import contextlib
-import os
-import selectors
 import subprocess
 import sys
 import threading
@@ -18,22 +16,18 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
-import orjson
-
 from flashgrep.checkpoint import blocking, checkpoint, stop_if_over
+from flashgrep.child_process import LOOK_SECONDS, ChildEnded, ChildPipes, end_child, make_frame
 from flashgrep.errors import BadPattern, Busy, Unavailable
 from flashgrep.machine import count_cores
 from flashgrep.model import Skipped
 
 COMMAND: Final = (sys.executable, "-m", "flashgrep.search.structural_worker")
 INSTALL: Final = "pip install 'flashgrep[structural]'"
-LOOK_SECONDS: Final = 0.1
-"""How often a thread that waits for a process checks whether its call is over."""
 STOPPED_SECONDS: Final = 60.0
 """A process ends itself after some seconds of processor time for one text; this is for one that gets none."""
 FEW_TEXTS: Final = 200
 """With more texts than these a question takes a second process: starting one costs as much as matching 40 texts."""
-_CHUNK: Final = 1 << 16
 _ROOM: Final = threading.BoundedSemaphore(max(2, count_cores()))
 """Processes at once for all questions: each takes a core, and 50 MB or more."""
 
@@ -71,10 +65,6 @@ class Text(Generic[KeyT]):
     """Matches to be described."""
 
 
-class _GoneError(Exception):
-    """A process ended before it answered."""
-
-
 class StructuralMatcher(Generic[KeyT]):
     """A pattern, matched by processes that end with the block; for one thread.
 
@@ -91,7 +81,7 @@ class StructuralMatcher(Generic[KeyT]):
                 reason="structural_not_installed",
                 suggestion=INSTALL,
             )
-        self._question = _frame({"pattern": pattern, "rewrite": rewrite, "languages": list(languages)})
+        self._question = make_frame({"pattern": pattern, "rewrite": rewrite, "languages": list(languages)})
         self._processes: list[_Process[KeyT]] = []
         has_room = False
         try:
@@ -105,7 +95,7 @@ class StructuralMatcher(Generic[KeyT]):
             raise
         try:
             found = self._start().understood
-        except _GoneError:
+        except ChildEnded:
             raise BadPattern("pattern: ast-grep cannot read it", at=0, construct="") from None
         self.understood = {language: Understood(*told) for language, told in found.items()}
 
@@ -162,6 +152,7 @@ class _Process(Generic[KeyT]):
         self._question = question
         self._batch = deque[Text[KeyT]]()
         self._popen: subprocess.Popen[bytes]
+        self._pipes: ChildPipes
         self.understood = self._start()
 
     def _start(self) -> dict[str, Any]:
@@ -172,6 +163,7 @@ class _Process(Generic[KeyT]):
             stderr=subprocess.DEVNULL,  # a panic writes there
             start_new_session=True,
         )
+        self._pipes = ChildPipes(self._popen)
         try:
             self._write(self._question)
             understood: dict[str, Any] = self._read()
@@ -182,18 +174,13 @@ class _Process(Generic[KeyT]):
 
     def close(self) -> None:
         """Kill it."""
-        self._popen.kill()
-        self._popen.wait()
-        for pipe in (self._popen.stdin, self._popen.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        end_child(self._popen)
 
     def send(self, batch: Sequence[Text[KeyT]]) -> None:
         """Have it work on a batch."""
         self._batch = deque(batch)
-        head = _frame([(text.language, len(text.data), text.after, text.most) for text in batch])
-        with contextlib.suppress(_GoneError):  # found out again when its answer is read
+        head = make_frame([(text.language, len(text.data), text.after, text.most) for text in batch])
+        with contextlib.suppress(ChildEnded):  # found out again when its answer is read
             self._write(b"".join([head, *(text.data for text in batch)]))
 
     def collect(self) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
@@ -203,11 +190,11 @@ class _Process(Generic[KeyT]):
             text, found = self._batch[0], None
             try:
                 found = self._read()
-            except _GoneError:
+            except ChildEnded:
                 self.close()
                 try:
                     self._start()
-                except _GoneError:
+                except ChildEnded:
                     raise Busy("out of resources: ast-grep does not start again") from None
             self._batch.popleft()
             if found is None:
@@ -215,47 +202,7 @@ class _Process(Generic[KeyT]):
             yield text, Skipped("unparsed", "ast-grep crashed, or took too long") if found is None else found
 
     def _write(self, message: bytes) -> None:
-        pipe = self._popen.stdin
-        assert pipe is not None  # noqa: S101 # asked for when it was started; a hint to the type checker
-        os.set_blocking(pipe.fileno(), False)
-        view = memoryview(message)
-        try:
-            while view:
-                _wait(pipe.fileno(), selectors.EVENT_WRITE)
-                view = view[os.write(pipe.fileno(), view[:_CHUNK]) :]
-        except BrokenPipeError:
-            raise _GoneError from None
+        self._pipes.write(message, time.monotonic() + STOPPED_SECONDS)
 
     def _read(self) -> Any:
-        return orjson.loads(self._read_bytes(int.from_bytes(self._read_bytes(4), "little")))
-
-    def _read_bytes(self, size: int) -> bytes:
-        pipe = self._popen.stdout
-        assert pipe is not None  # noqa: S101 # as above
-        parts = bytearray()
-        while len(parts) < size:
-            _wait(pipe.fileno(), selectors.EVENT_READ)
-            part = os.read(pipe.fileno(), min(_CHUNK, size - len(parts)))
-            if not part:
-                raise _GoneError
-            parts += part
-        return bytes(parts)
-
-
-def _wait(descriptor: int, event: int) -> None:
-    """Wait until a pipe can be read or written, while others run."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, event)
-        if selector.select(0):
-            return
-        ends = time.monotonic() + STOPPED_SECONDS
-        with blocking():
-            while not selector.select(LOOK_SECONDS):
-                if time.monotonic() > ends:
-                    raise _GoneError
-                stop_if_over()
-
-
-def _frame(message: Any) -> bytes:
-    body = orjson.dumps(message)
-    return len(body).to_bytes(4, "little") + body
+        return self._pipes.read_frame(time.monotonic() + STOPPED_SECONDS)

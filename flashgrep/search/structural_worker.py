@@ -1,8 +1,8 @@
 """The process that matches syntax, by ast-grep: it may crash, hang or grow without harm to its parent.
 
-``structural_matcher`` starts it and speaks with it. A message is four bytes of length (little-endian) and that much
-JSON. First comes the question, ``{"pattern", "rewrite", "languages"}``, answered with what is known of the pattern in
-each language. Then come batches, ``[[language, size of the text], …]`` and the texts; each text is answered in order.
+``structural_matcher`` starts it and speaks with it, by frames (``child_process``). First comes the question,
+``{"pattern", "rewrite", "languages"}``, answered with what is known of the pattern in each language. Then come batches,
+``[[language, size of the text], …]`` and the texts; each text is answered in order.
 
 ast-grep's Python module finds matches and does not rewrite: templates and indentation are by the rules of its crate
 ``ast-grep-core`` (``replacer/template.rs``, ``replacer/indent.rs``).
@@ -11,15 +11,15 @@ ast-grep's Python module finds matches and does not rewrite: templates and inden
 import contextlib
 import os
 import re
-import resource
 import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
-import orjson
 from ast_grep_py import Config, Rule, SgNode, SgRoot
+
+from flashgrep.child_process import limit_memory, make_frame, read_frame
 
 MEMORY_BYTES: Final = 2 << 30
 """Address space; a file of 4 MB takes 150 MB, ten times that where each of its nodes matches."""
@@ -239,37 +239,25 @@ def replace_sigils(pattern: str, expando: str) -> str:
     return re.sub(r"\$+(?=[A-Z_])|(?<!\$)\$\$\$(?!\$)", lambda found: expando * len(found[0]), pattern)
 
 
-def read_message(stream: BinaryIO) -> Any:
-    """Return the next message, or None at the end."""
-    head = stream.read(4)
-    return orjson.loads(stream.read(int.from_bytes(head, "little"))) if len(head) == 4 else None  # noqa: PLR2004 - the length's size
-
-
-def write_message(stream: BinaryIO, message: Any) -> None:
-    """Send a message."""
-    body = orjson.dumps(message)
-    stream.write(len(body).to_bytes(4, "little") + body)
-    stream.flush()
-
-
 def main() -> None:
     """Answer until standard input ends."""
-    with contextlib.suppress(ValueError, OSError):  # a bound the system refuses is one we go without
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    limit_memory(MEMORY_BYTES)
     os.nice(5)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    question = read_message(source)
+    question = read_frame(source)
     if question is None:
         return
     matcher = Matcher(question["pattern"], question["rewrite"])
     with bounded_time():
-        write_message(sink, {language: matcher.understand(language) for language in question["languages"]})
-    while (batch := read_message(source)) is not None:
+        sink.write(make_frame({language: matcher.understand(language) for language in question["languages"]}))
+        sink.flush()
+    while (batch := read_frame(source)) is not None:
         texts = [(language, source.read(size).decode(), after, most) for language, size, after, most in batch]
         for text in texts:
             with bounded_time():
                 answer = matcher.match(*text)
-            write_message(sink, answer)
+            sink.write(make_frame(answer))
+            sink.flush()
 
 
 @contextlib.contextmanager

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.checkpoint import ending
+from flashgrep.child_process import make_frame
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
 from flashgrep.ingest.parse.isolate import COMMAND, IsolatedParser, Parsed
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.worker import frame
 from flashgrep.languages import LANGUAGES, language_of
 from flashgrep.model import Skipped
 from tests.conftest import BOUND
@@ -170,7 +170,7 @@ def test_a_worker_whose_indexer_was_killed_ends_without_a_word() -> None:
         assert worker.stdout is not None
         worker.stdout.close()
         worker.stdout = None
-        _, told = worker.communicate(frame([("python", 5)]) + b"a = 1", timeout=BOUND)
+        _, told = worker.communicate(make_frame([("python", 5)]) + b"a = 1", timeout=BOUND)
     assert (worker.returncode, told) == (1, b"")
 
 

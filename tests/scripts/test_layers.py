@@ -13,8 +13,8 @@ import flashgrep
 
 PACKAGE = Path(flashgrep.__file__).parent
 LADDER = [
-    "errors launcher paths checkpoint damage identifiers inflight lazy machine signal vocabulary",
-    "model params shared_turn own_folders languages path_map",
+    "errors launcher paths checkpoint damage identifiers inflight lazy machine vocabulary",
+    "model params shared_turn child_process own_folders languages path_map",
     "config registry scheduler pattern path_text",
     "index ingest embed rpc project_settings",
     "git",

@@ -1,6 +1,5 @@
 """Parsing in a process of its own: a file that crashes or hangs a grammar is skipped with a reason, the rest parsed."""
 
-import contextlib
 import os
 import select
 import signal
@@ -15,7 +14,8 @@ from typing import Self
 
 import orjson
 
-from flashgrep.ingest.parse.worker import FILE_SECONDS, frame
+from flashgrep.child_process import LENGTH, end_child, make_frame
+from flashgrep.ingest.parse.worker import FILE_SECONDS
 from flashgrep.model import Skipped
 
 COMMAND = (sys.executable, "-m", "flashgrep.ingest.parse.worker")
@@ -76,14 +76,8 @@ class IsolatedParser:
         """End the process, if one runs."""
         process, self._process = self._process, None
         self._buffer.clear()
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        if process is not None:
+            end_child(process)
 
     def _send(self, batch: Sequence[tuple[str, bytes]]) -> None:
         if self._process is None:
@@ -93,13 +87,13 @@ class IsolatedParser:
         stdin = self._process.stdin
         if stdin is None:
             raise _WorkerGoneError("the parser has no input")
-        head = frame([(language, len(data)) for language, data in batch])
+        head = make_frame([(language, len(data)) for language, data in batch])
         stdin.write(b"".join([head, *(data for _, data in batch)]))
         stdin.flush()
 
     def _receive(self) -> Parsed | Skipped:
         deadline = time.monotonic() + self._seconds
-        length = int.from_bytes(self._read(4, deadline), "little")
+        length = int.from_bytes(self._read(LENGTH, deadline), "little")
         head = orjson.loads(self._read(length, deadline))
         if isinstance(head[0], str):
             return Skipped(head[0], head[1])  # type: ignore[arg-type] # the worker sends the reasons of Skipped
