@@ -145,7 +145,9 @@ async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentVi
 
 def buffers_of(session: Session) -> Buffers:
     """Return the files that a connection's client has open."""
-    buffers: Buffers = session.notes.setdefault("buffers", Buffers())
+    buffers: Buffers | None = session.notes.get("buffers")
+    if buffers is None:  # not setdefault: every question comes here, and Buffers has a lock
+        buffers = session.notes["buffers"] = Buffers()
     return buffers
 
 

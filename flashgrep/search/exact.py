@@ -178,14 +178,14 @@ class Search:
     def files_to_read(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with the number of their matching lines where ripgrep has told it (else 0)."""
         snapshot, answer, paths = self.snapshot, self.answer, self.files()
-        unsaved = snapshot.unsaved  # of these ripgrep would tell what is on disk
         if snapshot.counts is not None:
             while batch := list(islice(paths, FIRST_BATCH)):
                 checkpoint()
-                counts = [-1 if path in unsaved else snapshot.counts.get(path, -1) for path in batch]
+                counts = [snapshot.counts.get(path, -1) for path in batch]
                 answer.files_read += counts.count(0)
                 yield from ((path, max(0, count)) for path, count in zip(batch, counts, strict=True) if count)
             return
+        unsaved = snapshot.unsaved  # of these ripgrep would tell what is on disk
         ripgrep = snapshot.ripgrep if self.is_linear else None
         flags = pattern_flags(ripgrep, self.question.pattern) if ripgrep else None
         here, size = FIRST_FILES, FIRST_BATCH

@@ -127,12 +127,13 @@ class Lookups:
             are_ours = await project.refresh() and tree.listed_since == listed
         for path in marked:
             found.pop(path, None)
-        counts = found if are_ours else None
 
         def ask_again(snapshot: Snapshot) -> Answer:
             snapshot = snapshot if prepare is None else prepare(snapshot)
             snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
-            return search(replace(snapshot, counts=counts), question)
+            for path in snapshot.unsaved:  # of these ripgrep has counted what is on disk
+                found.pop(path, None)
+            return search(replace(snapshot, counts=found if are_ours else None), question)
 
         return await self.run(ask_again)
 
