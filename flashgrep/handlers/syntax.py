@@ -14,6 +14,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Skipped
 from flashgrep.params import LineNumber, PathText
 from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search.named import read_line
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, tree_of
 from flashgrep.search.syntax_ranges import FoldKind, find_around, find_folds
@@ -87,8 +88,9 @@ async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> Enclosing
     def find(symbols: FileSymbols, root: Node) -> list[list[Range]]:
         columns, found = Columns(symbols.lines, params.position_encoding), []
         for place in params.places:
-            offset = _find_offset(symbols, place.line, place.column, params)
-            around = [] if offset is None else find_around(root, offset)
+            line = read_line(symbols, place.line)
+            at = None if line is None else find_column(line[1], place.column, params.position_encoding)
+            around = [] if line is None or at is None else find_around(root, line[0] + at)
             found.append([columns.range(*span) for span in around])
         return found
 
@@ -116,13 +118,3 @@ async def _ask_tree(
         return "no_language" if symbols is None or root is None else find(symbols, root)
 
     return await view.in_thread(look)
-
-
-def _find_offset(symbols: FileSymbols, line: int, column: int, params: EnclosingParams) -> int | None:
-    lines, data = symbols.lines, symbols.data
-    if line > lines.line(len(data)):
-        return None
-    start = lines.start(line)
-    end = data.find(b"\n", start)
-    at = find_column(data[start : end if end >= 0 else len(data)], column, params.position_encoding)
-    return None if at is None else start + at

@@ -47,7 +47,7 @@ class Request:
     wants_answer: bool
     progress_token: str | int | None
     partial_token: str | int | None = None
-    """Asks for the results in parts, as they are found (``rpc.partial``)."""
+    """Asks for the results in parts, as they are found (``rpc.dispatch``)."""
     replaces: str | None = None
     """Ends the caller's request before it that has the same word here, and is ended by the next one."""
 

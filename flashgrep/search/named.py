@@ -89,18 +89,27 @@ def find_named(
             shown = path_to_text(path)
             raise NotFound(f"no such file: {shown}", reason="file_not_found", path=shown)
         return Nothing("no_language", "symbols are known of no file of this name")
-    data, lines = symbols.data, symbols.lines
-    start = lines.start(line)
-    if line > lines.line(len(data)):
-        raise InvalidRange(f"line {line}: the file has {lines.line(len(data))}", lines=lines.line(len(data)))
-    end = data.find(b"\n", start)
-    text = data[start : end if end >= 0 else len(data)].removesuffix(b"\r")
+    found = read_line(symbols, line)
+    if found is None:
+        last = symbols.lines.line(len(symbols.data))
+        raise InvalidRange(f"line {line}: the file has {last}", lines=last)
+    start, text = found
     at = find_column(text, column, encoding)
     root = tree_of(symbols) if at is not None else None
     for offset in () if at is None else (start + at, start + at - 1):
-        if start <= offset < start + len(text) and (found := _name_at(symbols, root, offset)) is not None:
-            return Named(path, symbols, *found, root, _module_at(symbols, root, found[0]))
+        if start <= offset < start + len(text) and (span := _name_at(symbols, root, offset)) is not None:
+            return Named(path, symbols, *span, root, _module_at(symbols, root, span[0]))
     return _explain(symbols, text, start, at)
+
+
+def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
+    """Return the offset at which a line, from 1, begins, and its bytes without its end; None where it has none."""
+    data, lines = symbols.data, symbols.lines
+    if line > lines.line(len(data)):
+        return None
+    start = lines.start(line)
+    end = data.find(b"\n", start)
+    return start, data[start : end if end >= 0 else len(data)].removesuffix(b"\r")
 
 
 def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> Nothing:

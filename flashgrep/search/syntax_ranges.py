@@ -12,7 +12,7 @@ from flashgrep.checkpoint import checkpoint
 MOST_FOLDS: Final = 10_000
 MOST_DEPTH: Final = 300
 """Nodes around a place, or a fold, that are looked at."""
-_OPENING: Final = b"{[("
+_OPENING: Final = ("{", "[", "(")
 _BODY: Final = re.compile(r"block|body|suite|compound|_list$|consequence")
 _IMPORT: Final = re.compile(r"import|include|^use_declaration|using_directive")
 
@@ -104,6 +104,6 @@ def _has_body(node: Node) -> bool:
     children = node.children
     if not children:
         return True  # a text of several lines
-    if children[0].type[:1].encode() in (b"{", b"[", b"("):
+    if children[0].type.startswith(_OPENING):
         return True
     return any(_BODY.search(child.type) for child in children) or node.type in {"string", "template_string"}
