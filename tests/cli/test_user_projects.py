@@ -117,6 +117,16 @@ def test_a_restarted_daemon_knows_its_projects(cold_daemon: DaemonAtHand, projec
     assert found == [f"{str(root)[1:]}/a.txt:1:1:needle"]
 
 
+def test_git_sees_nothing_of_us(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.txt": "needle"})
+    daemon.run("files", cwd=root)
+    assert (root / ".flashgrep").is_dir()
+    status = subprocess.run(
+        ["git", "-C", str(root), "status", "--porcelain"], capture_output=True, text=True, check=True
+    )
+    assert status.stdout == "?? a.txt\n"
+
+
 def test_every_wire_gives_the_same_answer(
     connect: Callable[..., Wire], daemon: DaemonAtHand, project: MakeProject
 ) -> None:

@@ -81,7 +81,7 @@ def test_of_a_text_that_was_parsed_nothing_stays_in_memory(language: str, line: 
     parse_symbols(language, data, seconds=seconds)
     tracemalloc.start()
     try:
-        for _ in range(2):
+        for _ in range(3):
             parse_symbols(language, data, seconds=seconds)
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] < len(data) / 4
