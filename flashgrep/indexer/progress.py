@@ -56,8 +56,10 @@ class Progress:
     updated: float = 0.0
     """When the index last changed, in seconds since 1970."""
     _shares: dict[Part, float] = field(default_factory=dict)
-    _begun: dict[Part, float] = field(default_factory=dict)
-    """When each part began, on the clock of ``time.monotonic``."""
+    _paced: dict[Part, tuple[float, float]] = field(default_factory=dict)
+    """From when each part's own pace counts, on the clock of ``time.monotonic``, and how much of it was done then."""
+    _noted: float = 0.0
+    """When a share was last noted, on the same clock."""
     _totals: dict[LateStage, int] = field(default_factory=dict)
 
     def enter(self, stage: Stage, detail: str = "") -> None:
@@ -70,7 +72,7 @@ class Progress:
         """Begin a run."""
         self.files_done = self.files_total = self.bytes_done = self.bytes_total = 0
         self._shares.clear()
-        self._begun.clear()
+        self._paced.clear()
         self._totals.clear()
         self.started = time.monotonic()
 
@@ -98,8 +100,9 @@ class Progress:
         self.left[stage] = left.texts
 
     def _note(self, part: Part, share: float) -> None:
-        self._shares[part] = share
-        self._begun.setdefault(part, time.monotonic())
+        self._shares[part], self._noted = share, time.monotonic()
+        if part not in self._paced or share < EARLY:
+            self._paced[part] = self._noted, share
         self.changed.fire()
 
     def share(self) -> float:
@@ -116,15 +119,16 @@ class Progress:
     def eta_seconds(self) -> float | None:
         """Return the seconds the run still needs, where that can be told.
 
-        A part goes on at its own pace; those that are still to come are as fast as all before them were.
+        A part goes on at its own pace; those that are still to come are as fast as all before them were. While nothing
+        is noted, as when processes start, the seconds pass, and no others are made up.
         """
         share = self.share()
         if not TOO_EARLY <= share < 1 or self.stage in {"listing", "failed"}:
             return None
-        now = time.monotonic()
-        usual = (now - self.started) / share
-        seconds = 0.0
+        usual = (self._noted - self.started) / share
+        seconds = self._noted - time.monotonic()
         for (part, cost), left in zip(COSTS.items(), self._find_rest(), strict=True):
-            own = left < 1 - EARLY and part in self._begun
-            seconds += left * ((now - self._begun[part]) / (1 - left) if own else cost * usual)
-        return seconds
+            since, done = self._paced.get(part, (0.0, 1.0))
+            paced = 1 - left - done
+            seconds += left * ((self._noted - since) / paced if paced >= EARLY else cost * usual)
+        return seconds if seconds > 0 else None

@@ -74,6 +74,31 @@ def test_a_slow_stage_changes_what_is_said_of_its_own_end(clock: Clock) -> None:
     assert progress.eta_seconds() == pytest.approx(300 + later)
 
 
+def test_processes_that_start_make_nothing_seem_slower(clock: Clock) -> None:
+    progress = Progress()
+    progress.start()
+    progress.begin(10, 1000)
+    clock.now += 2
+    progress.advance(10, 1000)
+    progress.merge(1.0)
+    progress.enter("symbols")
+    progress.reach("symbols", Left(100, 1000))
+    told = progress.eta_seconds()
+    assert told is not None
+    clock.now += 6  # grammars are being unpacked
+    assert progress.eta_seconds() == pytest.approx(told - 6)
+    progress.reach("symbols", Left(95, 950))
+    for left in range(85, 40, -10):
+        clock.now += 0.5
+        progress.reach("symbols", Left(left, left * 10))
+    clock.now += 0.5
+    symbols = 45 * 2.5 / 50
+    later = (COSTS["chunks"] + COSTS["vectors"]) * 10.5 / progress.share()
+    assert progress.eta_seconds() == pytest.approx(symbols + later - 0.5)
+    clock.now += 600  # it is not as fast as that, and how slow it is nobody can tell
+    assert progress.eta_seconds() is None
+
+
 def test_a_run_of_vectors_alone_counts_what_is_there_as_done() -> None:
     progress = Progress()
     progress.start()

@@ -58,6 +58,26 @@ def test_processes_may_unpack_the_same_library_at_once(folder: Path) -> None:
     assert len([*folder.rglob("*.*")]) == 1
 
 
+def test_several_are_unpacked_together(folder: Path) -> None:
+    grammar.unpack_grammars(["go", "python", "rust", "no such grammar"])
+    libraries = {file.name.partition(".")[0]: file for file in folder.rglob("*.*")}
+    assert sorted(libraries) == ["libtree_sitter_go", "libtree_sitter_python", "libtree_sitter_rust"]
+    inode = libraries["libtree_sitter_go"].stat().st_ino
+    libraries["libtree_sitter_rust"].unlink()
+    grammar.unpack_grammars(["go", "rust"])
+    assert libraries["libtree_sitter_rust"].exists()
+    assert libraries["libtree_sitter_go"].stat().st_ino == inode
+
+
+def test_where_there_is_no_room_nothing_is_left_of_what_was_unpacked_together(folder: Path) -> None:
+    full = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))"  # Go's fits, Rust's does not
+    )
+    unpack = "from flashgrep.ingest.parse.grammar import unpack_grammars; unpack_grammars(['go', 'rust'])"
+    assert subprocess.run([sys.executable, "-c", f"{full}; {unpack}; {PARSE}"], check=True, capture_output=True).stdout
+    assert [file.name.partition(".")[0] for file in folder.rglob("*.*")] == ["libtree_sitter_go"]
+
+
 def test_the_daemon_unpacks_into_its_state_folder(project: MakeProject) -> None:
     at_hand = daemon_in(short_folder())
     del at_hand.environ[GRAMMARS_VARIABLE]

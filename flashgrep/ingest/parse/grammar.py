@@ -3,8 +3,12 @@
 import ctypes
 import hashlib
 import json
+import os
 import re
+import tarfile
+import tempfile
 import time
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -80,6 +84,42 @@ def _read_query(name: str) -> tuple[str, str]:
     return definitions + more_definitions, references + more_references
 
 
+def unpack_grammars(names: Collection[str]) -> None:
+    """Unpack the libraries of several grammars in one pass over their archive; what fails is left to ``load_language``.
+
+    The bundle unpacks them one by one, and reads the archive, 77 MB when unpacked, from its beginning for each: 0.15 s.
+    """
+    for file in _manifests():
+        manifest = json.loads(file.read_bytes())
+        entries = [entry for name in names if (entry := manifest["languages"].get(name)) is not None]
+        folder = cache_dir() / manifest["platform"]
+        wanted = {entry["file"]: entry["sha256"] for entry in entries if not (folder / entry["file"]).exists()}
+        if not wanted:
+            continue
+        with suppress(OSError, tarfile.TarError), tarfile.open(file.with_name(manifest["archive"]), "r:gz") as archive:
+            folder.mkdir(parents=True, exist_ok=True)
+            for member in archive:
+                packed = archive.extractfile(member) if member.name in wanted else None
+                library = packed.read() if packed is not None else b""
+                if not library or hashlib.sha256(library).hexdigest() != wanted.pop(member.name):
+                    continue
+                # Under its own name it is whole at once: other processes look for it, and unpack it, at the same time.
+                with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{member.name}.", delete=False) as new:
+                    try:
+                        new.write(library)
+                        new.close()
+                        os.replace(new.name, folder / member.name)
+                    except OSError:
+                        os.unlink(new.name)
+                        raise
+                if not wanted:
+                    break
+
+
+def _manifests() -> Iterator[Path]:
+    return Path(str(resources.files("semble_grammars"))).glob("grammars/*/manifest.json")
+
+
 def load_language(name: str) -> Language:
     """Return a grammar from the package that has it.
 
@@ -95,7 +135,7 @@ def load_language(name: str) -> Language:
         return Language(tree_sitter_ocaml.language_ocaml_interface())
     if name == "kotlin":  # the bundle's grammar loses what follows a ``}`` that does not stand on a line of its own
         return _kotlin()
-    for file in Path(str(resources.files("semble_grammars"))).glob("grammars/*/manifest.json"):
+    for file in _manifests():
         manifest = json.loads(file.read_bytes())
         entry = manifest["languages"][name]
         library = cache_dir() / manifest["platform"] / entry["file"]

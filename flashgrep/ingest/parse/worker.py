@@ -12,6 +12,8 @@ import sys
 
 from flashgrep.child_process import limit_memory, make_frame, read_frame
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
+from flashgrep.ingest.parse.grammar import unpack_grammars
+from flashgrep.languages import LANGUAGES
 from flashgrep.machine import release_memory
 
 MEMORY_BYTES = 3 << 30
@@ -37,8 +39,12 @@ def main() -> None:
     gc.freeze()
     gc.disable()
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    unpacked: set[str] = set()
     while (batch := read_frame(stdin)) is not None:
         texts = [(language, stdin.read(size)) for language, size in batch]
+        grammars = {LANGUAGES[language].symbols for language, _ in batch}
+        unpack_grammars(grammars - unpacked)
+        unpacked |= grammars
         for language, data in texts:
             # Processor time, since a loaded machine is not the file's fault. The signal ends this process.
             signal.setitimer(signal.ITIMER_PROF, FILE_SECONDS)
