@@ -58,7 +58,7 @@ def _options() -> argparse.Namespace:
 def _roots(options: argparse.Namespace) -> Iterator[tuple[Package, Path]]:
     """Yield the packages that are asked for and to be had."""
     for package in packages():
-        wanted = not options.only or package.repository in options.only
+        wanted = package.use != "tasks" and (not options.only or package.repository in options.only)
         if wanted and (package.use != "docstrings" or not (options.only or options.check or options.questions)):
             try:
                 yield package, unpacked(package, options.cache)

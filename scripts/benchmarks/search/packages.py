@@ -24,7 +24,7 @@ class Package(NamedTuple):
     licence: str
     language: str
     use: str
-    """``questions``, ``docstrings`` or ``both``."""
+    """``questions``, ``docstrings`` or ``both``; ``tasks``: for ``scripts/bench_agent`` alone."""
     part: str
     """The folder of the archive that is the repository."""
     repository: str
