@@ -81,15 +81,17 @@ class Columns:
         self._lines = lines
         self._encoding: PositionEncoding = encoding
         self._line, self._offset, self._column = 0, 0, 1
+        self._next = 0
+        """Where the line behind that one begins."""
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return the line and the column, both from 1, of an offset at which a character begins."""
-        line = self._lines.line(offset)
-        if line != self._line or offset < self._offset:
-            self._line, self._offset, self._column = line, self._lines.start(line), 1
+        if not self._offset <= offset < self._next:
+            self._line = self._lines.line(offset)
+            self._offset, self._next, self._column = self._lines.start(self._line), self._lines.start(self._line + 1), 1
         self._column += measure(self._lines.data[self._offset : offset], self._encoding)
         self._offset = offset
-        return line, self._column
+        return self._line, self._column
 
     def range(self, start: int, end: int) -> Range:
         """Return the range of some bytes."""

@@ -5,7 +5,7 @@ import os
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
-from lsprotocol.types import Location, Position, Range, SymbolKind
+from lsprotocol.types import Position, Range, SymbolKind
 
 KINDS: Final = {
     "function": SymbolKind.Function, "method": SymbolKind.Method, "constructor": SymbolKind.Constructor,
@@ -17,6 +17,10 @@ KINDS: Final = {
     "namespace": SymbolKind.Namespace, "object": SymbolKind.Object, "extension": SymbolKind.Class,
     "heading": SymbolKind.String, "package": SymbolKind.Package,
 }  # fmt: skip
+
+
+class Plain(list[dict[str, Any]]):
+    """A list as JSON has it, not of lsprotocol's objects, which take 25 µs each: for answers that may be long."""
 
 
 def path_of(uri: str) -> str | None:
@@ -47,14 +51,20 @@ def kind_of(kind: str) -> SymbolKind:
     return KINDS.get(kind, SymbolKind.Variable)
 
 
-def range_of(span: dict[str, Any], prefix: str = "") -> Range:
+def range_of(span: dict[str, Any]) -> Range:
     """Return a stretch of text; the daemon counts lines and columns from 1."""
-    start, end = (
-        Position(span[f"{prefix}{side}_line"] - 1, span[f"{prefix}{side}_column"] - 1) for side in ("start", "end")
-    )
+    start, end = (Position(span[f"{side}_line"] - 1, span[f"{side}_column"] - 1) for side in ("start", "end"))
     return Range(start, end)
 
 
-def location_of(root: str, place: dict[str, Any]) -> Location:
-    """Return where a result is."""
-    return Location(uri_of(find_path(root, place)), range_of(place))
+def plain_range_of(span: dict[str, Any]) -> dict[str, Any]:
+    """Return the same as JSON."""
+    return {
+        "start": {"line": span["start_line"] - 1, "character": span["start_column"] - 1},
+        "end": {"line": span["end_line"] - 1, "character": span["end_column"] - 1},
+    }
+
+
+def plain_location_of(root: str, place: dict[str, Any]) -> dict[str, Any]:
+    """Return where the name of a result is, as JSON."""
+    return {"uri": uri_of(find_path(root, place)), "range": plain_range_of(place["selection_range"])}

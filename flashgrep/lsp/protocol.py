@@ -12,6 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from flashgrep.lsp.convert import Plain
 from flashgrep.lsp.wire import Unreadable
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Protocol(LanguageServerProtocol):
 
     def _send_data(self, data: Any) -> None:
         """Send a message; an answer of ours that has no JSON becomes an error, since the editor waits for one."""
+        if isinstance(plain := getattr(data, "result", None), Plain):
+            data = {"jsonrpc": self.VERSION, "id": data.id, "result": plain}
         try:
             body = json.dumps(data, default=self._serialize_message)
         except Exception as error:  # noqa: BLE001 - whatever a converter raises

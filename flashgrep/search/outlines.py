@@ -123,9 +123,9 @@ def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]
             continue
         if row[START] < helpers_to and not everything:
             continue
-        size = symbols.lines.line(max(row[START], row[END] - 1)) - symbols.lines.line(row[START])
-        if kind in _FUNCTIONS and size < LONG_FUNCTION:
-            helpers_to = row[END]
+        if kind in _FUNCTIONS and not everything:
+            size = symbols.lines.line(max(row[START], row[END] - 1)) - symbols.lines.line(row[START])
+            helpers_to = row[END] if size < LONG_FUNCTION else helpers_to
         yield index, len(ends)
         ends.append(row[END])
 

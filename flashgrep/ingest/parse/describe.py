@@ -21,6 +21,8 @@ _PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\
 _ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
 _MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
 _WORD: Final = re.compile(r"\w")
+_HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
+"""What says where the head of a definition ends."""
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
 _RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])\s*(?:\?\.|!!\.|\.|->|::)\s*$")
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
@@ -61,31 +63,33 @@ class Lines:
 def signature(lines: Lines, name: int, start: int, end: int) -> str:
     """Return a definition up to its body, on one line of at most ``SIGNATURE_CHARS``."""
     data = lines.data
-    first = max(start, lines.start(max(lines.line(start), lines.line(name) - 1)))
+    start_line, name_line = lines.line(start), lines.line(name)
+    first = max(start, lines.start(max(start_line, name_line - 1)))
     if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
-        first = max(start, lines.start(lines.line(name)))
-    if _leads(lines, start):
-        first = min(first, lines.start(lines.line(start)))
+        first = max(start, lines.start(name_line))
+    line_start = lines.start(start_line)
+    if _leads(data[line_start:start]):
+        first = min(first, line_start)
     text = data[first : min(end, first + _WINDOW)]
     flat = " ".join(text[: find_body(text, name - first)].decode("utf-8", "replace").split())
     return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
 
 
-def _leads(lines: Lines, start: int) -> bool:
-    """Whether only words like ``export const`` stand before a definition on its line."""
-    return not set(lines.data[lines.start(lines.line(start)) : start]) & set(b"=(){}[]<>;,|")
+def _leads(head: bytes) -> bool:
+    """Whether what stands before a definition on its line is only words like ``export const``."""
+    return not head or head.isspace() or not set(head) & set(b"=(){}[]<>;,|")
 
 
 def find_body(text: bytes, name: int) -> int:
     """Return where the body begins: at a brace, or at the end of a line outside parentheses."""
     depth = 0
-    for at in range(max(0, name), len(text)):
-        byte = text[at]
+    for found in _HEAD_ENDS.finditer(text, max(0, name)):
+        at, byte = found.start(), found[0]
         if byte in b"([":
             depth += 1
         elif byte in b")]":
             depth -= 1
-        elif depth <= 0 and (byte in b"{;" or (byte == ord("\n") and text[:at].rstrip()[-1:] not in b",=")):
+        elif depth <= 0 and (byte in b"{;" or text[:at].rstrip()[-1:] not in b",="):
             return at
     return len(text)
 
@@ -105,7 +109,8 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
         above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
         if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
             return above
-    return _comment_above(lines, language, lines.line(start)) if _leads(lines, start) else ""
+    line = lines.line(start)
+    return _comment_above(lines, language, line) if _leads(lines.data[lines.start(line) : start]) else ""
 
 
 def _arguments_end(text: bytes) -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
 
-from flashgrep.lsp.convert import find_path, range_of, uri_of
+from flashgrep.lsp.convert import Plain, find_path, plain_location_of, plain_range_of, range_of, uri_of
 from flashgrep.lsp.features.feature import Answer, Feature, ask_about
 from flashgrep.lsp.folders import Folder
 
@@ -27,7 +27,7 @@ def go_to(method: str, client_name: str) -> Answer:
         folder, found = await ask_about(server, method, params.text_document.uri, params.position)
         client = getattr(server.client_capabilities.text_document, client_name, None)
         if client is None or not client.link_support:
-            return [location_of(folder, one) for one in found["results"]]
+            return Plain(plain_location_of(folder.root or "", one) for one in found["results"])
         return [
             types.LocationLink(
                 target_uri=uri_of(find_path(folder.root or "", one)),
@@ -41,12 +41,12 @@ def go_to(method: str, client_name: str) -> Answer:
     return go
 
 
-async def references(server: "Server", params: types.ReferenceParams) -> list[types.Location]:
+async def references(server: "Server", params: types.ReferenceParams) -> Plain:
     """Return the uses; in parts as they are found, where the editor asks for that."""
-    found: list[types.Location] = []
+    found = Plain()
     asked = {"include_declaration": params.context.include_declaration}
     async for folder, uses, _ in page_uses(server, params.text_document.uri, params.position, **asked):
-        locations = [location_of(folder, one) for one in uses]
+        locations = [plain_location_of(folder.root or "", one) for one in uses]
         if params.partial_result_token is None:
             found += locations
         else:
@@ -91,18 +91,13 @@ async def hover(server: "Server", params: types.HoverParams) -> types.Hover | No
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)
 
 
-async def highlight(server: "Server", params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+async def highlight(server: "Server", params: types.DocumentHighlightParams) -> Plain:
     """Return the uses in the file itself."""
-    found = []
+    found = Plain()
     asked = {"only_here": True}
     async for _, uses, _ in page_uses(server, params.text_document.uri, params.position, **asked):
-        found += [types.DocumentHighlight(range_of(one["selection_range"])) for one in uses]
+        found += [{"range": plain_range_of(one["selection_range"])} for one in uses]
     return found
-
-
-def location_of(folder: Folder, place: dict[str, Any]) -> types.Location:
-    """Return where the name of a result is."""
-    return types.Location(uri_of(find_path(folder.root or "", place)), range_of(place["selection_range"]))
 
 
 FEATURES: Final = (

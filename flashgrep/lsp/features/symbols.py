@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
 
-from flashgrep.lsp.convert import find_path, kind_of, range_of, uri_of
+from flashgrep.lsp.convert import Plain, find_path, kind_of, plain_range_of, range_of, uri_of
 from flashgrep.lsp.features.feature import Feature, find_file
 from flashgrep.lsp.folders import Folder, OutsideProjects
 
@@ -21,21 +21,22 @@ SHOWN: Final = 50
 """Symbols of a folder for a name that is being typed; the next letter asks again."""
 
 
-async def document_symbol(server: "Server", params: types.DocumentSymbolParams) -> list[Any]:
+async def document_symbol(server: "Server", params: types.DocumentSymbolParams) -> Plain:
     """Return what a file defines: as a tree, or for an editor that knows none as a list."""
     folder, path = find_file(server, params.text_document.uri)
     entries = await ask_outline(server, folder, path)
     client = server.client_capabilities.text_document
     shown = client and client.document_symbol
     if not (shown and shown.hierarchical_document_symbol_support):
-        return [
-            types.SymbolInformation(
-                location=types.Location(params.text_document.uri, range_of(one["range"])),
-                name=one["name"],
-                kind=kind_of(one["kind"]),
-            )
+        uri = params.text_document.uri
+        return Plain(
+            {
+                "name": one["name"],
+                "kind": kind_of(one["kind"]),
+                "location": {"uri": uri, "range": plain_range_of(one["range"])},
+            }
             for one in entries
-        ]
+        )
     return make_tree(entries)
 
 
@@ -46,49 +47,44 @@ async def ask_outline(server: "Server", folder: Folder, path: str) -> list[dict[
     return [entry for file in files for entry in file["entries"]]
 
 
-def make_tree(entries: list[dict[str, Any]]) -> list[types.DocumentSymbol]:
+def make_tree(entries: list[dict[str, Any]]) -> Plain:
     """Return entries, which come in order of place, nested."""
-    top: list[types.DocumentSymbol] = []
-    around: list[list[types.DocumentSymbol]] = [top]
+    top = Plain()
+    around: list[list[dict[str, Any]]] = [top]
     for one in entries:
         del around[one["depth"] + 1 :]
-        children: list[types.DocumentSymbol] = []
-        whole, name = range_of(one["range"]), range_of(one["selection_range"])
-        around[-1].append(
-            types.DocumentSymbol(
-                name=one["name"] or "?",  # editors refuse a list that has an empty one
-                kind=kind_of(one["kind"]),
-                range=whole,
-                selection_range=name,
-                detail=one["signature"],
-                children=children,
-            )
-        )
+        children: list[dict[str, Any]] = []
+        around[-1].append({
+            "name": one["name"] or "?",  # editors refuse a list that has an empty one
+            "kind": kind_of(one["kind"]),
+            "range": plain_range_of(one["range"]),
+            "selectionRange": plain_range_of(one["selection_range"]),
+            "detail": one["signature"],
+            "children": children,
+        })  # fmt: skip
         around.append(children)
     return top
 
 
-async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams) -> Plain:
     """Return the symbols of all folders whose names begin so or are like it; in parts if the editor asks for that."""
-    found: list[types.WorkspaceSymbol] = []
+    found = Plain()
     seen: set[tuple[str, int, int]] = set()
 
     def take(folder: Folder, hits: list[dict[str, Any]]) -> None:
         made = []
         for hit in hits:
             uri, line = uri_of(find_path(folder.root or "", hit)), hit["line_number"] - 1
-            where = types.Range(types.Position(line, hit["column"] - 1), types.Position(line, hit["end_column"] - 1))
-            key = (uri, where.start.line, where.start.character)
+            start, end = ({"line": line, "character": hit[column] - 1} for column in ("column", "end_column"))
+            key = (uri, line, start["character"])
             if key not in seen:
                 seen.add(key)
-                made.append(
-                    types.WorkspaceSymbol(
-                        location=types.Location(uri, where),
-                        name=hit["symbol_name"],
-                        kind=kind_of(hit.get("kind", "")),
-                        container_name=hit.get("container") or hit["file_path"],
-                    )
-                )
+                made.append({
+                    "name": hit["symbol_name"],
+                    "kind": kind_of(hit.get("kind", "")),
+                    "location": {"uri": uri, "range": {"start": start, "end": end}},
+                    "containerName": hit.get("container") or hit["file_path"],
+                })  # fmt: skip
         if params.partial_result_token is None:
             found.extend(made)
         elif made:
@@ -103,14 +99,14 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
         take(folder, answer["results"])
 
     if not params.query.strip():
-        return []
+        return Plain()
     # First what begins so: that is what is meant by most who type on.
     for match in ("prefix", "fuzzy"):
         await asyncio.gather(*(ask(folder, match) for folder in server.folders))
     return found
 
 
-async def folding_range(server: "Server", params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+async def folding_range(server: "Server", params: types.FoldingRangeParams) -> Plain:
     """Return the lines that can be folded, the longest ones where the editor takes no more."""
     folder, path = find_file(server, params.text_document.uri)
     folds = (await folder.ask("folds", {}, path))["results"]
@@ -119,7 +115,10 @@ async def folding_range(server: "Server", params: types.FoldingRangeParams) -> l
     if limit is not None and len(folds) > limit:
         longest = sorted(folds, key=lambda one: one["start_line"] - one["end_line"])[:limit]
         folds = sorted(longest, key=lambda one: one["start_line"])
-    return [types.FoldingRange(one["start_line"] - 1, one["end_line"] - 1, kind=FOLDS[one["kind"]]) for one in folds]
+    return Plain(
+        {"startLine": one["start_line"] - 1, "endLine": one["end_line"] - 1, "kind": FOLDS[one["kind"]]}
+        for one in folds
+    )
 
 
 async def selection_range(server: "Server", params: types.SelectionRangeParams) -> list[types.SelectionRange]:
