@@ -5,6 +5,7 @@ daemon: it answers what was in flight with an error, and with the host's next re
 the daemon if need be, and repeats the handshake. Only whole lines are passed on, in both directions.
 """
 
+import json
 import os
 import select
 import socket
@@ -40,6 +41,8 @@ PATIENCE_SECONDS = 3.0
 FREE_TROUBLES = 2
 """After one or two daemons that ended the next is tried at once: a restart, and a start that collides with it."""
 FOREVER = float("inf")
+SUBSCRIBE, UNSUBSCRIBE, STATUS = "$/subscribe", "$/unsubscribe", "status"
+MOST_SUBSCRIPTIONS = 256
 BUFFERS = "buffers"
 BUFFERS_LOST = b'{"jsonrpc":"2.0","method":"$/buffersLost"}\n'
 """Said to a host that has told of unsaved text, when the daemon that had it is gone: the host opens its files again."""
@@ -80,6 +83,7 @@ class Relay:
         self._daemon_requests: set[str] = set()  # what the daemon at hand has asked the host
         self._has_buffers = False  # whether the host has told of unsaved text
         self._session: dict[object, tuple[bytes, str | None]] = {}  # lines, and the keys of their answers
+        self._subscriptions: dict[object, tuple[bytes, str | None]] = {}  # the same, by project
         self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
 
     def run(self, wire: socket.socket) -> None:
@@ -95,7 +99,7 @@ class Relay:
                 if self._wire is None and self._attempt is None and self._to_daemon and now >= self._not_before:
                     queued = {method for line in self._to_daemon for method in line.methods}
                     handshake = [self._session[name] for name in SESSION if name in self._session.keys() - queued]
-                    self._attempt = _Attempt(self._connect, handshake)
+                    self._attempt = _Attempt(self._connect, [*handshake, *self._subscriptions.values()])
                 readable, writable = self._select(now)
                 if self._watched in readable:
                     return
@@ -135,6 +139,8 @@ class Relay:
                 self._to_daemon_size = 0
                 for line in self._in_flight.lines():
                     self._refuse(line)
+            else:
+                self._take_piece(attempt.unread)
         if self._source in readable:
             self._read_host()
         if wire is not None and wire in writable:
@@ -181,6 +187,8 @@ class Relay:
                 self._daemon_requests.discard(id_key(item))
             elif item.get("method") in SESSION:
                 self._session[item["method"]] = (data, next(iter(line.asked), None))
+            elif item.get("method") in {SUBSCRIBE, UNSUBSCRIBE}:
+                self._note_subscription(item)
             elif item.get("method") == BUFFERS:
                 self._has_buffers = True
             elif item.get("method") == "notifications/cancelled":  # such a request goes unanswered
@@ -193,6 +201,15 @@ class Relay:
         self._to_daemon_size += len(data)
         if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
             self._refuse(line)
+
+    def _note_subscription(self, item: dict[str, object]) -> None:
+        params = item.get("params")
+        project = json.dumps(params.get("project") if isinstance(params, dict) else None)
+        self._subscriptions.pop(project, None)
+        if item["method"] == SUBSCRIBE:
+            self._subscriptions[project] = (json.dumps(item).encode() + b"\n", id_key(item) if "id" in item else None)
+        while len(self._subscriptions) > MOST_SUBSCRIPTIONS:
+            del self._subscriptions[next(iter(self._subscriptions))]
 
     def _write_daemon(self, wire: socket.socket) -> None:
         line = self._to_daemon[0]
@@ -222,7 +239,11 @@ class Relay:
             piece = b""
         if not piece:
             self._lose_daemon(wire)
-            return
+        else:
+            self._take_piece(piece)
+
+    def _take_piece(self, piece: bytes) -> None:
+        """Pass on what lines of the daemon have ended, and note whom they answer."""
         *ended, rest = piece.split(b"\n")
         for part in ended:
             line = bytes(self._daemon_part + part)
@@ -296,6 +317,8 @@ class _Attempt:
         """``handshake``: lines that a new connection has to hear first, and the keys of their answers."""
         self.done, self._tell = os.pipe()
         self.wire: socket.socket | None = None
+        self.unread = b""
+        """What the host is to have of the daemon's side of it."""
         self.problem = ""
         threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
 
@@ -304,7 +327,7 @@ class _Attempt:
             wire = connect()
             try:
                 wire.settimeout(HANDSHAKE_SECONDS)
-                _repeat(wire, handshake)
+                self.unread = _repeat(wire, handshake)
                 wire.setblocking(False)
             except BaseException:
                 wire.close()
@@ -316,21 +339,40 @@ class _Attempt:
             os.close(self._tell)
 
 
-def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> None:
-    """Send lines, each after the answer to the one before; the host has had these answers from an earlier daemon."""
-    held = b""
+def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> bytes:
+    """Send lines, each after the answer to the one before, which the host has had from an earlier daemon.
+
+    Return what it is to have all the same: how the projects are that it follows, and what came behind the last answer.
+    """
+    held, news = b"", bytearray()
     for data, key in handshake:
         wire.sendall(data)
         while key is not None:
             line, end, rest = held.partition(b"\n")
-            if end:
-                held = rest
-                if answered_key(line) == key:
-                    break
-            elif piece := wire.recv(PIECE):
+            if not end:
+                piece = wire.recv(PIECE)
+                if not piece:
+                    raise ConnectionResetError("the daemon ended")
                 held += piece
-            else:
-                raise ConnectionResetError("the daemon ended")
+                continue
+            held = rest
+            if answered_key(line) == key:
+                news += _tell_status(data, line)
+                break
+            if any(item.get("method") == STATUS for item in items_of(parse(line))):
+                news += line + b"\n"
+    return bytes(news) + held
+
+
+def _tell_status(asked: bytes, answer: bytes) -> bytes:
+    """Return the answer to a repeated subscription as the notification that a change is told by; nothing for others."""
+    request, answered = ([*items_of(parse(line)), {}][0] for line in (asked, answer))
+    if request.get("method") != SUBSCRIBE:
+        return b""
+    params = request.get("params")
+    gone = {"project": params.get("project") if isinstance(params, dict) else None, "stage": "closed"}
+    notice = {"jsonrpc": "2.0", "method": STATUS, "params": answered.get("result", gone)}
+    return json.dumps(notice).encode() + b"\n"
 
 
 def _send_eof(wire: socket.socket | None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ LONGEST_LINE: Final = 64 * 1024 * 1024
 MOST_SENT: Final = 8 * 1024 * 1024
 """Bytes of a request: the daemon's own limit, unless a setting of its says less."""
 TOO_LARGE: Final = -32003
+CLOSED: Final = {"stage": "closed"}
+"""What is told of a project that is gone, here also when the connection is."""
 INVALID_PARAMS: Final = -32602
 
 
@@ -32,6 +35,8 @@ class DaemonLink:
     """Calls over one socket; the reader ends with it."""
 
     def __init__(self) -> None:
+        self.on_status: Callable[[dict[str, Any]], None] | None = None
+        """Called with each state of the project that the daemon tells after ``$/subscribe``."""
         self._ids = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -97,6 +102,8 @@ class DaemonLink:
             if not answer.done():
                 answer.set_exception(DaemonEnded("the daemon ended"))
         self._waiting.clear()
+        if self.on_status is not None:
+            self.on_status(CLOSED)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
@@ -108,7 +115,9 @@ class DaemonLink:
             self.close()
 
     def _take(self, message: dict[str, Any]) -> None:
-        if "method" in message:  # a notification: none was asked for
+        if "method" in message:
+            if message["method"] == "status" and self.on_status is not None:
+                self.on_status(message["params"])
             return
         if message.get("id") is None:  # of what was too long to be read: whose it was is not told
             for waiting in list(self._waiting.values()):

@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -30,15 +30,23 @@ class OutsideProjects(Exception):
 class Folder:
     """A folder of the editor's and the project that it lies in."""
 
-    def __init__(self, path: str, texts: Callable[["Folder"], Iterable[Document]], *, adopt: bool = True) -> None:
-        """``texts`` returns what is open of its files. ``adopt``: it becomes a project if it lies in none.
+    def __init__(
+        self,
+        path: str,
+        texts: Callable[["Folder"], Iterable[Document]],
+        on_connect: Callable[["Folder"], None],
+        *,
+        adopt: bool = True,
+    ) -> None:
+        """``texts`` returns what is open of its files; ``on_connect`` is called when a daemon has been told of that.
 
-        The home folder and those above it never become one, as with ``fgrep mcp``.
+        ``adopt``: it becomes a project if it lies in none. The home folder and those above it never become one, as with
+        ``fgrep mcp``.
         """
         self.path = path
         self.root: str | None = None
         """The project's root, as the editor calls it; None: not known yet, or there is none."""
-        self._texts, self._adopt = texts, adopt
+        self._texts, self._on_connect, self._adopt = texts, on_connect, adopt
         self._link = DaemonLink()
         self._connecting = asyncio.Lock()
         self._not_before, self._pause, self._problem = 0.0, FIRST_PAUSE, ""
@@ -69,6 +77,30 @@ class Folder:
                 if is_last:
                     raise
         return None
+
+    async def connect(self) -> None:
+        """Connect before the first question comes; what goes wrong is told to that one."""
+        with suppress(DaemonEnded, OutsideProjects):
+            await self._be_ready()
+
+    async def follow(self) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield the project's state and each that follows, as ``$/subscribe`` tells them; ``closed`` is the last.
+
+        Raises:
+            DaemonError, DaemonEnded, OutsideProjects: as ``ask``.
+
+        """
+        await self._be_ready()
+        link, states = self._link, asyncio.Queue[dict[str, Any]]()
+        link.on_status = states.put_nowait
+        try:
+            yield await link.call("$/subscribe", {})
+            while True:
+                yield await states.get()
+        finally:
+            link.on_status = None
+            if link.is_open:
+                link.send("$/unsubscribe", {})
 
     def tell_open(self, document: Document) -> None:
         """Tell the daemon of a text that is open now."""
@@ -135,6 +167,8 @@ class Folder:
         self._pause = FIRST_PAUSE
         for document in self._texts(self):
             self.tell_open(document)
+        if self.root is not None:
+            self._on_connect(self)
 
 
 def lies_in(path: str, folder: str) -> bool:

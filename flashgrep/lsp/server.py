@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -104,7 +104,7 @@ class Server(LanguageServer):
             if path is not None and all(folder.path != path for folder in self.folders):
                 folder = self._add_folder(path)
                 if self.protocol.is_initialized:
-                    self._watch(folder)
+                    self._begin(folder.connect())
 
     def configure(self, params: types.InitializeParams) -> None:
         """Take the editor's folders and wishes."""
@@ -118,9 +118,9 @@ class Server(LanguageServer):
         self._offer(disabled if isinstance(disabled, list) else [])
 
     def greet(self) -> None:
-        """Connect to the folders, and report how far their indexes are where the editor shows that."""
+        """Connect to the folders before the first question comes."""
         for folder in self.folders:
-            self._watch(folder)
+            self._begin(folder.connect())
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Note what went wrong without a request to answer; the editor's log has it."""
@@ -168,14 +168,18 @@ class Server(LanguageServer):
         return run
 
     def _watch(self, folder: Folder) -> None:
+        """Report how far the index of a folder is, where the editor shows that."""
         client = self.client_capabilities.window
         if client and client.work_done_progress and self._reports_progress:
-            task = asyncio.get_running_loop().create_task(report_indexing(self, folder))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(report_indexing(self, folder))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _add_folder(self, path: str, *, adopt: bool = True) -> Folder:
-        folder = Folder(path, self._find_texts, adopt=adopt)
+        folder = Folder(path, self._find_texts, self._watch, adopt=adopt)
         self.folders.append(folder)
         return folder
 

@@ -1,5 +1,7 @@
 """Questions of somebody who types: results in parts, each key ending the question before it, news of the project."""
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.daemon import lifecycle
 from tests.conftest import BOUND, DaemonAtHand, MakeProject, Wire
 
 CANCELLED = -32800
@@ -82,3 +85,26 @@ def test_a_subscriber_is_told_of_changes_until_it_leaves(wire: Wire) -> None:
     wire.send({"jsonrpc": "2.0", "id": "end", "method": "$/unsubscribe"})
     assert receive_until(wire, "end")[0]["result"] == {"ended": True}
     assert wire.call("$/unsubscribe") == {"ended": False}
+
+
+def test_a_subscription_goes_on_at_the_next_daemon(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"a.py": "x = 1\n"})
+    cold_daemon.start()
+    cold_daemon.add(root)
+    with closing(cold_daemon.wire("stdio", root)) as relay:
+        assert relay.call("$/subscribe")["root"] == str(root)
+        os.kill(cold_daemon.status()["pid"], signal.SIGKILL)
+        assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
+        deadline = time.monotonic() + BOUND
+        relay.send({"jsonrpc": "2.0", "id": "q", "method": "stats"})
+        while "result" not in (answer := receive_until(relay, "q"))[0]:  # it was sent before the end was seen
+            assert time.monotonic() < deadline
+            relay.send({"jsonrpc": "2.0", "id": "q", "method": "stats"})
+        Path(f"{root}/b.py").write_text("y = 1\n")
+        state = next(one["params"] for one in reversed(answer[1]) if one.get("method") == "status")
+        assert state["root"] == str(root)
+        while state["files"] != 2:
+            assert time.monotonic() < deadline
+            message = relay.receive()
+            assert message["method"] == "status"
+            state = message["params"]

@@ -77,12 +77,15 @@ class Editor:
     def at(self, path: Path, line: int, column: int) -> dict[str, Any]:
         return {"text_document": types.TextDocumentIdentifier(path.as_uri()), "position": types.Position(line, column)}
 
-    def wait_for_progress(self, token: Any, kind: str) -> list[Any]:
+    def wait_for_progress(self) -> list[dict[str, Any]]:
+        """Return what was reported of the first work that has ended."""
+
+        def find() -> list[dict[str, Any]]:
+            return next((told for told in self.progress.values() if told[-1].get("kind") == "end"), [])
+
         with self.changed:
-            assert self.changed.wait_for(
-                lambda: any(one.get("kind") == kind for one in self.progress.get(token, [])), BOUND
-            )
-            return self.progress[token]
+            assert self.changed.wait_for(find, BOUND)
+            return find()
 
     def close(self) -> int:
         server = self.client._server

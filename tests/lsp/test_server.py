@@ -193,6 +193,7 @@ def test_what_is_typed_counts_before_it_is_saved(editor: Editor, folder: Path) -
 
 def test_searches_are_commands(editor: Editor, daemon: DaemonAtHand, folder: Path) -> None:
     for name in ("one", "two"):
+        daemon.add(folder / name)
         wire = daemon.wire("unix", folder / name)
         wire.call("index_codebase", path=str(folder / name))
         wire.close()
@@ -246,6 +247,20 @@ def test_folders_come_and_go(editor: Editor, folder: Path) -> None:
         event = types.WorkspaceFoldersChangeEvent(added=added, removed=removed)
         editor.tell(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, types.DidChangeWorkspaceFoldersParams(event))
         assert ("third_folder" in found()) == is_there
+
+
+def test_indexing_is_reported_to_its_end(daemon: DaemonAtHand, folder: Path) -> None:
+    large = folder / "large"
+    large.mkdir()
+    for number in range(300):
+        (large / f"module_{number}.py").write_text(f"def function_{number}(x):\n    return x\n\n\n" * 20)
+    editor = Editor(daemon, large)
+    told = editor.wait_for_progress()
+    assert [one["kind"] for one in told] == ["begin", *["report"] * (len(told) - 2), "end"]
+    assert told[0]["title"] == "flashgrep: indexing large"
+    shares = [one["percentage"] for one in told[:-1]]
+    assert shares == sorted(shares)
+    assert editor.close() == 0
 
 
 def test_it_goes_on_when_the_daemon_is_killed_and_tells_the_next_of_what_is_typed(

@@ -88,6 +88,14 @@ class Host:
         line, _, self._held = self._held.partition(b"\n")
         return json.loads(line)
 
+    def take_daemon_or_answer(self) -> Far | None:
+        """Return the next daemon; None, and drop the line, where the host has an answer first."""
+        while self.daemons.empty():
+            if select.select([self.sink], [], [], 0.01)[0]:
+                self.next()
+                return None
+        return self.daemons.get()
+
     def end_input(self) -> None:
         os.close(self.source)
         self.source = -1
@@ -198,6 +206,44 @@ def test_a_host_hears_that_its_unsaved_text_went_with_the_daemon(host: Host) -> 
     far.next()
     far.end()
     assert host.next()["id"] == 2
+
+
+def test_what_a_host_follows_is_followed_at_the_next_daemon_and_told_at_once(host: Host) -> None:
+    far = host.start()
+    for number, project in enumerate(["one", "two", "gone"]):
+        host.say(ask(f"s{number}", "$/subscribe", project=project))
+        far.answer(far.next(), {"stage": "symbols"})
+        assert host.next()["id"] == f"s{number}"
+    host.say(ask("u", "$/unsubscribe", project="one"))
+    far.answer(far.next(), {"ended": True})
+    assert host.next()["id"] == "u"
+    far.end()
+    host.say(ask(1))
+    if far_again := host.take_daemon_or_answer():
+        far = far_again
+    else:  # it had been sent before the end was seen
+        host.say(ask(1))
+        far = host.daemons.get(timeout=BOUND)
+    request = far.next()
+    assert (request["method"], request["params"]) == ("$/subscribe", {"project": "two"})
+    early = {"jsonrpc": "2.0", "method": "status", "params": {"stage": "early"}}
+    far.say(early)
+    far.answer(request, {"stage": "chunks"})
+    request = far.next()
+    assert request["params"] == {"project": "gone"}
+    # What comes with the last answer, half a line too, is the host's.
+    late = encode({"jsonrpc": "2.0", "method": "status", "params": {"stage": "late"}}) + b"\n"
+    error = {"jsonrpc": "2.0", "error": {"code": -32001, "message": "no such project"}, "id": request["id"]}
+    far.say(encode(error) + b"\n" + late[:20])
+    request = far.next()
+    far.say(late[20:])
+    far.answer(request, "found")
+    told = [host.next() for _ in range(4)]
+    assert [one["method"] for one in told] == ["status"] * 4
+    assert [one["params"]["stage"] for one in told] == ["early", "chunks", "closed", "late"]
+    assert told[2]["params"]["project"] == "gone"
+    assert host.next() == {"jsonrpc": "2.0", "result": "found", "id": 1}
+    far.end()
 
 
 @pytest.mark.parametrize("modern", [False, True])

@@ -5,6 +5,7 @@ A command takes the question and, if wanted, an object of the method's own param
 
 import asyncio
 import secrets
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 INVALID_PARAMS: Final = -32602
 PROGRESS: Final = "progress"
-LOOK_SECONDS: Final = 1.0
-READY: Final = frozenset({"ready", "failed"})
+ENDED: Final = frozenset({"ready", "failed", "closed"})
 COMMANDS: Final = {"flashgrep.search": "query", "flashgrep.searchByMeaning": "search_code"}
 """By name, with the method that each is."""
 
@@ -50,19 +50,23 @@ async def run_command(server: "Server", method: str, arguments: tuple[Any, ...])
 
 
 async def report_indexing(server: "Server", folder: Folder) -> None:
-    """Connect to a folder's project, and report until its index is made; nothing, if it is."""
-    token, progress, has_begun = f"flashgrep-{secrets.token_hex(4)}", server.work_done_progress, False
+    """Report until the index of a folder's project is made; nothing, if it is."""
+    token, progress = f"flashgrep-{secrets.token_hex(4)}", server.work_done_progress
+    has_begun, last = False, dict[str, Any]()
     try:
-        while (stats := await folder.ask("stats", {})).get("stage") not in READY:
-            state: dict[str, Any] = {"message": stats["stage"], "percentage": int(100 * stats["indexing"]["share"])}
-            if not has_begun:
-                await progress.create_async(token)
-                title = f"flashgrep: indexing {stats['project']}"
-                progress.begin(token, types.WorkDoneProgressBegin(title=title, **state))
-                has_begun = True
-            else:
-                progress.report(token, types.WorkDoneProgressReport(**state))
-            await asyncio.sleep(LOOK_SECONDS)
+        async with aclosing(folder.follow()) as states:
+            async for state in states:
+                if state["stage"] in ENDED:
+                    return
+                shown: dict[str, Any] = {"message": state["stage"], "percentage": int(100 * state["share"])}
+                if not has_begun:
+                    await progress.create_async(token)
+                    title = f"flashgrep: indexing {state['project']}"
+                    progress.begin(token, types.WorkDoneProgressBegin(title=title, **shown))
+                    has_begun = True
+                elif shown != last:
+                    progress.report(token, types.WorkDoneProgressReport(**shown))
+                last = shown
     except (OutsideProjects, DaemonError, DaemonEnded, JsonRpcException):
         pass  # the next question tells, if there is one
     finally:
