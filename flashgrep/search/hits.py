@@ -36,8 +36,12 @@ def make_hit(
         if found["column"] != byte_column:
             found["byte_column"] = byte_column
     found["text"] = text.removesuffix("\r")
-    if is_long:
-        _put_window(found, document, match, (start, end))
+    if is_long:  # the surroundings of the match, and where in the line they stand
+        low = _boundary(document.data, max(match.start, start - WINDOW))
+        high = _boundary(document.data, min(match.end, max(start, min(end, start + LONG_LINE)) + WINDOW))
+        found["text"] = decode_span(document, low, high)
+        found["text_column"] = len(decode_span(document, match.start, low)) + 1
+        found["cut"] = True
     if before:
         found["before"] = lines_before(document, line_start, before)
     if after:
@@ -59,15 +63,6 @@ def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, 
     if len(match.spans) > most:
         found["spans_left_out"] = len(match.spans) - most
     return len(spans)
-
-
-def _put_window(found: dict[str, Any], document: Document, match: LineMatch, span: tuple[int, int]) -> None:
-    """Show the surroundings of the match in a long line, and where in the line they stand."""
-    low = _boundary(document.data, max(match.start, span[0] - WINDOW))
-    high = _boundary(document.data, min(match.end, max(span[0], min(span[1], span[0] + LONG_LINE)) + WINDOW))
-    found["text"] = decode_span(document, low, high)
-    found["text_column"] = len(decode_span(document, match.start, low)) + 1
-    found["cut"] = True
 
 
 def _boundary(data: bytes, at: int) -> int:

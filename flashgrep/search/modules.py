@@ -60,10 +60,12 @@ class Modules:
         if key not in self._found:
             if language == "python":
                 found = self._find_python(folder, module)
-            elif language in ECMA:
-                found = self._find_ecma(folder, module)
-            else:
+            elif language not in ECMA:
                 found = self._find_go(module)
+            elif module.startswith("."):
+                found = self._find_file(posixpath.normpath(posixpath.join(folder, module)))
+            else:
+                found = self._find_by_paths(folder, module) or self._find_package(folder, module)
             self._found[key] = None if found is None else found.encode("utf-8", "surrogateescape")
         return self._found[key]
 
@@ -100,11 +102,6 @@ class Modules:
         return None
 
     # JavaScript and TypeScript
-
-    def _find_ecma(self, folder: str, module: str) -> str | None:
-        if module.startswith("."):
-            return self._find_file(posixpath.normpath(posixpath.join(folder, module)))
-        return self._find_by_paths(folder, module) or self._find_package(folder, module)
 
     def _find_file(self, place: str) -> str | None:
         """Return the file that a path without an ending, or with that of its output, stands for."""

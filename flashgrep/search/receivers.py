@@ -32,17 +32,11 @@ Define = Callable[[str], Sequence[Definition]]
 def find_member(named: Named, define: Define) -> list[Definition]:
     """Return the members that a name is, where it is asked of something whose type is told; none: it is not."""
     leaf = named.root.descendant_for_byte_range(named.start, named.start + 1) if named.root is not None else None
-    asked = _find_object(leaf) if leaf is not None else None
+    around = leaf.parent if leaf is not None else None
+    is_member = around is not None and any(around.child_by_field_name(field) == leaf for field in _MEMBERS)
+    asked = _first(around, _OBJECTS) if around is not None and is_member else None
     owner = _type_of(named, asked, define, 0) if asked is not None else ""
     return list(_members_of(owner, named.text, define)) if owner else []
-
-
-def _find_object(leaf: Node) -> Node | None:
-    """Return what a member is asked of; None for a name that stands for itself."""
-    around = leaf.parent
-    if around is None or all(around.child_by_field_name(field) != leaf for field in _MEMBERS):
-        return None
-    return _first(around, _OBJECTS)
 
 
 def _type_of(named: Named, node: Node, define: Define, depth: int) -> str:
