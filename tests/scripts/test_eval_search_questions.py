@@ -1,9 +1,12 @@
 """The questions and the extraction of documented functions, without any download."""
 
+import csv
+import zipfile
 from pathlib import Path
 
 from scripts.benchmarks.search.asking import KINDS, Question, Target, asked, faults
 from scripts.benchmarks.search.functions import Function, functions
+from scripts.benchmarks.search.packages import packages, unpack
 
 
 def only(tmp_path: Path, name: str, text: str, language: str) -> Function:
@@ -15,12 +18,34 @@ def only(tmp_path: Path, name: str, text: str, language: str) -> Function:
 
 def test_every_repository_has_questions_of_every_kind_with_one_to_four_answers() -> None:
     questions = asked()
-    assert len(questions) >= 12
+    assert len(questions) >= 40
     for rows in questions.values():
         assert {question.kind for question in rows} == set(KINDS)
         assert all(1 <= len(question.targets) <= 4 for question in rows)
         assert len({question.text for question in rows}) == len(rows)
-    assert sum(map(len, questions.values())) >= 150
+    assert sum(map(len, questions.values())) >= 1200
+
+
+def test_half_of_the_questions_are_held_out_and_none_is_about_a_package_to_avoid() -> None:
+    questions = asked()
+    of = {package.repository: package for package in packages() if package.use not in {"docstrings", "tasks"}}
+    assert of.keys() == questions.keys()
+    assert len({package.language for package in of.values()}) >= 14
+    held = sum(len(questions[name]) for name, package in of.items() if package.use == "held")
+    assert 0.45 <= held / sum(map(len, questions.values())) <= 0.6
+    with Path("scripts/train_embedder/avoid.tsv").open(newline="") as file:
+        avoided = {row["name"] for row in csv.DictReader(file, delimiter="\t")}
+    new = {package.name for package in of.values() if package.use == "held"}
+    assert not new & avoided
+
+
+def test_a_jar_of_sources_is_unpacked_as_it_is(tmp_path: Path) -> None:
+    jar, tree = tmp_path / "a-1-sources.jar", tmp_path / "tree"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("org/a/A.java", "class A {}\n")
+    tree.mkdir()
+    unpack(jar, tree)
+    assert (tree / "org/a/A.java").read_text() == "class A {}\n"
 
 
 def test_a_question_whose_file_or_name_is_missing_is_told(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def main() -> int:
     if not options.docstrings:
         results = anyio.run(_questions, roots, SIDES | (ablations() if options.ablate else {}))
         saved["questions"] = _told(results)
-    if not options.only and not options.questions:
+    if not (options.only or options.questions or options.held):
         saved["docstrings"] = _docstrings(roots)
     if options.save:
         options.save.write_text(json.dumps(saved, indent=1))
@@ -46,6 +46,9 @@ def _options() -> argparse.Namespace:
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
     kept = Path(__file__).parents[2] / "bench-results" / f"{datetime.now(UTC):%Y-%m-%d-%H%M}-search.json"
     parser.add_argument("--only", action="append", metavar="REPOSITORY", help="ask this repository alone; repeatable")
+    parser.add_argument(
+        "--held", action="store_true", help="ask the half that nothing is chosen by, instead of the other"
+    )
     parser.add_argument("--questions", action="store_true", help="leave out documentation sought in functions")
     parser.add_argument("--docstrings", action="store_true", help="leave out the questions")
     parser.add_argument("--ablate", action="store_true", help="rank again with each rule switched off")
@@ -58,12 +61,20 @@ def _options() -> argparse.Namespace:
 def _roots(options: argparse.Namespace) -> Iterator[tuple[Package, Path]]:
     """Yield the packages that are asked for and to be had."""
     for package in packages():
-        wanted = package.use != "tasks" and (not options.only or package.repository in options.only)
-        if wanted and (package.use != "docstrings" or not (options.only or options.check or options.questions)):
+        wanted = package.repository in options.only if options.only else _is_asked(package, options)
+        if wanted:
             try:
                 yield package, unpacked(package, options.cache)
             except Unavailable as error:
                 print(f"left out: {error}", file=sys.stderr)
+
+
+def _is_asked(package: Package, options: argparse.Namespace) -> bool:
+    if package.use == "tasks":
+        return False
+    if package.use == "held":
+        return bool(options.held or options.check)
+    return not options.held and not (package.use == "docstrings" and (options.check or options.questions))
 
 
 def _check(roots: Mapping[Package, Path]) -> int:

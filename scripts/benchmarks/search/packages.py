@@ -17,14 +17,17 @@ class Package(NamedTuple):
     """A row of packages.tsv."""
 
     kind: str
-    """``pypi`` (a source distribution), ``npm``, ``deb`` (a binary package) or ``source`` (Debian's upstream tar)."""
+    """``pypi`` (a source distribution), ``npm``, ``maven`` (the jar of sources), ``deb`` (a binary package) or
+    ``source`` (Debian's upstream tar)."""
     name: str
+    """Of ``maven``: group and artefact, with a colon between them."""
     version: str
     """The upstream version of a ``source``, the full one of the others."""
     licence: str
     language: str
     use: str
-    """``questions``, ``docstrings`` or ``both``; ``tasks``: for ``scripts/bench_agent`` alone."""
+    """``questions``, ``docstrings`` or ``both``; ``held``: questions that no rule or model is ever chosen by;
+    ``tasks``: for ``scripts/bench_agent`` alone."""
     part: str
     """The folder of the archive that is the repository."""
     repository: str
@@ -57,15 +60,18 @@ def unpacked(package: Package, cache: Path) -> Path:
         archive = FETCH[package.kind](package, work)
         tree = work / "tree"
         tree.mkdir()
-        _unpack(archive, tree)
+        unpack(archive, tree)
         (tree / package.part).rename(folder)
         shutil.rmtree(work)
     return folder
 
 
-def _unpack(archive: Path, tree: Path) -> None:
+def unpack(archive: Path, tree: Path) -> None:
+    """Unpack what a registry delivered; a tar's one folder is left out."""
     if archive.suffix == ".deb":
         _run(["dpkg-deb", "-x", str(archive), str(tree)], tree)
+    elif archive.suffix == ".jar":
+        _run([sys.executable, "-m", "zipfile", "-e", str(archive), str(tree)], tree)
     else:
         _run(["tar", "xf", str(archive), "-C", str(tree), "--strip-components=1"], tree)
 
@@ -95,6 +101,12 @@ def _pypi(package: Package, folder: Path) -> Path:
 
 def _npm(package: Package, folder: Path) -> Path:
     _run(["npm", "pack", "--silent", f"{package.name}@{package.version}"], folder)
+    return _only(folder)
+
+
+def _maven(package: Package, folder: Path) -> Path:
+    artefact = f"-Dartifact={package.name}:{package.version}:jar:sources"
+    _run(["mvn", "-q", "-B", "dependency:copy", artefact, f"-DoutputDirectory={folder}"], folder)
     return _only(folder)
 
 
@@ -128,6 +140,7 @@ def _source(package: Package, folder: Path) -> Path:
 FETCH: Final[dict[str, Callable[[Package, Path], Path]]] = {
     "pypi": _pypi,
     "npm": _npm,
+    "maven": _maven,
     "deb": _deb,
     "source": _source,
 }
