@@ -365,9 +365,10 @@ def project_of(view: CurrentView) -> Workspace:
 
 
 def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float, keep: PathFilter | None) -> Coverage:
-    is_counted = stats.complete and (keep is None or len(view.files) <= COUNT_UP_TO)
+    unreached = view.known.unreached
+    is_counted = stats.complete and not unreached and (keep is None or len(view.files) <= COUNT_UP_TO)
     coverage: Coverage = {
-        "complete": stats.complete,
+        "complete": stats.complete and not unreached,
         "fresh": True,
         "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
         "files_skipped": stats.skipped,
@@ -376,8 +377,9 @@ def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float
         "took_ms": milliseconds_since(started),
         "revision": view.revision.commit.decode("ascii"),
     }
-    if stats.detail:
-        coverage["detail"] = stats.detail
+    details = (stats.detail, f"parts of the store do not answer: {', '.join(unreached)}" if unreached else "")
+    if any(details):
+        coverage["detail"] = "; ".join(filter(None, details))
     return coverage
 
 

@@ -291,11 +291,6 @@ def split_chunks(packed: bytes, count: int) -> Sequence[StoredChunk]:
     return _Chunks(rows) if len(rows) == count else unpack(packed)
 
 
-def chunks_of_text(connection: sqlite3.Connection, text_id: int) -> Sequence[StoredChunk]:
-    """Return a text's chunks; none where they are not stored."""
-    return chunks_of_texts(connection, [text_id]).get(text_id, ())
-
-
 def chunks_of_texts(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
     """Return the chunks of texts; those whose chunks are not stored are left out."""
     query = "SELECT text_id, packed, count FROM chunked WHERE text_id IN (SELECT value FROM json_each(?))"

@@ -4,39 +4,32 @@ import contextlib
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from flashgrep.damage import Damaged
 from flashgrep.index import chunks, kept, schema, symbols
-from flashgrep.index.grams import GRAM, number
+from flashgrep.index.chunks import StoredChunk
+from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.kept import KnownTexts, read_known
-from flashgrep.index.postings import decode
 from flashgrep.index.schema import LateStage
-from flashgrep.index.segments import Kind, SegmentRow, block_of, lists_of, segments
+from flashgrep.index.segments import Kind, block_of, lists_of, segments
 from flashgrep.index.table import FileRow, TextIds
 from flashgrep.index.vectors import row_type
-from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
+from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
+ResultT = TypeVar("ResultT")
 Identity = tuple[tuple[int, int] | None, ...]
 """Device and inode of a database, and of its log."""
-
-VERIFY_BYTES = 600
-"""Another list is worth decoding when it has at most so many bytes for each candidate left: reading a candidate costs
-about 20 µs, decoding 600 bytes 4 µs, and a list rarely rules out more than a part of them."""
 
 REMEMBERED = 128
 """Expressions whose candidates are kept, at most 1 MB in all."""
 
 MOST_REMEMBERED = 1000
-
-FEW = 12
-"""So few candidates are read sooner (20 µs each) than another list is looked up (25 µs)."""
-
 
 MOST_SECONDS = 30.0
 """Processor time of one look-up; the longest, of all files of a large tree, takes about two."""
@@ -167,6 +160,36 @@ class Reader:
             self._known[expression] = (generation, found)
         return found
 
+    def defining(self, name: str, *, prefix: bool = False) -> list[int]:
+        """Return the texts, of any project, that define a name or one that begins with it, ASCII case aside."""
+        with self.transaction() as connection:
+            return symbols.defining(connection, name, prefix=prefix)
+
+    def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
+        """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
+        none: list[str] = []
+        return self._ask(lambda connection: symbols.defined_names(connection, among, start, limit), none)
+
+    def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
+        """Return texts' rows of symbols, to be read by ``symbols.accepted``; texts without one are left out."""
+        none: dict[int, bytes] = {}
+        return self._ask(lambda connection: symbols.packed_of(connection, text_ids), none)
+
+    def chunks_of_texts(self, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
+        """Return the chunks of texts; those whose chunks are not stored are left out."""
+        with self.transaction() as connection:
+            return chunks.chunks_of_texts(connection, text_ids)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], ResultT], missing: ResultT) -> ResultT:
+        """Ask the tables of a late stage; ``missing``: the answer where an index has none yet."""
+        with self.transaction() as connection:
+            try:
+                return question(connection)
+            except sqlite3.OperationalError as error:
+                if "no such table" in str(error):
+                    return missing
+                raise
+
     def seal(self) -> tuple[int, ...]:
         """Return what changes whenever texts are added, kept or dropped: the generation, and the list of segments."""
         with self.transaction() as connection:
@@ -256,85 +279,21 @@ def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> 
 
 
 def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> TextIds | None:
-    found = [_Segment(connection, segment).evaluate(expression) for segment in segments(connection, Kind.GRAMS)]
-    known = [text_ids for text_ids in found if text_ids is not None]
-    if len(known) < len(found):
-        return None
-    return np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
+    found = [evaluate(expression, row, _Lists(connection, row.id)) for row in segments(connection, Kind.GRAMS)]
+    return join_segments(found)
 
 
-class _Segment:
-    """One segment being asked: evaluates an expression to document numbers."""
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The lists of a segment's grams."""
 
-    def __init__(self, connection: sqlite3.Connection, row: SegmentRow) -> None:
-        self._connection = connection
-        self._row = row
+    connection: sqlite3.Connection
+    segment: int
 
-    def evaluate(self, expression: GramExpr) -> TextIds | None:
-        """Return the numbers of the texts that satisfy the expression; None where it excludes none."""
-        found = self._evaluate(expression)
-        return None if found is None else found.astype(np.int64) + self._row.first
-
-    def _evaluate(self, expression: GramExpr) -> npt.NDArray[np.uint32] | None:
-        if isinstance(expression, AllOf):
-            return self._intersect(expression.parts)
-        if isinstance(expression, AnyOf):
-            lists = []
-            for part in expression.parts:
-                found = self._evaluate(part)
-                if found is None:
-                    return None
-                lists.append(found)
-            return self._union(lists)
-        if isinstance(expression, Gram):
-            first = number(expression.value)
-            if len(expression.value) == GRAM:
-                return decode(self._list(first))
-            last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
-            return self._union(decode(span) for _, span in lists_of(self._connection, self._row.id, first, last))
-        return None if expression == ANYTHING else np.empty(0, np.uint32)
-
-    def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
-        """Intersect, shortest list first, until checking what is left is cheaper than decoding one more."""
-        lists: list[memoryview] = []
-        others: list[GramExpr] = []
-        for part in parts:
-            if isinstance(part, Gram) and len(part.value) == GRAM:
-                span = self._list(number(part.value))
-                if not len(span):
-                    return np.empty(0, np.uint32)
-                lists.append(span)
-            else:
-                others.append(part)
-        lists.sort(key=len)
-        found = decode(lists[0]) if lists else None
-        for span in lists[1:]:
-            if found is not None and len(span) <= len(found) * VERIFY_BYTES:
-                found = self._both(found, decode(span))
-        for part in others:
-            if found is None or len(found) > FEW:
-                found = self._both(found, self._evaluate(part))
-        return found
-
-    def _both(
-        self, one: npt.NDArray[np.uint32] | None, other: npt.NDArray[np.uint32] | None
-    ) -> npt.NDArray[np.uint32] | None:
-        """Intersect two ascending lists by marking the one in a table of all documents; None excludes none."""
-        if one is None or other is None:
-            return other if one is None else one
-        marked = np.zeros(self._row.last - self._row.first + 1, bool)
-        marked[other] = True
-        both: npt.NDArray[np.uint32] = one[marked[one]]
-        return both
-
-    def _union(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.uint32]:
-        """Return the documents of any list, ascending, by marking them: numpy's unique is a hundred times slower."""
-        marked = np.zeros(self._row.last - self._row.first + 1, bool)
-        for documents in lists:
-            marked[documents] = True
-        return np.flatnonzero(marked).astype(np.uint32)
-
-    def _list(self, gram: int) -> memoryview:
-        block = block_of(self._connection, self._row.id, gram)
+    def find(self, gram: int) -> memoryview:
+        block = block_of(self.connection, self.segment, gram)
         start, end = block.span(gram)
         return block.payload[start:end]
+
+    def between(self, first: int, last: int) -> Iterator[memoryview]:
+        return (span for _, span in lists_of(self.connection, self.segment, first, last))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.indexer.chunking import chunk_text
 from flashgrep.ingest.buffers import UnsavedText
@@ -86,8 +85,7 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
     data, chunks = document.data, None
     version = snapshot.indexed_version(path)
     if version is not None and snapshot.reader is not None:
-        with snapshot.reader.transaction() as connection:
-            chunks = table.chunks_of_text(connection, version[0])
+        chunks = snapshot.reader.chunks_of_texts([version[0]]).get(version[0])
     # Chunks of the index are those of the text as it was indexed, which an unchanged file still has.
     for chunk in chunks or cut_chunks(path, data, snapshot.unsaved).chunks:
         yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))

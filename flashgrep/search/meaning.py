@@ -9,7 +9,6 @@ import numpy as np
 
 from flashgrep.embed.rerank import Reranker
 from flashgrep.errors import ProviderUnavailable
-from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import tier_of
 from flashgrep.index.vectors import VectorsDamaged
@@ -156,11 +155,11 @@ class MeaningSearch:
     def _recall(self) -> list[Candidate]:
         answer, question = self._answer, self._question
         words = query_words(question.text)
-        if self._snapshot.reader is None:
+        if self._snapshot.own_index is None:
             self._query = analyze_query(question.text, dict.fromkeys(words, 1.0))
             self._unready = self._snapshot.table.texts()
             return []
-        with self._snapshot.reader.transaction() as connection:
+        with self._snapshot.own_index.transaction() as connection:
             # One transaction, so that words, chunks and rows of vectors are of one state of the index.
             known = self._known = self._index.at(connection)
             texts = self._index.texts(known, self._snapshot.table)
@@ -257,8 +256,7 @@ class MeaningSearch:
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
         if stored and self._snapshot.reader is not None:
-            with self._snapshot.reader.transaction() as connection:
-                self._chunks |= table.chunks_of_texts(connection, stored)
+            self._chunks |= self._snapshot.reader.chunks_of_texts(stored)
             paths |= {text_id: path for text_id, path in self._choose_paths(stored).items() if text_id in self._chunks}
         described = []
         for one in best:

@@ -290,8 +290,8 @@ class Definers:
             packed = None
             version, reader = self._snapshot.indexed_version(path), self._snapshot.reader
             if version is not None and reader is not None:
-                with reader.transaction() as connection, suppress(table.Declined):
-                    packed = table.packed(connection, version[0])
+                with suppress(table.Declined):
+                    packed = table.accepted(reader.packed_symbols([version[0]]).get(version[0]))
             symbols = (
                 FileSymbols(packed, document.data)
                 if packed
@@ -315,8 +315,7 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     if not names or snapshot.reader is None or not snapshot.parsed_to:
         return None
     asked = frozenset(name.encode() for name in names)
-    with snapshot.reader.transaction() as connection:
-        text_ids = sorted({text_id for name in names for text_id in table.defining(connection, name)})
+    text_ids = sorted({text_id for name in names for text_id in snapshot.reader.defining(name)})
     paths, numbers = snapshot.table.paths, snapshot.table.columns[places, TEXT_ID]
     changed = set(snapshot.changed_paths())
     is_stored = np.isin(numbers, np.array(text_ids, np.int64)) & (numbers <= snapshot.parsed_to)

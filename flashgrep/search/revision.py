@@ -4,13 +4,14 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
+from flashgrep.git.program import Object
 from flashgrep.git.repository import Files, Repository
 from flashgrep.index.kept import KnownTexts
 from flashgrep.index.reader import Reader
@@ -102,6 +103,9 @@ class Known(NamedTuple):
 class RevisionTable:
     """The table of a revision's files, with what the index knows of their texts."""
 
+    unreached: Sequence[str] = ()
+    """Git's objects are all here."""
+
     def __init__(self, files: Files, blobs: Blobs) -> None:
         self.files = files
         self.blobs = blobs
@@ -118,7 +122,7 @@ class RevisionTable:
         Texts that are nobody's any more may be dropped while the question runs. It is asked again then, and at last
         without the index.
         """
-        reader = project.reader
+        reader = project.own_index
         for _ in range(RETRIES if reader is not None else 0):
             assert reader is not None  # noqa: S101 - mypy
             seal = reader.seal()
@@ -129,13 +133,17 @@ class RevisionTable:
 
     def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
         """Return contents to be kept after such a question: now and then, those that the work tree has not."""
-        known, index = self._known.get(symbols), project.reader and project.reader.identity
+        known, index = self._known.get(symbols), project.own_index and project.own_index.identity
         kept_for, until = self._kept.get(symbols, (None, 0.0))
         now = time.monotonic()
         if known is None or len(project.pending) > MOST_PENDING or (kept_for == (index,) and now < until):
             return []
         self._kept[symbols] = (index,), now + KEEP_SECONDS
         return known.foreign
+
+    def read(self, path: bytes, blob: bytes, most: int) -> Object:
+        """Return the content of a file; raises as ``Repository.read``."""
+        return self.blobs.repository.read(path, blob, most)
 
     def _snapshot(
         self, project: Snapshot, reader: Reader | None, seal: tuple[int, ...], *, symbols: bool

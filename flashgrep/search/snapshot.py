@@ -9,6 +9,7 @@ import numpy as np
 from flashgrep.checkpoint import checkpoint
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable, Mark
+from flashgrep.index.text_index import TextIndex
 from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
@@ -47,7 +48,7 @@ class Snapshot:
 
     root: RootFolder
     table: FileTable
-    reader: Reader | None
+    reader: TextIndex | None
     pending: Mapping[bytes, Mark]
     max_size: int
     excluded: Mapping[bytes, bool] | None = None
@@ -68,6 +69,11 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", RootFiles(self.root))
+
+    @property
+    def own_index(self) -> Reader | None:
+        """The index of this machine's own store, for what no other kind of store answers."""
+        return self.reader if isinstance(self.reader, Reader) else None
 
     def with_max_size(self, max_size: int) -> "Snapshot":
         """Return the snapshot with another limit on files.

@@ -1,6 +1,5 @@
 """Where symbol look-ups get their files: a snapshot, its index where that helps, the disk for everything else."""
 
-import sqlite3
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
@@ -26,7 +25,6 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
-ResultT = TypeVar("ResultT")
 ValueT = TypeVar("ValueT")
 NOTHING_UNSAVED: Final[Mapping[bytes, UnsavedText]] = {}
 NOT_HELD: Final = Skipped("unparsed", "its text has not what is looked for")
@@ -101,8 +99,7 @@ class SnapshotSource:
         """Return the files that may define the name; None where not all files have been parsed."""
         if not self._snapshot.parsed or self._snapshot.reader is None:
             return None
-        with self._snapshot.reader.transaction() as connection:
-            text_ids = table.defining(connection, name, prefix=prefix)
+        text_ids = self._snapshot.reader.defining(name, prefix=prefix)
         found = self._with_changed(self._snapshot.table.places(np.array(text_ids, np.int64)))
         self._proposed = sorted({*self._proposed, *found})
         return found
@@ -110,8 +107,8 @@ class SnapshotSource:
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names that begin so, folded, as far as they are known without parsing."""
         own = set(self._snapshot.table.texts().tolist())  # a store has other projects' names, too
-        none: list[str] = []
-        found = self._ask(lambda connection: table.defined_names(connection, own, start, limit), missing=none)
+        reader = self._snapshot.reader
+        found = reader.defined_names(own, start, limit) if reader else []
         for path in self._snapshot.unsaved:  # who types a name has not saved it yet
             symbols = self.open(path) if path in self._snapshot.pending else None
             if isinstance(symbols, FileSymbols):
@@ -162,24 +159,11 @@ class SnapshotSource:
             # Look-ups open files in the order proposed, so the next ones are wanted soon.
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
-            none: dict[int, bytes] = {}
-            rows = self._ask(lambda connection: table.packed_of(connection, text_ids), missing=none)
+            rows = self._snapshot.reader.packed_symbols(text_ids) if self._snapshot.reader else {}
             if len(self._rows) > _MOST_ROWS:
                 self._rows.clear()
             self._rows |= {**dict.fromkeys(text_ids), **rows}
         return self._rows[text_id]
-
-    def _ask(self, question: Callable[[sqlite3.Connection], ResultT], *, missing: ResultT) -> ResultT:
-        """Ask the tables; ``missing``: the answer where an index has none yet."""
-        if self._snapshot.reader is None:
-            return missing
-        with self._snapshot.reader.transaction() as connection:
-            try:
-                return question(connection)
-            except sqlite3.OperationalError as error:
-                if "no such table" in str(error):
-                    return missing
-                raise
 
 
 def parse_file(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED) -> ReadResult:

@@ -95,7 +95,7 @@ class Lookups:
         try:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
-            await self.project.start_anew(str(damage), None if snapshot is None else snapshot.reader)
+            await self.project.start_anew(str(damage), None if snapshot is None else snapshot.own_index)
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:

@@ -332,7 +332,7 @@ class Workspace:
         if self._size is None or self._size[0] != key:
             self._size = (
                 key,
-                await self.in_thread(lambda snapshot: snapshot.reader.size() if snapshot.reader else None),
+                await self.in_thread(lambda snapshot: snapshot.own_index.size() if snapshot.own_index else None),
             )
         return self._size[1]
 

@@ -1,7 +1,7 @@
 """A project's revisions, asked as the project itself is: their files are read from git's objects, not checked out."""
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from flashgrep.edit.editor import Editor
 from flashgrep.edit.read import SliceQuery, SliceResult, slice_content
 from flashgrep.errors import InvalidParams, NotFound, TooLarge, Unavailable
-from flashgrep.git.program import Git
+from flashgrep.git.program import Git, Object
 from flashgrep.git.repository import (
     INDEX,
     KEPT_LISTINGS,
@@ -58,6 +58,26 @@ class Project(Protocol):
 
     def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
         """Have contents of a revision kept, by git's name and a path."""
+
+
+class RevisionFiles(Protocol):
+    """The files of a revision, wherever their texts are."""
+
+    files: Files
+    table: FileTable
+
+    @property
+    def unreached(self) -> Sequence[str]:
+        """Parts of the store that have not answered."""
+
+    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+        """Ask the revision; ``symbols``: about these."""
+
+    def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
+        """Return contents to be kept after such a question."""
+
+    def read(self, path: bytes, blob: bytes, most: int) -> Object:
+        """Return the content of a file, without its data if that is longer than ``most``."""
 
 
 class Revisions:
@@ -128,7 +148,7 @@ class Revisions:
                 if new is not None:
                     blobs = {path: file.blob for path, file in new.files.items()}
                     return new.known.ask(now, lambda after: look(first, State(blobs, after)))
-                repository = old.blobs.repository
+                repository = self._repository().repository
                 since, paths = repository.index_time(), SnapshotSource(now).paths()
                 return look(first, look_at_work_tree(now, repository.list_staged(), since, paths))
 
@@ -183,7 +203,7 @@ class RevisionView:
 
     project: Project
     revision: Revision
-    known: RevisionTable
+    known: RevisionFiles
 
     @property
     def files(self) -> Files:
@@ -194,11 +214,6 @@ class RevisionView:
     def table(self) -> FileTable:
         """The table of the files, without their texts."""
         return self.known.table
-
-    @property
-    def blobs(self) -> Blobs:
-        """Where their contents are read."""
-        return self.known.blobs
 
     async def refresh(self) -> bool:
         """Return that the answer is of now: the revision's name was looked up for this call."""
@@ -228,7 +243,7 @@ class RevisionView:
 
         def stat_file(path: bytes) -> tuple[int, int]:
             file = self.files[path]
-            size = file.size if file.size >= 0 else self.blobs.repository.read(path, file.blob, 0).size
+            size = file.size if file.size >= 0 else self.known.read(path, file.blob, 0).size
             return size, self.revision.time
 
         return find_among(self.table.text(), stat_file, options, window)
@@ -288,7 +303,7 @@ class RevisionView:
         if file is None:
             message = f"no such file in the revision: {shown}"
             raise NotFound(message, reason="file_not_found", target_path=shown)
-        found = self.blobs.repository.read(path, file.blob, most)
+        found = self.known.read(path, file.blob, most)
         if found.data is None:
             raise TooLarge(f"too large to be read: {shown}", observed_bytes=found.size, limit_bytes=most)
         return found.data

@@ -189,7 +189,7 @@ class Turns:
         assert living == {(text_id, place) for text_id, count in self.account.chunked.items() for place in range(count)}
         assert len(living) == int((text_ids > 0).sum())
         for text_id, count in self.account.chunked.items():
-            assert list(table.chunks_of_text(connection, text_id)) == list(text_of(text_id, count).chunks)
+            assert list(table.chunks_of_texts(connection, [text_id])[text_id]) == list(text_of(text_id, count).chunks)
             own = np.array(numbers_with(self.writer, f"text{text_id}"), np.int64)
             assert chunk_map.locate(own)[0].tolist() == [text_id] * count
 
@@ -220,7 +220,7 @@ def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(writer: Wr
     add_text(writer, 1, "a")
     put(writer, text_of(1, 3))
     put(writer, text_of(1, 2))  # by an indexer that was told before
-    assert len(table.chunks_of_text(writer.connection, 1)) == 3
+    assert len(table.chunks_of_texts(writer.connection, [1])[1]) == 3
     with writer.transaction() as connection:
         connection.execute("DELETE FROM text")
         table.drop_dead(connection)
