@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -21,6 +21,7 @@ from flashgrep.embed.models import Models
 from flashgrep.embed.static import release
 from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.git.repository import is_bare
+from flashgrep.ingest.buffers import Buffers
 from flashgrep.ingest.outside import OutsideWatch
 from flashgrep.machine import count_cores, release_memory
 from flashgrep.model import path_to_text
@@ -83,6 +84,8 @@ class Catalogue:
         each project that is being opened, ``on_forget`` of each that is forgotten.
         """
         self.environ = environ or {}
+        self.buffers = WeakSet[Buffers]()
+        """Of all connections."""
         self.models = Models(settings, self.environ)
         self.settings = settings
         self._settings_for = settings_for or (lambda _root: Loaded(settings, {}))

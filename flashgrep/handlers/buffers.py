@@ -95,7 +95,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
             reason="connection_required",
             suggestion="use a Unix socket, TCP or stdio",
         )
-    opened = buffers_of(call.session)
+    opened = buffers_of(call)
     async with opened.lock:  # held in the order in which calls came
         if params.action == "list":
             return {"results": [_describe(buffer) for buffer in opened.all()]}

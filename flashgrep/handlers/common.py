@@ -22,7 +22,7 @@ from flashgrep.ingest.finder import place_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import path_from_json, path_to_text
 from flashgrep.params import MOST_PROJECTS, CursorText, Globs, Languages, PathText, RevisionText
-from flashgrep.registry import RARE, Call, Params, Session, Usage
+from flashgrep.registry import RARE, Call, Params, Usage
 from flashgrep.search.path_search import search_near
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import CurrentView, RevisionView, UnsavedView, View, Workspace
@@ -132,7 +132,7 @@ async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) 
 
 async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
     """Return a project as it is now: where the client has files of it open in an editor, as they stand there."""
-    buffers = buffers_of(call.session)
+    buffers = buffers_of(call)
     if not buffers and not buffers.lock.locked():
         return workspace
     async with buffers.lock:  # what was asked before this call has been done
@@ -143,11 +143,11 @@ async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentVi
     return UnsavedView(workspace, {path: buffer.text() for path, buffer in found.items()}, behind)
 
 
-def buffers_of(session: Session) -> Buffers:
+def buffers_of(call: Call[Catalogue]) -> Buffers:
     """Return the files that a connection's client has open."""
-    buffers: Buffers | None = session.notes.get("buffers")
+    buffers: Buffers | None = call.session.notes.get("buffers")
     if buffers is None:  # not setdefault: every question comes here, and Buffers has a lock
-        buffers = session.notes["buffers"] = Buffers()
+        buffers = call.session.notes["buffers"] = Buffers(call.host.buffers)
     return buffers
 
 

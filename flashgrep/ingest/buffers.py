@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 import anyio
 
@@ -22,6 +23,12 @@ MOST_BYTES: Final = 8 << 20
 MOST_BYTES_TOGETHER: Final = 64 << 20
 MOST_BUFFERS: Final = 1_000
 """Of one connection, with as many bytes together."""
+MOST_HELD_BY_ALL: Final = 256 << 20
+"""Bytes of memory that the buffers of all connections may take together. Who holds no more than a fair share is not
+refused for what others hold, so they take twice as much at most.
+"""
+BUFFER_BYTES, LINE_BYTES = 1_024, 64
+"""What a buffer and each of its lines take beside the text, of which questions see another copy."""
 MOST_TOUCHED: Final = 32 << 20
 """Bytes of lines that the edits of one call touch, so that none holds the daemon up: about 50 ms."""
 Name: TypeAlias = tuple[str | None, bytes]
@@ -70,6 +77,11 @@ class Buffer:
     """Whether an edit was refused: the client's text is another one until it opens the file again."""
     _text: UnsavedText | None = None
 
+    @property
+    def held(self) -> int:
+        """About how many bytes of memory it takes."""
+        return estimate_held(self.size, len(self.lines))
+
     def text(self) -> UnsavedText:
         """Return the text as it is now."""
         if self._text is None:
@@ -82,10 +94,20 @@ class Buffer:
         self.lines, self.size, self.version, self._text = lines, size, version, None
 
 
+def estimate_held(size: int, lines: int) -> int:
+    """Return about how many bytes of memory a buffer of so many bytes and lines takes."""
+    return BUFFER_BYTES + 2 * size + LINE_BYTES * lines
+
+
 class Buffers:
     """The buffers of one connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_all: "WeakSet[Buffers]") -> None:
+        """``of_all``: those of every connection, which share one bound; these count as long as the connection lasts."""
+        self._of_all = of_all
+        of_all.add(self)
+        self.held = 0
+        """About how many bytes of memory they take."""
         self.lock = anyio.Lock(fast_acquire=True)
         """Held while a file is opened, which looks at the disk: what the client asks next waits for it."""
         self._buffers: dict[bytes, Buffer] = {}
@@ -108,16 +130,17 @@ class Buffers:
 
         Raises:
             InvalidParams: not_utf8.
-            TooLarge: the text, all texts together, or their number.
+            TooLarge: the text, all texts together, their number, or all texts of all connections.
 
         """
         lines = _split(text)
         buffer = Buffer(path, version, lines, len(lines) - 1 + sum(map(len, lines)))
-        self._check_size(buffer.size, self._buffers.get(path))
+        self._check_size(buffer.size, len(lines), self._buffers.get(path))
         if path not in self._buffers and len(self._buffers) >= MOST_BUFFERS:
             raise TooLarge(
                 f"a connection has at most {MOST_BUFFERS} buffers", reason="too_many_buffers", limit=MOST_BUFFERS
             )
+        self.held += buffer.held - (self._buffers[path].held if path in self._buffers else 0)
         self._buffers[path] = buffer
         self._forget_names(path)
         self._names[name] = path
@@ -140,8 +163,10 @@ class Buffers:
             message = f"the buffer is at version {buffer.version}: {version} does not follow it; open it again"
             raise Conflict(message, reason="version_mismatch", known_version=buffer.version, version=version)
         lines, size = _edit(buffer, edits, encoding)
-        self._check_size(size, buffer)
+        self._check_size(size, len(lines), buffer)
+        self.held -= buffer.held
         buffer.replace_lines(lines, size, version)
+        self.held += buffer.held
         buffer.is_behind = False  # the client knows which text it has changed
         return buffer
 
@@ -155,7 +180,9 @@ class Buffers:
 
     def close(self, path: bytes) -> None:
         """Forget a buffer, or raise NotFound."""
-        del self._buffers[self.get(path).path]
+        buffer = self.get(path)
+        del self._buffers[path]
+        self.held -= buffer.held
         self._forget_names(path)
 
     def below(self, root: bytes) -> dict[bytes, Buffer]:
@@ -166,7 +193,7 @@ class Buffers:
     def _forget_names(self, path: bytes) -> None:
         self._names = {name: real for name, real in self._names.items() if real != path}
 
-    def _check_size(self, size: int, former: Buffer | None) -> None:
+    def _check_size(self, size: int, lines: int, former: Buffer | None) -> None:
         together = size + sum(buffer.size for buffer in self._buffers.values()) - (former.size if former else 0)
         for observed, limit in ((size, MOST_BYTES), (together, MOST_BYTES_TOGETHER)):
             if observed > limit:
@@ -174,6 +201,14 @@ class Buffers:
                     "the unsaved text is too large" if limit == MOST_BYTES else "all unsaved texts are too large",
                     observed_bytes=observed, limit_bytes=limit, guidance="close buffers, or save the file",
                 )  # fmt: skip
+        more = estimate_held(size, lines) - (former.held if former else 0)
+        held = more + sum(buffers.held for buffers in self._of_all)
+        if more > 0 and held > MOST_HELD_BY_ALL and self.held + more > MOST_HELD_BY_ALL // len(self._of_all):
+            raise TooLarge(
+                "the unsaved texts of all connections are too large together",
+                reason="buffers_of_all_too_large", observed_bytes=held, limit_bytes=MOST_HELD_BY_ALL,
+                guidance="close buffers, or save the file; other clients have buffers, too",
+            )  # fmt: skip
 
 
 def _split(text: str) -> list[bytes]:

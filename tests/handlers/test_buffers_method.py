@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,21 @@ def test_unsaved_text_ends_with_the_daemon_and_is_in_no_file(root: Path, cold_da
     files = [file for folder in (Path(cold_daemon.paths.state).parent, root) for file in folder.rglob("*")]
     assert len(files) > 20
     assert not [file for file in files if file.is_file() and marker.encode() in file.read_bytes().lower()]
+
+
+def test_all_connections_share_what_memory_their_texts_may_take(root: Path, daemon: DaemonAtHand) -> None:
+    daemon.add(root)
+    text = "\n" * 3_000_000  # many lines, which take more memory than their text
+    first, second = daemon.wire("unix", root), daemon.wire("unix", root)
+    first.call("buffers", action="open", path="a.py", text=text, version=1)
+    refused = first.fail("buffers", action="open", path="b.py", text=text, version=1)
+    assert refused["data"]["reason"] == "buffers_of_all_too_large"
+    assert "close buffers" in refused["data"]["guidance"]
+    assert [one["lines"] for one in first.call("buffers", action="list")["results"]] == [3_000_001]
+    assert second.fail("buffers", action="open", path="c.py", text=text, version=1)["data"] == refused["data"]
+    second.call("buffers", action="open", path="c.py", text=LOOM, version=1)  # its share is free
+    first.close()
+    deadline = time.monotonic() + BOUND
+    while "error" in second.ask("buffers", action="open", path="c.py", text=text, version=2):
+        assert time.monotonic() < deadline, "what ends with a connection is free again"
+    second.close()

@@ -1,6 +1,8 @@
 """Buffers: edits against the same edits of a Python string, in each way to count columns; bounds and refusals."""
 
+import gc
 from typing import Any, Final
+from weakref import WeakSet
 
 import pytest
 from hypothesis import given
@@ -28,7 +30,7 @@ def place_of(text: str, at: int, encoding: PositionEncoding) -> tuple[int, int]:
 def test_edits_make_the_text_that_they_make_of_a_string(
     data: st.DataObject, text: str, encoding: PositionEncoding
 ) -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, text, 0)
     for version in range(1, data.draw(st.integers(1, 4)) + 1):
         edits = []
@@ -50,7 +52,7 @@ def test_edits_make_the_text_that_they_make_of_a_string(
 def test_a_place_is_in_the_text_or_refused_and_a_refusal_changes_nothing(
     data: st.DataObject, text: str, encoding: PositionEncoding
 ) -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, text, 0)
     places = {place_of(text, at, encoding) for at in range(len(text) + 1)}
     place = (data.draw(st.integers(1, text.count("\n") + 3)), data.draw(st.integers(1, 40)))
@@ -65,7 +67,7 @@ def test_a_place_is_in_the_text_or_refused_and_a_refusal_changes_nothing(
 
 
 def test_edits_are_all_made_or_none() -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, "one\ntwo", 1)
     with pytest.raises(InvalidRange):
         opened.change(PATH, [Edit((1, 1), (1, 4), "1"), Edit((3, 1), (3, 1), "x")], 2, 1, "utf-8")
@@ -79,7 +81,7 @@ def test_edits_are_all_made_or_none() -> None:
 
 @pytest.mark.parametrize(("version", "base"), [(1, 1), (1, 0), (0, -1), (3, 2), (9, 8), (5, 5)])
 def test_versions_follow_one_another(version: int, base: int) -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, "text", 1)
     with pytest.raises(Conflict) as error:
         opened.change(PATH, [Edit(None, None, "other")], version, base, "utf-8")
@@ -88,13 +90,13 @@ def test_versions_follow_one_another(version: int, base: int) -> None:
 
 
 def test_versions_may_skip_where_the_edit_says_what_it_is_made_from() -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, "text", 1)
     assert opened.change(PATH, [], 9, 1, "utf-8").version == 9
 
 
 def test_what_is_not_open_cannot_be_changed_or_closed() -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     with pytest.raises(NotFound, match="no buffer"):
         opened.change(PATH, [], 1, 0, "utf-8")
     opened.open(("p", b"a.py"), PATH, "", 1)
@@ -107,7 +109,7 @@ def test_what_is_not_open_cannot_be_changed_or_closed() -> None:
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
 def test_half_a_pair_is_no_text(text: str) -> None:
-    opened = Buffers()
+    opened = Buffers(WeakSet())
     with pytest.raises(InvalidParams) as error:
         opened.open((None, PATH), PATH, text, 1)
     assert error.value.reason == "not_utf8"
@@ -119,7 +121,7 @@ def test_half_a_pair_is_no_text(text: str) -> None:
 def test_buffers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"MOST_BYTES": 100, "MOST_BYTES_TOGETHER": 250, "MOST_BUFFERS": 4, "MOST_TOUCHED": 300}.items():
         monkeypatch.setattr(buffers, name, value)
-    opened = Buffers()
+    opened = Buffers(WeakSet())
 
     def refused(run: Any, *args: Any) -> FlashgrepError:
         with pytest.raises(TooLarge) as error:
@@ -139,3 +141,37 @@ def test_buffers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     back_and_forth = [Edit((1, 1), (1, 100), ""), Edit((1, 1), (1, 1), "z" * 99)]
     assert refused(opened.change, b"/c", back_and_forth * 3, 2, 1, "utf-8").data["limit_bytes"] == 300
     assert opened.get(b"/c").text().data == b"z" * 99
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"/a", b"/b"]), st.one_of(st.none(), texts)), max_size=12))
+def test_what_is_held_is_told_of_what_is_open(steps: list[tuple[bytes, str | None]]) -> None:
+    opened = Buffers(WeakSet())
+    for version, (path, text) in enumerate(steps, 1):
+        is_open = any(buffer.path == path for buffer in opened.all())
+        if text is None and is_open:
+            opened.close(path)
+        elif text is not None and is_open and version % 2:
+            opened.change(path, [Edit(None, None, text)], version, opened.get(path).version, "utf-8")
+        elif text is not None:
+            opened.open((None, path), path, text, version)
+    assert opened.held == sum(buffer.held for buffer in opened.all())
+
+
+def test_connections_share_a_bound_and_none_is_refused_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffers, "MOST_HELD_BY_ALL", 90_000)
+    of_all = WeakSet[Buffers]()
+    greedy, other = Buffers(of_all), Buffers(of_all)
+    for number in range(4):
+        greedy.open((None, b"%d" % number), b"/%d" % number, "x" * 10_000, 1)
+    with pytest.raises(TooLarge, match="of all connections") as error:
+        greedy.open((None, b"e"), b"/e", "x" * 10_000, 1)
+    assert error.value.reason == "buffers_of_all_too_large"
+    other.open((None, b"a"), b"/a", "x" * 10_000, 1)  # within its half
+    with pytest.raises(TooLarge, match="of all connections"):
+        greedy.change(b"/0", [Edit((1, 1), (1, 1), "x")], 2, 1, "utf-8")
+    assert greedy.get(b"/0").is_behind
+    greedy.open((None, b"0"), b"/0", "x", 2)  # less than before is taken
+    del greedy, error  # its connection has ended
+    gc.collect()
+    for number in range(3):
+        other.open((None, b"%d" % number), b"/%d" % number, "x" * 10_000, 1)

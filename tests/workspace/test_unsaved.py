@@ -3,6 +3,7 @@
 import gc
 import json
 from pathlib import Path
+from weakref import WeakSet
 
 import anyio
 import pytest
@@ -31,7 +32,7 @@ FILES = 450
 
 def with_texts(workspace: Workspace, texts: dict[str, str]) -> UnsavedView:
     """Return the project with these texts in an editor."""
-    buffers = Buffers()
+    buffers = Buffers(WeakSet())
     for name, text in texts.items():
         path = workspace.walker.root + b"/" + name.encode()
         buffers.open((None, path), path, text, 1)
