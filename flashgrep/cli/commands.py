@@ -30,6 +30,7 @@ LOCAL_COMMANDS = {
     "rg": "commands:rg",
     "projects": "index_command:app",
     "store": "index_command:store_app",
+    "scip": "scip_command:app",
     "daemon": "daemon_commands:app",
     "config": "config_command:app",
 }

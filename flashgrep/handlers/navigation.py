@@ -32,6 +32,7 @@ from flashgrep.params import LineNumber, PathText
 from flashgrep.registry import Call, Handler, Params, handler
 from flashgrep.search.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
 from flashgrep.search.hover import Described, describe
+from flashgrep.search.imported import HOW
 from flashgrep.search.named import Named, Nothing, find_named
 from flashgrep.search.navigation import Navigation, Navigator, Place
 from flashgrep.search.references import ReferenceQuestion, ReferenceSearch
@@ -59,7 +60,8 @@ class NamedPlace(FilePlace):
     """A definition, or a use, of a name.
 
     `range` is that of the whole of it, `selection_range` that of its name. `confidence`: how sure it is that it is
-    meant, 0 to 1, `resolved`: by what it was told. A use has its `text`, the line.
+    meant, 0 to 1, `resolved`: by what it was told; `source`: who said so, where that is not flashgrep (`scip`: an index
+    that the user has imported). A use has its `text`, the line.
     """
 
     symbol_name: str
@@ -72,6 +74,7 @@ class NamedPlace(FilePlace):
     text: NotRequired[str]
     confidence: float
     resolved: str
+    source: NotRequired[str]
     language: str
 
 
@@ -108,6 +111,8 @@ def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
         ),
         style,
     )
+    if told := sum("source" in one for one in result["results"]):
+        yield f"[{told} of {len(result['results'])} told by an imported SCIP index]"
     if "reason" in result:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
@@ -326,6 +331,8 @@ def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> 
         "resolved": place.resolution.how,
         "language": symbols.language,
     }
+    if place.resolution.how == HOW:
+        one["source"] = HOW
     if place.kind:
         one["kind"] = place.kind
     around = index if index >= 0 else symbols.enclosing(place.start)

@@ -4,7 +4,7 @@ A local name leads to what declares it. Any other is resolved where names are (`
 its name alone, what the asking file defines, then what that imports, then what its language has.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,8 +15,10 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, ST
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
 from flashgrep.model import Skipped
+from flashgrep.search import imported
 from flashgrep.search.exports import Values
 from flashgrep.search.expressions import MEMBER_OF
+from flashgrep.search.imported import Meaning, Told
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
 from flashgrep.search.named import Named, Nothing, find_declaration
@@ -85,7 +87,9 @@ class Navigator:
     def find_definitions(self, named: Named) -> Navigation:
         """Return what a name stands for, the surest first."""
         self._files[named.path] = named.symbols
-        found = Navigation(places=self._find_places(named))
+        told = self.find_meaning(named)
+        places = self._find_places(named) if told is None else [place_occurrence(one) for one in told.definitions]
+        found = Navigation(places=places)
         found.files_read, found.complete = len(self._files), not self._is_cut
         if not found.places:
             found.nothing = self._explain(named)
@@ -165,6 +169,11 @@ class Navigator:
                 kind = "parameter" if "parameter" in around.type else "variable"
                 return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
         return self._find_by_name(named)
+
+    def find_meaning(self, named: Named) -> Meaning | None:
+        """Return what an imported index says that a name stands for, where it speaks of these texts."""
+        imported = self._source.imported
+        return None if imported is None else imported.find_meaning(named.path, (named.start, named.end), self.open)
 
     # In languages whose names are resolved
 
@@ -310,6 +319,12 @@ class Navigator:
             self._above[name] = frozenset(near.union(*(self._find_ancestors(base) for base in near)) - {name})
         return self._above[name]
 
+    def open_all(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+        """Yield the files that have symbols."""
+        for path in paths:
+            if (symbols := self.open(path)) is not None:
+                yield path, symbols
+
     def open(self, path: bytes) -> FileSymbols | None:
         """Return a file with its symbols; None where it has none, or is gone."""
         if path not in self._files:
@@ -333,6 +348,15 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
     row, symbols, index = definition.symbols.row(definition.index), definition.symbols, definition.index
     role, kind = symbols.defined_role(index), symbols.kind(index)
     return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
+
+
+def place_occurrence(told: Told) -> Place:
+    """Return where an imported index has a definition."""
+    how, index = Resolution(1.0, imported.HOW), told.symbols.index_at(told.start)
+    if index >= 0:
+        return place_of(Definition(told.path, told.symbols, index), how)
+    kind = "variable" if told.start < told.end else "module"
+    return Place(told.path, told.symbols, told.start, told.end, how, kind=kind)
 
 
 def _local(named: Named, start: int, end: int, kind: str) -> Place:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import LANGUAGES
+from flashgrep.search.imported import HOW, Meaning
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
 from flashgrep.search.research_graph import Definition, Resolution
@@ -69,19 +70,20 @@ class ReferenceSearch:
     def _find(self, named: Named, targets: list[Place], found: Navigation) -> Iterator[Place]:
         question, after = self._question, self._question.after
         defined, first = {(one.path, one.start): one for one in targets}, targets[0]
-        judge = self._make_judge(named, targets)
-        if question.only_here or first.resolution.how == "local":
+        judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named)
+        if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
             names = {named.path: {named.text}}
         else:
-            names = self._find_names(named.text, first)
-        for path in sorted(one for one in names if one >= after[0]):
-            symbols = self._navigator.open(path)
-            if symbols is None:
-                continue
+            names = self._find_names(named.text, first, () if meaning is None else meaning.files)
+        for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
             found.files_read += 1
-            places = sorted((at, name) for name in names[path] for at in symbols.words(name.encode(), fold=False))
-            for offset, name in places:
+            told = self.tell_uses(meaning, path, defined)
+            places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
+            for offset, name in sorted((places | {at: named.text for at in told if told[at]}).items()):
                 checkpoint()
+                if offset in told:
+                    yield from (one for one in told[offset] if (path, offset) > after)
+                    continue
                 index, place = symbols.index_at(offset), defined.get((path, offset))
                 role = symbols.role(offset) if index < 0 else symbols.defined_role(index)
                 if (path, offset) <= after or role is None:
@@ -97,6 +99,19 @@ class ReferenceSearch:
                     found.unsure += resolution is not None
                     continue
                 yield Place(path, symbols, offset, offset + len(name.encode()), resolution, role=role)
+
+    def tell_uses(
+        self, meaning: Meaning | None, path: bytes, defined: Mapping[tuple[bytes, int], Place]
+    ) -> dict[int, list[Place]]:
+        """Return the uses in a file by what was imported, by place; none at a place that means something else."""
+        imported, open_file, how = self._source.imported, self._navigator.open, Resolution(1.0, HOW)
+        if meaning is None or imported is None:
+            return {}
+        told: dict[int, list[Place]] = {at: [] for at in imported.find_known(path, open_file)}
+        for one in imported.find_occurrences(meaning.numbers, path, open_file) or ():
+            use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
+            told[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
+        return told
 
     def _make_judge(self, named: Named, targets: list[Place]) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
         """Return what tells how sure it is that a name at a place means one of the targets."""
@@ -136,9 +151,12 @@ class ReferenceSearch:
 
         return judge
 
-    def _find_names(self, name: str, target: Place) -> dict[bytes, set[str]]:
-        """Return the files that may use a definition, each with the names that it may have there."""
-        found: dict[bytes, set[str]] = {}
+    def _find_names(self, name: str, target: Place, told: Iterable[bytes]) -> dict[bytes, set[str]]:
+        """Return the files that may use a definition, each with the names that it may have there.
+
+        ``told``: files that use it by what was imported, whatever they call it.
+        """
+        found: dict[bytes, set[str]] = {path: set() for path in told}
         is_scoped = target.symbols.language in SCOPED
         waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
         while waiting:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,6 +65,8 @@ class Snapshot:
     """The texts of the table up to this number have their symbols in the index."""
     unsaved: Mapping[bytes, UnsavedText] = field(default_factory=dict)
     """Texts of the asking client's editor, by path: they stand in the place of what is on disk."""
+    scip: Path | None = None
+    """Where what the user has imported lies, if that is asked."""
     files: RootFiles = field(init=False)
     """Opens the project's files, as long as the snapshot is in use."""
 

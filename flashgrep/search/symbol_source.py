@@ -11,6 +11,7 @@ import numpy as np
 from tree_sitter import Node
 
 from flashgrep.index import symbols as table
+from flashgrep.index.scip import ScipTable
 from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.embedded import read_scripts
@@ -20,8 +21,10 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import packed_language
 from flashgrep.ingest.parse.scoping import MAX_SECONDS, FileScopes, read_scopes
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
+from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
+from flashgrep.search.imported import Imported
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
@@ -46,6 +49,10 @@ _LARGEST: Final = 1 << 18
 
 class SymbolSource(Protocol):
     """Files with their symbols, as a look-up needs them."""
+
+    @property
+    def imported(self) -> Imported | None:
+        """What was imported of the project; None: nothing."""
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
@@ -80,6 +87,12 @@ class SnapshotSource:
         self._proposed: list[bytes] = []
         self._rows: dict[int, bytes | None] = {}
         """Stored symbols by text: of files opened lately, and of those proposed behind them."""
+
+    @LazyAttribute
+    def imported(self) -> Imported | None:
+        """Return what was imported of the project; None: nothing."""
+        table = None if self._snapshot.scip is None else ScipTable.open(self._snapshot.scip)
+        return None if table is None else Imported(table)
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""

@@ -18,6 +18,7 @@ from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.edit.root import Root
 from flashgrep.errors import Busy
 from flashgrep.git.repository import is_bare
+from flashgrep.index import scip
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
 from flashgrep.index.schema import LATE_STAGES
@@ -150,8 +151,9 @@ class Workspace:
         self._size: tuple[object, IndexSize | None] | None = None
         self._unfinished = True
         self.spec_vectors = SpecVectors()
-        journal = os.fsencode(writes_folder(options.state_dir, root))
-        self.editor = Editor(Root(root, journal, options.private), options.limits)
+        own = writes_folder(options.state_dir, root)
+        self._scip = own / scip.FILE
+        self.editor = Editor(Root(root, os.fsencode(own), options.private), options.limits)
 
     @property
     def generation(self) -> int:
@@ -272,6 +274,7 @@ class Workspace:
             self._ripgrep,
             parsed="symbols" in self.indexing.done,
             parsed_to=self.indexing.parsed_to,
+            scip=self._scip,
         )
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:

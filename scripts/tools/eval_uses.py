@@ -32,6 +32,8 @@ Uses = dict[tuple[Any, ...], set[Place]]
 class Folder:
     """A folder as a source of symbols, each file read once."""
 
+    imported = None
+
     def __init__(self, root: Path) -> None:
         found = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
         kept = (path for path in found if "node_modules" not in path.parts)

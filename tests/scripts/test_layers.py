@@ -17,7 +17,7 @@ LADDER = [
     "model params shared_turn child_process own_folders languages path_map",
     "config registry scheduler pattern path_text",
     "index ingest embed rpc project_settings",
-    "git",
+    "git scip",
     "indexer",
     "search edit connect relay specs",
     "workspace",

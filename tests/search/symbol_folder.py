@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from flashgrep.search.imported import Imported
 from flashgrep.search.symbol_source import ReadResult, parse_file
 
 
 class FolderSource:
     """Reads every file of a folder for every question."""
+
+    imported: Imported | None = None
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,0 +1,206 @@
+"""SCIP files, message by message: what each document says of its symbols. Nothing in them is believed unchecked.
+
+The wire format is https://protobuf.dev/programming-guides/encoding, the messages are those of ``scip.proto``. Only what
+is asked for is read, the rest is skipped: 150 lines instead of a dependency with a compiled part.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+from flashgrep.ingest.columns import PositionEncoding
+
+MOST_MESSAGE: Final = 128 << 20
+"""Bytes of a document; those of real projects have some hundred kilobytes."""
+MOST_OCCURRENCES: Final = 2_000_000
+MOST_SYMBOL: Final = 8_192
+"""Bytes of a symbol's name, which has those of all that is around it."""
+MOST_PATH: Final = 4_096
+_MOST_SHIFT: Final = 63
+_MOST_LINE: Final = (1 << 31) - 1
+_VARINT: Final = 0
+_BYTES: Final = 2
+_FIXED: Final = {1: 8, 5: 4}
+"""Kinds of fields; the last two are of so many bytes."""
+_MORE: Final = 0x80
+"""Says that more bytes of a number follow."""
+_METADATA, _DOCUMENTS = 1, 2
+_TOOL, _PROJECT_ROOT = 2, 3
+_PATH, _OCCURRENCES, _TEXT, _ENCODING = 1, 2, 5, 6
+_RANGE, _SYMBOL, _ROLES = 1, 2, 3
+"""Numbers of fields, of an index, its metadata, a document, an occurrence."""
+_MOST_FIELD: Final = 15
+"""Of an index; it has three, more may come."""
+_ON_ONE_LINE, _ON_SEVERAL = 3, 4
+"""Numbers of a range: the last line is left out where it is the first."""
+_ENCODINGS: Final[dict[int, PositionEncoding]] = {1: "utf-8", 2: "utf-16", 3: "utf-32"}
+_LAST: Final = re.compile(r"(?:`((?:[^`]|``)+)`|([\w+\-$]+))(?:\([\w+\-$]*\)\.|[/#.:!])\Z|[\[(]([\w+\-$]+)[\])]\Z")
+
+Place = tuple[int, int, int, int]
+"""First line and column, last line and the column behind, from 0."""
+
+
+class Malformed(Exception):
+    """A file is none of SCIP's, cut short, or beyond a bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Who made an index, and of which folder, as a ``file:`` address."""
+
+    project_root: str = ""
+    tool: str = ""
+
+
+@dataclass(slots=True)
+class ScipDocument:
+    """What is said of one file."""
+
+    path: bytes = b""
+    """Relative to the folder that the index was made of."""
+    encoding: PositionEncoding | None = None
+    """What columns count; None: the indexer did not say."""
+    text: bytes | None = None
+    """The file's text, where the index has it."""
+    places: list[Place] = field(default_factory=list)
+    symbols: list[str] = field(default_factory=list)
+    roles: list[int] = field(default_factory=list)
+    """Of each occurrence its place, its symbol, and its roles as bits (1: it defines, 2: it imports)."""
+
+
+def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
+    """Yield what a SCIP file says; one document is in memory at a time.
+
+    Raises:
+        Malformed: the rest cannot be read.
+
+    """
+    while (tag := _read_varint(file)) is not None:
+        size = _read_varint(file)
+        if size is None or tag & 7 != _BYTES or not 1 <= tag >> 3 <= _MOST_FIELD:
+            raise Malformed("this is no SCIP index")
+        if size > MOST_MESSAGE:
+            raise Malformed(f"a message of {size:,} bytes")
+        message = file.read(size)
+        if len(message) < size:
+            raise Malformed("the file is cut short")
+        if tag >> 3 == _METADATA:
+            yield read_metadata(message)
+        elif tag >> 3 == _DOCUMENTS:
+            yield read_document(message)
+
+
+def read_name(symbol: str) -> str:
+    """Return the name that a symbol ends with (``f`` of ``scheme manager package version dir/`a.py`/C#f().``)."""
+    found = _LAST.search(symbol)
+    return "" if found is None else (found[1] or "").replace("``", "`") or found[2] or found[3]
+
+
+def read_metadata(message: bytes) -> Metadata:
+    """Return what an index says of itself."""
+    root = tool = ""
+    for number, value in _fields(message):
+        if number == _TOOL and isinstance(value, bytes):
+            said = {one: text for one, text in _fields(value) if one in {1, 2} and isinstance(text, bytes)}
+            tool = b" ".join(said[one] for one in sorted(said)).decode("utf-8", "replace")[:200]
+        elif number == _PROJECT_ROOT and isinstance(value, bytes):
+            root = value.decode("utf-8", "surrogateescape")[:MOST_PATH]
+    return Metadata(root, tool)
+
+
+def read_document(message: bytes) -> ScipDocument:
+    """Return what is said of a file; raises as ``read_index``."""
+    found = ScipDocument()
+    for number, value in _fields(message):
+        if number == _OCCURRENCES and isinstance(value, bytes):
+            read_occurrence(value, found)
+            if len(found.places) > MOST_OCCURRENCES:
+                raise Malformed(f"a document with more than {MOST_OCCURRENCES:,} occurrences")
+        elif number == _PATH and isinstance(value, bytes):
+            found.path = value
+        elif number == _TEXT and isinstance(value, bytes):
+            found.text = value or None
+        elif number == _ENCODING and isinstance(value, int):
+            found.encoding = _ENCODINGS.get(value)
+    parts = found.path.split(b"/")
+    if len(found.path) > MOST_PATH or b"\0" in found.path or not {b"", b".", b".."}.isdisjoint(parts):
+        raise Malformed("a document's path leads out of the project")
+    return found
+
+
+def read_occurrence(message: bytes, found: ScipDocument) -> None:
+    """Add an occurrence to a document's; raises as ``read_index``."""
+    place: list[int] = []
+    symbol, roles = b"", 0
+    for number, value in _fields(message):
+        if number == _RANGE and isinstance(value, bytes):
+            at = 0
+            while at < len(value):
+                one, at = _varint(value, at)
+                place.append(one)
+        elif number == _RANGE and isinstance(value, int):
+            place.append(value)
+        elif number == _SYMBOL and isinstance(value, bytes):
+            symbol = value
+        elif number == _ROLES and isinstance(value, int):
+            roles = value & 0xFF
+    if not symbol:  # a word with a colour, or a diagnostic
+        return
+    if len(place) == _ON_ONE_LINE:
+        place.insert(2, place[0])
+    if len(place) != _ON_SEVERAL or max(place) > _MOST_LINE or len(symbol) > MOST_SYMBOL:
+        raise Malformed("an occurrence without a place, or with a name beyond all bounds")
+    found.places.append((place[0], place[1], place[2], place[3]))
+    found.symbols.append(symbol.decode("utf-8", "surrogateescape"))
+    found.roles.append(roles)
+
+
+def _read_varint(file: BinaryIO) -> int | None:
+    """Return the next number of a file, or None at its end."""
+    value = shift = 0
+    while one := file.read(1):
+        value |= (one[0] & 0x7F) << shift
+        if one[0] < _MORE:
+            return value
+        shift += 7
+        if shift > _MOST_SHIFT:
+            break
+    if shift:
+        raise Malformed("the file is cut short")
+    return None
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield a message's fields: numbers, or the bytes of texts and of messages in it."""
+    at, size = 0, len(data)
+    while at < size:
+        tag, at = _varint(data, at)
+        kind = tag & 7
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+            yield tag >> 3, value
+            continue
+        if kind == _BYTES:
+            length, at = _varint(data, at)
+        elif kind in _FIXED:
+            length = _FIXED[kind]
+        else:
+            raise Malformed("a field of a kind that nobody writes any more")
+        if length > size - at:
+            raise Malformed("a field longer than its message")
+        if kind == _BYTES:
+            yield tag >> 3, data[at : at + length]
+        at += length
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at an offset and the offset behind it."""
+    value = shift = 0
+    for one in data[at : at + 10]:
+        at += 1
+        value |= (one & 0x7F) << shift
+        if one < _MORE:
+            return value, at
+        shift += 7
+    raise Malformed("a number without an end")
