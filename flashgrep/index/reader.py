@@ -71,6 +71,7 @@ class Reader:
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
         self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
+        self._cut: tuple[int, list[bytes]] = -1, []
         connection = schema.connect(file)
         self.identity = identity_of(file)
         self._put_back(connection)
@@ -189,6 +190,19 @@ class Reader:
                 if "no such table" in str(error):
                     return missing
                 raise
+
+    def find_cut(self) -> list[bytes]:
+        """Return the project's files whose text may end before they do, at a NUL byte: its size tells, or UTF-16."""
+        with self.transaction() as connection:
+            generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
+            if self._cut[0] != generation:
+                rows = connection.execute(
+                    "SELECT path FROM path JOIN text ON text.id = text_id "
+                    "WHERE project = ? AND (path.size != text.size OR blob IS NULL)",
+                    [schema.find_project(connection, self.root)],
+                )
+                self._cut = generation, [path for (path,) in rows]
+            return self._cut[1]
 
     def seal(self) -> tuple[int, ...]:
         """Return what changes whenever texts are added, kept or dropped: the generation, and the list of segments."""

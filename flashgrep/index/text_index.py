@@ -33,3 +33,6 @@ class TextIndex(Protocol):
 
     def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""
+
+    def find_cut(self) -> Collection[bytes]:
+        """Return the project's files whose text may end before they do, at a NUL byte."""

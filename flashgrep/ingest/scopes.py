@@ -59,6 +59,8 @@ class Scopes:
         self.differs_from_ripgrep = False
         """Whether a ``.flashgrepignore``, rules that are not used to their end or a folder of flashgrep's own were met
         since the last ``forget`` of everything."""
+        self.asks_hidden_back = False
+        """Whether the user's global excludes ask files back, since then: hidden ones, for they yield to all others."""
         self._speaking = 0
         self.cut: dict[bytes, str] = {}
         """Rules files, by path, that are not used to their end, and how far they are."""
@@ -86,7 +88,7 @@ class Scopes:
         """Drop what is remembered of ``folder`` and below; of the root: also of what lies above it."""
         if not folder:
             self._known = {}
-            self.differs_from_ripgrep = False
+            self.differs_from_ripgrep = self.asks_hidden_back = False
             self._speaking = 0
             self.cut.clear()
             return
@@ -149,6 +151,7 @@ class Scopes:
             last = [*filter(None, [exclude_file(path)]), self.excludes]
             self._outside.update(dict.fromkeys(last, False))
             rules = [self._rules(file, strip, prefix, GIT) for file in last]
+            self.asks_hidden_back |= rules[-1] is not None and False in rules[-1].signs
             scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
         for name, (kind, dialect) in self._files.items():
             if name in names and (kind != "git" or scope.in_git):

@@ -123,6 +123,11 @@ class Walker:
         """Whether ripgrep would search other files: of ``.flashgrepignore`` and our own folders it knows nothing."""
         return self._scopes.differs_from_ripgrep or self._nothing
 
+    @property
+    def lies_within_ripgreps(self) -> bool:
+        """Whether ripgrep, told not to ask for the user's excludes, meets every file of the last walk."""
+        return not (self.differs_from_ripgrep or self._scopes.asks_hidden_back)
+
     def forget(self, folder: bytes | None = None) -> None:
         """Drop what is remembered of ``folder`` and below (None: of everything, the rules above the root included)."""
         self._scopes.forget(folder or b"")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, dropwhile, filterfalse, islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -167,13 +167,15 @@ class Search:
         return places
 
     def files(self) -> Iterator[bytes]:
-        """Yield the files that may match and are asked about, in the order of the answer, from its position on."""
-        keep, position = self.question.keep, self.question.position
-        start = b"" if position is None else position.path
-        changed = sorted(self.snapshot.changed_paths())
-        for path in merge_sorted(self.snapshot.unchanged_paths(self.places), changed):
-            if path >= start and (keep is None or keep(path)):
-                yield path
+        """Return the files that may match and are asked about, in the order of the answer, from its position on."""
+        snapshot, keep, position = self.snapshot, self.question.keep, self.question.position
+        paths: Iterator[bytes] = map(snapshot.table.paths.__getitem__, self.places.tolist())
+        if snapshot.pending:
+            unchanged = filterfalse(snapshot.pending.__contains__, paths)
+            paths = merge_sorted(unchanged, sorted(snapshot.changed_paths()))
+        if position is not None:
+            paths = dropwhile(position.path.__gt__, paths)
+        return paths if keep is None else filter(keep, paths)
 
     def files_to_read(self) -> Iterator[tuple[bytes, int]]:
         """Yield the files to be read, with the number of their matching lines where ripgrep has told it (else 0)."""

@@ -3,6 +3,7 @@
 import time
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from flashgrep.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
@@ -47,18 +48,19 @@ def search_unlisted(snapshot: Snapshot, question: Question, max_size: int | None
 
 
 def search_or_count(
-    snapshot: Snapshot, question: Question, max_size: int | None, *, walks: bool
+    snapshot: Snapshot, question: Question, max_size: int | None, *, walks: bool, meets_all: bool
 ) -> Answer | dict[bytes, int]:
     """Answer a question about files that have been listed; a dictionary: as ``count_on_walk``, if it ``walks`` at all.
 
+    ``meets_all``: whether a walk of ripgrep's meets every file of ours.
     ``max_size``: larger files than the snapshot's are looked at too, or smaller ones declined.
     """
     snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
-    counts = count_on_walk(snapshot, question) if walks else None
+    counts = count_on_walk(snapshot, question, meets_all=meets_all) if walks else None
     return search(snapshot, question) if counts is None else counts
 
 
-def count_on_walk(snapshot: Snapshot, question: Question) -> dict[bytes, int] | None:
+def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) -> dict[bytes, int] | None:
     """Return how many lines match in each file by ripgrep's count, at least all that may match; None: it does not pay.
 
     With output `files` a file that matches counts 1. Files it lacks are to be read. What ripgrep says here of a file is
@@ -67,18 +69,24 @@ def count_on_walk(snapshot: Snapshot, question: Question) -> dict[bytes, int] | 
     pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk has ended
     if question.output == "lines" or pages or question.engine != "linear" or not _is_worth_walk(snapshot, question):
         return None
-    counting = question.output == "count"
-    output = _walk(snapshot, question, [b"--count", b"--include-zero"] if counting else [b"--files-with-matches"])
+    counting, reader = question.output == "count", snapshot.reader
+    # Where ripgrep prints no name, no line matches: but for files it did not meet, or whose count a NUL byte ended.
+    # The index knows the latter. Else all names are printed with their counts, for a tenth of the processor time.
+    names_all = counting and (reader is None or not meets_all or len(snapshot.pending) > MANY_FILES)
+    if not counting and not meets_all:
+        return None
+    printing = [b"--count", *[b"--include-zero"] * names_all] if counting else [b"--files-with-matches"]
+    output = _walk(snapshot, question, printing)
     if output is None or not output.is_whole:
         return None
-    if counting:
+    if names_all:
         return counts_in(output.printed)
-    matching = names_in(output.printed)
-    return {
-        **dict.fromkeys(snapshot.table.paths, 0),
-        **dict.fromkeys(snapshot.pending, 0),
-        **dict.fromkeys(matching, 1),
-    }
+    counts = dict.fromkeys(snapshot.table.paths, 0)
+    if not counting:
+        return {**counts, **dict.fromkeys(snapshot.pending, 0), **dict.fromkeys(names_in(output.printed), 1)}
+    for path in chain(snapshot.pending, reader.find_cut() if reader else ()):
+        counts.pop(path, None)
+    return counts | counts_in(output.printed)
 
 
 def _walk(snapshot: Snapshot, question: Question, printing: list[bytes]) -> Output | None:

@@ -114,8 +114,8 @@ class Lookups:
         project, tree = self.project, self.project.tree
         listed = tree.listed_since
         with tree.marks() as marked:
-            walks = project.freshness.sees_events
-            ask = partial(search_or_count, question=question, max_size=max_size, walks=walks)
+            walks, meets_all = project.freshness.sees_events, project.walker.lies_within_ripgreps
+            ask = partial(search_or_count, question=question, max_size=max_size, walks=walks, meets_all=meets_all)
             if prepare is None:
                 found = await self.run(ask, portable=question.engine == "linear", deadline=question.deadline)
             else:

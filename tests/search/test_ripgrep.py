@@ -391,6 +391,27 @@ async def test_counts_of_a_whole_tree_are_those_of_the_slow_truth(
         assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
 
 
+@pytest.mark.parametrize("case", [name for name in HIDES_MORE if "pipe" not in name])
+@pytest.mark.parametrize("output", ["count", "files"])
+async def test_what_ripgrep_hides_is_counted(output: Literal["count", "files"], case: str, root: Path) -> None:
+    put(root, {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)} | HIDES_MORE[case])
+    if "link" in case:
+        (root / "in" / ".flashgrepignore").symlink_to(root / "rules")
+    elif "user's" in case:
+        with (root / ".git" / "config").open("a") as config:
+            config.write(f"[core]\n\texcludesFile = {root}/excludes\n")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        answer = await workspace.search(asked(output))
+        truth = Search(
+            Snapshot(workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20), asked(output)
+        ).run()
+        assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
+        hidden = [name for name, text in HIDES_MORE[case].items() if text == b"needle\n"]
+        found = {path_from_json(hit["file_path"], hit.get("file_path_bytes")) for hit in answer.results}
+        assert {os.fsencode(name) for name in hidden} <= found
+
+
 def _all_of(snapshot: Snapshot) -> tuple[FileTable, None, dict[bytes, Mark]]:
     return (
         FileTable(),
