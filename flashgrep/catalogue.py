@@ -294,7 +294,7 @@ class Catalogue:
                 suggestion="leave `project` out; to ask another project, start the client in it or with --project",
                 bound_to=self.list_bound(session),
             )
-        return await self.open(project)
+        return await self.open(project, adopt=not session.capabilities.only_reads)
 
     async def remove(self, name: str) -> Path:
         """Forget a project, given by name or root, with what is indexed of it, and return its root, which stays."""

@@ -96,13 +96,15 @@ class Capabilities:
     """What a listener lets its connections do; set when one is accepted, and only narrowed after that.
 
     From most to least: the control socket (the user's own commands), whoever has shown the token, a project's socket
-    (that project alone), a connection bound to no project (what its calls name).
+    (that project alone), a connection bound to no project (what its calls name), a page in a browser (``only_reads``).
     """
 
     control: bool = False
     """Whether the daemon's own methods are answered: ``$/cli``, ``$/open``, ``$/shutdown`` and their kin."""
     writes: Literal["always", "with_token", "never"] = "always"
     """Whether files may be written; never: in read-only mode, whatever else is shown."""
+    only_reads: bool = False
+    """Whether nothing is answered but methods that read, of projects that are known: a page in a browser asks."""
 
 
 @dataclass(slots=True)

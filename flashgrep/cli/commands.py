@@ -22,6 +22,7 @@ LOCAL_COMMANDS = {
     "install": "install_command:install",
     "pick": "pick:pick",
     "serve": "daemon_commands:serve",
+    "web": "web_command:web",
     "uninstall": "uninstall:uninstall",
     "version": "app:print_version",
     "rpc": "commands:rpc",

@@ -5,12 +5,12 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from socket import socket, socketpair
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -108,13 +108,28 @@ def stop_daemon() -> bool:
 def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port instead of the configured one.")] = None,
 ) -> None:
-    """Serve HTTP on 127.0.0.1 until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, a page at /docs."""
+    """Serve HTTP on 127.0.0.1 until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, the page at /."""
+    paths = find_user_paths()
+
+    def announce(opened: Mapping[str, Any]) -> None:
+        typer.echo(f"http://127.0.0.1:{opened['port']}")
+        sys.stderr.write(f"clients show the token in {paths.token}; interrupt to end\n")
+
+    hold_http({} if port is None else {"port": port}, announce, lambda _opened: None)
+
+
+def hold_http(
+    asked: dict[str, object], announce: Callable[[Mapping[str, Any]], None], renew: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Have the daemon serve HTTP until interrupted, as ``$/serve`` is asked.
+
+    ``announce`` is called with its answer, ``renew`` with that of each daemon that has taken the place of another.
+    """
     paths = find_user_paths()
     with failing_cleanly(), _catch_interrupts() as interrupted:
         connection = connect(paths, os.environ)
-        opened = call(connection, "$/serve", {} if port is None else {"port": port})
-        typer.echo(f"http://127.0.0.1:{opened['port']}")
-        sys.stderr.write(f"clients show the token in {paths.token}; interrupt to end\n")
+        opened = call(connection, "$/serve", asked)
+        announce(opened)
         sys.stdout.flush()
         ends: list[float] = []
         while True:
@@ -128,8 +143,9 @@ def serve(
             if not _wait_for_successor(daemon, interrupted):
                 break
             connection = connect(paths, os.environ)
-            call(connection, "$/serve", {"port": opened["port"]})
+            again = call(connection, "$/serve", {**asked, "port": opened["port"]})
             sys.stderr.write("fgrep: the daemon ended; another one serves\n")
+            renew(again)
         ask_running("$/serve", stop=True)
 
 

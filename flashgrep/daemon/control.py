@@ -203,7 +203,7 @@ def find_newest_source(folder: str) -> tuple[int, int]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders += [entry.path] if entry.name != "__pycache__" else []
-                elif entry.name.endswith((".py", ".scm")):
+                elif entry.name.endswith((".py", ".scm", ".js", ".css", ".html")):
                     newest, count = max(newest, entry.stat().st_mtime_ns), count + 1
     return newest, count
 

@@ -160,6 +160,7 @@ class HttpListener:
         self._listeners = listeners
         self._token = token
         self._server: Any = None
+        self._app: Any = None
         self._ended = anyio.Event()
         self._lock = anyio.Lock()
         self._holders = 0
@@ -191,7 +192,8 @@ class HttpListener:
                 speaks_mcp=settings.mcp.enabled and settings.mcp.transport in {"http", "both"},
                 seen=self._listeners.note_client,
             )
-            self._server = module.server(module.application(self._service, options))
+            self._app = module.application(self._service, options)
+            self._server = module.server(self._app)
             self._ended = anyio.Event()
             self._listeners.tasks.start_soon(self._serve, self._server, listener)
             with anyio.fail_after(HTTP_READY_SECONDS):
@@ -207,7 +209,10 @@ class HttpListener:
                 self.port = None
 
     async def answer_serve(self, _context: RequestContext, params: Any) -> dict[str, Any]:
-        """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes with its last caller."""
+        """Answer ``$/serve``: ``{port}`` opens (default: the setting), ``{stop: true}`` closes with its last caller.
+
+        ``invite``, an address on the page, also gets a ``link`` to it that lets one browser in, once.
+        """
         given, settings = params if isinstance(params, dict) else {}, self._listeners.settings
         if given.get("stop"):
             self._holders = max(0, self._holders - 1)
@@ -219,7 +224,8 @@ class HttpListener:
             raise InvalidParams("port: a number up to 65535 is required", field="port")
         opened = await self.open(port)
         self._holders += 1
-        return {"port": opened}
+        invite = given.get("invite")
+        return {"port": opened, **({"link": self._app.visitors.invite(invite)} if isinstance(invite, str) else {})}
 
     async def _serve(self, server: Any, listener: Any) -> None:
         try:

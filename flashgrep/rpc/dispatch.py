@@ -228,6 +228,8 @@ class Dispatcher:
             if name in self._control and not context.session.capabilities.control:
                 message = f"{name} is answered on the daemon's control socket alone"
                 raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
+            if context.session.capabilities.only_reads and extension is not None:
+                raise Forbidden(f"{name} is no method that only reads", reason="read_only")
             if extension is None:
                 result = await self._run_bounded(pending, lambda: self._run_in_parts(context, name, params))
             else:
@@ -251,6 +253,8 @@ class Dispatcher:
             raise Forbidden(message, reason="auth_required", suggestion="call auth")
         if handler.writes and not session.may_write:
             raise Forbidden(f"{name} writes, and this connection may only read", reason="read_only")
+        if session.capabilities.only_reads and handler.safety != "reads":
+            raise Forbidden(f"{name} changes the index, and this connection may only read", reason="read_only")
         params = self._name_params(handler, params)
         started, code, paths = time.perf_counter(), 0, session.path_map
         try:

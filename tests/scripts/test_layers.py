@@ -22,7 +22,7 @@ LADDER = [
     "search edit connect relay specs",
     "workspace",
     "catalogue",
-    "handlers",
+    "handlers web",
     "mcp lsp",
     "daemon client",
     "cli",

@@ -7,13 +7,15 @@ of ours with our port, an origin, where there is one, too, a body must be declar
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any, Final
 
 import anyio
 
 from flashgrep.scheduler import FLOW
+from flashgrep.web.site import COOKIE, KEY_HEADER, VISITED, is_open
+from flashgrep.web.visitors import Visitors
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -22,9 +24,11 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES: Final = ("127.0.0.1", "localhost")
-JUDGED_BY: Final = frozenset({"host", "origin", "authorization", "content-type"})
+JUDGED_BY: Final = frozenset({"host", "origin", "authorization", "content-type", KEY_HEADER})
 OPEN_PATHS: Final = frozenset({"/healthz", "/docs", "/openapi.json"})
 """What tells nothing of anybody's code."""
+VISITOR: Final = "flashgrep.visitor"
+"""Set in the scope of a request that a browser on our page has sent, by its cookie and key: it may only read."""
 MOST_DRAINED: Final = 64 * 1024
 DRAIN_SECONDS: Final = 1.0
 
@@ -49,6 +53,7 @@ class Guard:
     max_body: int
     seen: Callable[[], None]
     """Called for every request let in, so that the daemon does not take itself for idle."""
+    visitors: Visitors = field(default_factory=Visitors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer an ASGI event."""
@@ -61,6 +66,10 @@ class Guard:
             name = raw_name.decode("latin-1").lower()
             is_ambiguous |= name in headers and name in JUDGED_BY
             headers[name] = value.decode("latin-1")
+        cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+        name, key = COOKIE.format(port=self.port), headers.get(KEY_HEADER, "")
+        is_visitor = any(self.visitors.is_known(value, key) for found, _, value in cookies if found == name)
+        scope[VISITOR] = is_visitor and not self._has_token(headers)
         refusal = self._judge(scope, headers, is_ambiguous=is_ambiguous)
         if refusal is not None:
             await refuse(refusal, receive, send)
@@ -68,7 +77,7 @@ class Guard:
         self.seen()
         FLOW.set(("http", *scope["client"]))
         added = [date_header()]
-        if not self._has_token(headers):  # what is open to everybody: nobody keeps a connection by it
+        if not (scope[VISITOR] or self._has_token(headers)):  # open to everybody: nobody keeps a connection by it
             added.append((b"connection", b"close"))
         left = self.max_body
 
@@ -94,7 +103,9 @@ class Guard:
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and content_type != "application/json":
             return Refusal(415, "not_json", "the body must be application/json")
-        if not self._has_token(headers) and scope["path"] not in OPEN_PATHS:
+        path = scope["path"]
+        is_let_in = path in VISITED if scope[VISITOR] else self._has_token(headers)
+        if not (is_let_in or path in OPEN_PATHS or is_open(path)):
             message = "a bearer token is required; it is in the file `token` of flashgrep's state folder"
             return Refusal(401, "auth_required", message, ((b"www-authenticate", b"Bearer"),))
         declared = headers.get("content-length", "0")

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import anyio
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -19,6 +20,8 @@ from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
+from flashgrep.mcp.http.guard import VISITOR
+from flashgrep.mcp.http.raw import send_raw
 from flashgrep.registry import Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import Faulty, Reply, encode, error_line
@@ -60,7 +63,7 @@ class Sessions:
     may_write: bool
 
     async def make(self, query: QueryParams) -> Session:
-        """Return the session a request's query string asks for.
+        """Return the session that the query string of a request with the token asks for.
 
         Raises:
             InvalidParams: no such parameter or toolset, or several projects.
@@ -136,6 +139,7 @@ class Routes:
             Route("/rpc", self._answer_rpc, methods=["POST"]),
             Route("/call/{method}", self._call, methods=["POST"]),
             *(Route(path, self._call, methods=["POST"]) for path in SEARCHES),
+            Route("/raw", self._send_raw, methods=["GET"]),
             Route("/healthz", self._answer_health),
             Route("/openapi.json", self._describe),
             Route("/docs", self._show_docs),
@@ -144,21 +148,37 @@ class Routes:
     async def _answer_rpc(self, request: Request) -> Response:
         try:
             message = await self._dispatcher.reader.read(await request.body())
-            caller = Caller(await self._sessions.make(request.query_params))
+            caller = Caller(await self._make_session(request, request.query_params))
         except ClientDisconnect:
             return _json(error_line(None, _body_too_long()), TOO_LARGE)
         except FlashgrepError as error:
             return _json(error_line(None, error))
         answers: list[bytes] = []
-        for item in message.items:
-            if isinstance(item, Faulty):
-                answers.append(error_line(item.id, item.error))
-            elif not isinstance(item, Reply):
-                answer = await self._dispatcher.answer(caller, Pending(item))
-                answers += [] if answer is None else [answer]
+
+        async def cancel_when_gone() -> None:
+            """End the calls of a client that hangs up, as a page does at the next key."""
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_when_gone)
+            for item in message.items:
+                if isinstance(item, Faulty):
+                    answers.append(error_line(item.id, item.error))
+                elif not isinstance(item, Reply):
+                    answer = await self._dispatcher.answer(caller, Pending(item))
+                    answers += [] if answer is None else [answer]
+            tasks.cancel_scope.cancel()
         if not answers:
             return Response(status_code=NO_CONTENT)
         return _json(b"[" + b",".join(answers) + b"]" if message.is_batch else answers[0])
+
+    async def _make_session(self, request: Request, query: QueryParams) -> Session:
+        """Return the session of a request; of a browser on our page one that only reads, whatever its address says."""
+        if request.scope[VISITOR]:
+            return Session(capabilities=Capabilities(writes="never", only_reads=True), read_only=True, wire="http")
+        return await self._sessions.make(query)
 
     async def _call(self, request: Request) -> Response:
         name = SEARCHES.get(request.url.path) or request.path_params["method"]
@@ -173,6 +193,14 @@ class Routes:
             return _json(encode(await self._dispatcher.call(session, name, params)))
         except ClientDisconnect:
             return _json_error(_body_too_long(), TOO_LARGE)
+        except FlashgrepError as error:
+            return _json_error(error, STATUS.get(error.code, 500))
+
+    async def _send_raw(self, request: Request) -> Response:
+        # Its session is bound to no project: the address names one, as a parameter of its own.
+        session = await self._make_session(request, QueryParams())
+        try:
+            return await send_raw(self._sessions.catalogue, session, request.query_params)
         except FlashgrepError as error:
             return _json_error(error, STATUS.get(error.code, 500))
 

@@ -18,6 +18,8 @@ from flashgrep.mcp.http.endpoint import Endpoint, make_server
 from flashgrep.mcp.http.guard import Guard
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
+from flashgrep.web.site import Site
+from flashgrep.web.visitors import Visitors
 
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
@@ -43,7 +45,8 @@ def application(service: Service, options: Options) -> Guard:
     """Return the guarded application."""
     sessions = Sessions(service.catalogue, options.may_write)
     plain = Routes(service.dispatcher, sessions)
-    routes: list[Any] = plain.all()
+    visitors = Visitors()
+    routes: list[Any] = [*plain.all(), *Site(visitors, options.port).routes()]
     manager = None
     if options.speaks_mcp:
         # Stateless for every revision: a daemon that restarts loses no session, and none can be left behind.
@@ -61,7 +64,7 @@ def application(service: Service, options: Options) -> Guard:
             yield
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: plain.answer_fault})
-    return Guard(app, options.port, options.token, options.max_body, options.seen)
+    return Guard(app, options.port, options.token, options.max_body, options.seen, visitors)
 
 
 class Server(uvicorn.Server):

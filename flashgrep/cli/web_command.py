@@ -1,0 +1,62 @@
+"""``fgrep web``: a page in the browser to search and read code."""
+
+import html
+import os
+import sys
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import typer
+
+from flashgrep.cli.daemon_client import ask_daemon, failing_cleanly, find_user_paths
+from flashgrep.cli.daemon_commands import hold_http
+from flashgrep.connect import as_latin1
+from flashgrep.paths import PRIVATE_FILE
+
+OPENER = "web.html"
+"""A file in the state folder that leads to the link. A link on a browser's command line could be read by all users."""
+
+
+def web(
+    path: Annotated[Path, typer.Argument(help="A folder of the project; its git work tree is taken, if any.")] = Path(),
+    *,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port instead of the configured one.")] = None,
+    browser: Annotated[bool, typer.Option(help="Open the browser, beside printing the link.")] = True,
+) -> None:
+    """Search and read code in the browser: print a link that opens the page once, and serve it until interrupted."""
+    given = path != Path()
+    opener = Path(find_user_paths().state) / OPENER
+    with failing_cleanly():
+        opened = ask_daemon("$/open", folder=as_latin1(str(path.resolve(strict=True))), adopt=given)
+    target = "/?" + urlencode({"project": opened["name"]}) if opened["root"] else "/"
+
+    def invite(served: Mapping[str, Any]) -> None:
+        link = f"http://127.0.0.1:{served['port']}{served['link']}"
+        if browser:
+            write_opener(opener, link)
+        typer.echo(link)
+        if browser:
+            webbrowser.open(opener.as_uri())
+
+    try:
+        hold_http({"invite": target, **({} if port is None else {"port": port})}, invite, renew)
+    finally:
+        opener.unlink(missing_ok=True)
+
+
+def renew(served: Mapping[str, Any]) -> None:
+    """Print another link: browsers that were let in before are strangers to a new daemon."""
+    sys.stderr.write(f"fgrep: sign in again: http://127.0.0.1:{served['port']}{served['link']}\n")
+
+
+def write_opener(path: Path, link: str) -> None:
+    """Write a page that leads to a link, readable by its user only."""
+    path.unlink(missing_ok=True)
+    refresh = f'<meta http-equiv="refresh" content="0;url={html.escape(link)}">'
+    page = f'<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">{refresh}flashgrep\n'
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(page)

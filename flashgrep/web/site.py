@@ -1,0 +1,128 @@
+"""The routes of the page: its files, which tell nothing of anybody's code, the way in, and files as they are."""
+
+import hashlib
+import html
+import json
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from flashgrep.languages import LANGUAGES
+from flashgrep.web.visitors import Visitors
+
+COOKIE: Final = "flashgrep_{port}"
+"""Browsers send a cookie to all ports of a host, so each server has a name of its own."""
+KEY_HEADER: Final = "x-flashgrep-key"
+OPEN: Final = ("/", "/opensearch.xml")
+OPEN_BELOW: Final = ("/static/", "/login/")
+VISITED: Final = frozenset({"/rpc", "/raw"})
+"""What a browser that was let in may ask."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+MEDIA_TYPES: Final = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+}
+SPENT: Final = (
+    "This link was opened before, is too old, or belongs to a server that has ended. Run fgrep web for another one.\n"
+)
+
+
+def is_open(path: str) -> bool:
+    """Tell whether a path is answered to everybody: the page itself, which holds nothing before somebody signs in."""
+    return path in OPEN or path.startswith(OPEN_BELOW)
+
+
+class Site:
+    """The page of one server."""
+
+    def __init__(self, visitors: Visitors, port: int) -> None:
+        self._visitors = visitors
+        self._port = port
+        found = {file.name: file.read_bytes() for file in files("flashgrep.web").joinpath("static").iterdir()}
+        found["languages.json"] = describe_languages()
+        self._files: dict[str, tuple[bytes, str, str]] = {}
+        """Each by its name: its bytes, its media type and its tag. No other path of the disk is ever looked at."""
+        for name, data in found.items():
+            kind = MEDIA_TYPES.get("." + name.rpartition(".")[2])
+            if kind is not None:
+                self._files[name] = (data, kind, f'"{hashlib.sha256(data).hexdigest()[:32]}"')
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            Route("/", self._show_page),
+            Route("/static/{name}", self._send_file),
+            Route("/login/{code}", self._sign_in, methods=["GET"]),
+            Route("/opensearch.xml", self._describe_search),
+        ]
+
+    async def _show_page(self, request: Request) -> Response:
+        return self._send("index.html", request)
+
+    async def _send_file(self, request: Request) -> Response:
+        return self._send(request.path_params["name"], request)
+
+    def _send(self, name: str, request: Request) -> Response:
+        if name not in self._files:
+            return PlainTextResponse("no such file\n", HTTPStatus.NOT_FOUND, HEADERS)
+        data, kind, tag = self._files[name]
+        headers = {**HEADERS, "etag": tag, "cache-control": "no-cache"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(data, headers=headers, media_type=kind)
+
+    async def _sign_in(self, request: Request) -> Response:
+        """Give a browser its secrets: the cookie, and in a page that goes on at once the key for its scripts."""
+        headers = {**HEADERS, "cache-control": "no-store"}
+        # A browser that fetches ahead, or asks for the head alone, must not use the link up.
+        if request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", ""):
+            return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)
+        visit = self._visitors.admit(request.path_params["code"])
+        if visit is None:
+            return PlainTextResponse(SPENT, HTTPStatus.FORBIDDEN, headers)
+        facts = f'data-key="{html.escape(visit.key)}" data-target="{html.escape(visit.target)}"'
+        page = f'<!doctype html><html lang="en" {facts}><meta charset="utf-8"><title>flashgrep</title>'
+        response = HTMLResponse(f'{page}<script type="module" src="/static/login.js"></script></html>', headers=headers)
+        name = COOKIE.format(port=self._port)
+        response.set_cookie(name, visit.cookie, path="/", httponly=True, samesite="strict")
+        return response
+
+    async def _describe_search(self, request: Request) -> Response:
+        """Describe the search to browsers (OpenSearch 1.1), by the name of the host they have asked."""
+        root = f"http://{html.escape(request.headers['host'])}"
+        text = (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>flashgrep</ShortName>'
+            "<Description>Search code on this machine</Description><InputEncoding>UTF-8</InputEncoding>"
+            f'<Image width="16" height="16" type="image/svg+xml">{root}/static/icon.svg</Image>'
+            f'<Url type="text/html" template="{root}/?q={{searchTerms}}"/></OpenSearchDescription>\n'
+        )
+        kind = "application/opensearchdescription+xml"
+        return Response(text, headers={**HEADERS, "cache-control": "no-cache"}, media_type=kind)
+
+
+def describe_languages() -> bytes:
+    """Return as JSON which files are of which language, by what names a filter takes it."""
+    rows = [
+        {"name": one.name, "type": one.type or one.name, "aliases": one.aliases.split(), "files": one.files.split()}
+        for one in LANGUAGES.values()
+    ]
+    return json.dumps(rows).encode()

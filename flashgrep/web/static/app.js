@@ -1,0 +1,126 @@
+// The page: what an address shows, and the keys that work everywhere.
+
+import { go, readAddress, toAddress } from "./address.js";
+import { h, show, tell } from "./dom.js";
+import { leaveFile, showFile } from "./file.js";
+import { loadLanguages } from "./languages.js";
+import { KINDS } from "./question.js";
+import { ask, askSoon, showChips, stop } from "./search.js";
+
+const view = document.getElementById("view");
+const box = document.getElementById("q");
+let shown = readAddress();
+
+const VIEWS = { search: ask, file: showFile };
+
+function draw() {
+  shown = readAddress();
+  if (box.value.trim() !== shown.q.trim()) box.value = shown.q;
+  drawFrame();
+  stop();
+  if (shown.view !== "file") leaveFile();
+  (VIEWS[shown.view] ?? ask)(shown, view);
+}
+
+function drawFrame() {
+  document.title = shown.q ? `${shown.q} · flashgrep` : "flashgrep";
+  document.body.dataset.view = shown.view;
+  showChips(shown.view === "search" ? shown.q : "", (q) => go({ ...shown, q }));
+  for (const radio of document.querySelectorAll("#kinds input")) radio.checked = radio.value === shown.in;
+}
+
+/** Show what is typed as the address, without a step in the history for every key. */
+function type() {
+  const wasSearch = shown.view === "search";
+  shown = { view: "search", q: box.value, in: shown.in, project: shown.project, path: "", rev: "", first: 0, last: 0 };
+  history[wasSearch ? "replaceState" : "pushState"](null, "", toAddress(shown));
+  drawFrame();
+  leaveFile();
+  askSoon(shown, view);
+}
+
+function makeKinds() {
+  const kinds = Object.entries(KINDS).map(([name, { label }], at) =>
+    h("label", { title: `Alt+${at + 1}` }, h("input", { type: "radio", name: "in", value: name, onchange: () => go({ ...shown, view: "search", q: box.value, in: name, path: "", rev: "" }) }), h("span", {}, label)),
+  );
+  show(document.getElementById("kinds"), kinds);
+}
+
+const HELP = [
+  ["/", "to the search box"], ["Alt+1 … Alt+5", "text, regex, meaning, symbols, files"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
+  ["← →", "in a file: names of the line; Enter asks for the one that is marked"], ["t", "dark or light"], ["?", "this help"],
+];
+
+function toggleHelp() {
+  const help = document.getElementById("help");
+  if (help.open) return help.close();
+  show(help, h("h1", {}, "Keys"), h("dl", {}, HELP.map(([keys, what]) => [h("dt", {}, keys), h("dd", {}, what)])), h("button", { type: "button", onclick: () => help.close() }, "Close"));
+  help.showModal();
+}
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem("flashgrep.theme", root.dataset.theme);
+}
+
+function step(by) {
+  const hits = [...view.querySelectorAll("a.hit")];
+  const at = hits.indexOf(document.activeElement);
+  const next = at < 0 ? (by > 0 ? 0 : hits.length - 1) : at + by;
+  if (next < 0) box.focus();
+  hits[next]?.focus();
+  hits[next]?.scrollIntoView({ block: "nearest" });
+}
+
+addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
+  const isTyping = event.target.matches("input:not([type=radio]), textarea, select");
+  if (event.altKey) {
+    const kind = Object.keys(KINDS)[Number(event.key) - 1];
+    if (kind) {
+      event.preventDefault();
+      go({ ...shown, view: "search", q: box.value, in: kind, path: "", rev: "" });
+    }
+    return;
+  }
+  const keys = {
+    "/": () => { box.focus(); box.select(); }, "?": toggleHelp, t: toggleTheme,
+    j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1),
+    Escape: () => { if (!document.getElementById("help").open) box.focus(); },
+  };
+  if (isTyping && !["ArrowDown", "ArrowUp"].includes(event.key)) {
+    if (event.key === "Enter" && event.target === box) {
+      event.preventDefault();
+      ask(shown, view).then(() => view.querySelector("a.hit")?.focus());
+    }
+    return;
+  }
+  if (shown.view === "search" || event.key.length === 1 || event.key === "Escape") {
+    const act = keys[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || link.target || link.hash === "#view") return;
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || url.pathname !== "/") return;
+  event.preventDefault();
+  go(url.pathname + url.search + url.hash);
+});
+
+addEventListener("popstate", draw);
+addEventListener("flashgrep:go", draw);
+box.addEventListener("input", type);
+
+const theme = localStorage.getItem("flashgrep.theme");
+if (theme) document.documentElement.dataset.theme = theme;
+makeKinds();
+show(document.getElementById("places"), h("button", { type: "button", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"), h("button", { type: "button", title: "Help (?)", "aria-label": "Help", onclick: toggleHelp }, "?"));
+loadLanguages().then(draw, (error) => tell(error.message, true));
+if (shown.view === "search") box.focus();

@@ -1,0 +1,126 @@
+// Colours by a small lexer: comments, strings, numbers, keywords, what is called. A line at a time, with the state at
+// its end handed to the next one, so that a long file is coloured where it is looked at.
+
+const WORDS = {
+  c: "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false NULL class namespace template typename public private protected virtual override new delete this using try catch throw nullptr constexpr operator friend",
+  js: "async await break case catch class const continue debugger default delete do else export extends false finally for from function get if import in instanceof interface let new null of return set static super switch this throw true try type typeof undefined var void while with yield enum implements private public protected readonly declare abstract as namespace keyof",
+  java: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for goto if implements import instanceof int interface long native new null package private protected public record return sealed short static super switch synchronized this throw throws transient true false try var void volatile while fun val when object companion data open override internal suspend string namespace using async await foreach in is readonly def trait with match implicit lazy yield",
+  go: "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var nil true false iota string int bool byte rune error any",
+  rust: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 bool str String Option Result Some None Ok Err",
+  python: "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match case None nonlocal not or pass raise return self True try while with yield",
+  ruby: "alias and begin break case class def defined? do else elsif end ensure false for if in module next nil not or redo rescue retry return self super then true undef unless until when while yield require attr_reader attr_accessor",
+  shell: "if then else elif fi for while until do done case esac in function return local export readonly declare set unset shift exit break continue source",
+  sql: "select from where insert into update delete create table index view drop alter join left right inner outer on group by order having limit offset as and or not null primary key foreign references values set distinct union all case when then else end with begin commit",
+  lua: "and break do else elseif end false for function goto if in local nil not or repeat return then true until while",
+  data: "true false null yes no on off",
+  none: "",
+};
+const SLASHES = { line: ["//"], block: [["/*", "*/"]], strings: ['"', "'"] };
+const HASH = { line: ["#"], block: [], strings: ['"', "'"] };
+const FAMILIES = {
+  c: { ...SLASHES, words: "c", names: "c cpp cuda objc objective-c glsl hlsl wgsl zig d verilog systemverilog proto protobuf thrift dts devicetree" },
+  js: { ...SLASHES, block: [["/*", "*/"], ["`", "`", "string"]], words: "js", names: "javascript typescript tsx jsx vue svelte json5 dart" },
+  java: { ...SLASHES, block: [["/*", "*/"], ['"""', '"""', "string"]], words: "java", names: "java kotlin scala csharp c-sharp groovy swift php" },
+  go: { ...SLASHES, block: [["/*", "*/"], ["`", "`", "string"]], words: "go", names: "go" },
+  rust: { ...SLASHES, strings: ['"'], words: "rust", names: "rust" },
+  python: { ...HASH, block: [['"""', '"""', "string"], ["'''", "'''", "string"]], words: "python", names: "python starlark bazel cython" },
+  ruby: { ...HASH, words: "ruby", names: "ruby elixir crystal perl r julia nim" },
+  shell: { ...HASH, words: "shell", names: "bash shell sh zsh fish make makefile dockerfile docker cmake powershell awk" },
+  data: { ...HASH, words: "data", names: "yaml toml ini json hcl terraform nix gitignore properties" },
+  sql: { line: ["--"], block: [["/*", "*/"]], strings: ['"', "'"], words: "sql", names: "sql" },
+  lua: { line: ["--"], block: [["--[[", "]]"], ["[[", "]]", "string"]], strings: ['"', "'"], words: "lua", names: "lua haskell elm ada vhdl" },
+  lisp: { line: [";"], block: [], strings: ['"'], words: "none", names: "clojure scheme commonlisp lisp elisp racket asm" },
+  markup: { line: [], block: [["<!--", "-->"]], strings: ['"'], words: "none", names: "html xml markdown svg rst" },
+  css: { line: [], block: [["/*", "*/"]], strings: ['"', "'"], words: "none", names: "css scss less" },
+};
+const BY_NAME = new Map(Object.values(FAMILIES).flatMap((one) => one.names.split(" ").map((name) => [name, one])));
+for (const family of Object.values(FAMILIES)) family.keywords = new Set(WORDS[family.words].split(" "));
+const WORD = /[\p{L}_$][\p{L}\p{N}_$]*[?!]?/uy;
+const NUMBER = /(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)[a-zA-Z]*/y;
+const MOST_COLOURED = 2000;
+
+/** Return the lexer for a language's name; null: none of ours. */
+export function lexerFor(language) {
+  return BY_NAME.get(language) ?? null;
+}
+
+/** Return a line's tokens, [start, end, class], and the state that the next line begins in. */
+export function lex(family, text, state) {
+  const tokens = [];
+  const length = Math.min(text.length, MOST_COLOURED);
+  let at = 0;
+  while (at < length) {
+    if (state) {
+      const end = text.indexOf(state.end, at);
+      const stop = end < 0 ? text.length : end + state.end.length;
+      tokens.push([at, stop, state.kind]);
+      if (end < 0) return { tokens, state };
+      state = null;
+      at = stop;
+      continue;
+    }
+    const block = family.block.find(([begin]) => text.startsWith(begin, at));
+    if (block) {
+      const [begin, end, kind = "comment"] = block;
+      const close = text.indexOf(end, at + begin.length);
+      const stop = close < 0 ? text.length : close + end.length;
+      tokens.push([at, stop, kind]);
+      if (close < 0) return { tokens, state: { end, kind } };
+      at = stop;
+      continue;
+    }
+    const lead = family.line.find((one) => text.startsWith(one, at));
+    if (lead && (lead !== "#" || at === 0 || /[\s;({]/.test(text[at - 1]))) {
+      tokens.push([at, text.length, "comment"]);
+      return { tokens, state: null };
+    }
+    const character = text[at];
+    if (family.strings.includes(character)) {
+      let end = at + 1;
+      while (end < text.length && text[end] !== character) end += text[end] === "\\" ? 2 : 1;
+      end = Math.min(end + 1, text.length);
+      tokens.push([at, end, "string"]);
+      at = end;
+      continue;
+    }
+    WORD.lastIndex = NUMBER.lastIndex = at;
+    const word = WORD.exec(text);
+    const number = word ? null : NUMBER.exec(text);
+    if (word) {
+      const end = at + word[0].length;
+      if (family.keywords.has(word[0]) || (family.words === "sql" && family.keywords.has(word[0].toLowerCase()))) tokens.push([at, end, "keyword"]);
+      else if (text[end] === "(") tokens.push([at, end, "call"]);
+      at = end;
+    } else if (number) {
+      tokens.push([at, at + number[0].length, "number"]);
+      at += number[0].length;
+    } else {
+      at += 1;
+    }
+  }
+  return { tokens, state };
+}
+
+/** Return a line's text as nodes, coloured by its tokens, with `spans` marked: sorted [start, end, class]. */
+export function paint(text, tokens, spans = []) {
+  const cuts = new Set([0, text.length]);
+  for (const [start, end] of [...tokens, ...spans]) cuts.add(Math.min(start, text.length)).add(Math.min(end, text.length));
+  const edges = [...cuts].sort((one, other) => one - other);
+  const nodes = [];
+  let token = 0;
+  for (let at = 0; at + 1 < edges.length; at += 1) {
+    const [start, end] = [edges[at], edges[at + 1]];
+    while (token < tokens.length && tokens[token][1] <= start) token += 1;
+    const kind = token < tokens.length && tokens[token][0] <= start ? tokens[token][2] : "";
+    const span = spans.find(([from, to]) => from <= start && end <= to);
+    if (!kind && !span) {
+      nodes.push(document.createTextNode(text.slice(start, end)));
+      continue;
+    }
+    const node = document.createElement(span ? "mark" : "span");
+    node.className = [kind && `t-${kind}`, span?.[2]].filter(Boolean).join(" ");
+    node.textContent = text.slice(start, end);
+    nodes.push(node);
+  }
+  return nodes;
+}

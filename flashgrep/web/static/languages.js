@@ -1,0 +1,33 @@
+// The daemon's table of languages: which files are of which, for counts and for colours.
+
+let rows = [];
+const byEnding = new Map();
+const byName = new Map();
+
+/** Fetch the table; it holds nothing of anybody's code. */
+export async function loadLanguages() {
+  rows = await (await fetch("/static/languages.json")).json();
+  for (const row of rows) {
+    for (const one of row.files) {
+      if (one.startsWith("=")) byName.set(one.slice(1), row);
+      else if (!one.includes("*")) byEnding.set(one, row);
+    }
+  }
+}
+
+/** Return the language of a path by its name alone: `{name, type, …}`; null: none is known. */
+export function languageOf(path) {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  if (byName.has(name)) return byName.get(name);
+  for (let at = name.indexOf("."); at >= 0; at = name.indexOf(".", at + 1)) {
+    const found = byEnding.get(name.slice(at + 1).toLowerCase());
+    if (found) return found;
+  }
+  return null;
+}
+
+/** Return globs of a language's files, by any of its names. */
+export function globs(wanted) {
+  const row = rows.find((one) => [one.name, one.type, ...one.aliases].includes(wanted));
+  return row ? row.files.map((one) => (one.startsWith("=") ? one.slice(1) : one.includes("*") ? one : `*.${one}`)) : [`*.${wanted}`];
+}

@@ -1,0 +1,129 @@
+// A question as it is typed, `needle file:src/ -lang:css case:yes`, to the call that answers it.
+
+export const KINDS = {
+  text: { label: "Text", method: "query", command: "query", field: "query" },
+  regex: { label: "Regex", method: "query", command: "query", field: "query" },
+  meaning: { label: "Meaning", method: "search_code", command: "search-code", field: "query" },
+  symbols: { label: "Symbols", method: "get_symbol", command: "symbol", field: "symbol_name" },
+  files: { label: "Files", method: "list_files", command: "files", field: "query" },
+};
+const FILTER = /(^|\s)(-?)(repo|file|lang|sym|case|rev|word|text):(?:"([^"]*)"|(\S*))(?=\s|$)/g;
+const NEGATED = new Set(["file", "lang"]);
+const CASES = { yes: "sensitive", no: "insensitive", auto: "smart" };
+const WILD = /[*?[\]{}]/;
+export const PAGE = 50;
+const MOST_COUNTED = 5000;
+
+/** Return a question's text and its filters: `{text, filters: [{name, value, not, source}], problems}`. */
+export function parse(typed) {
+  const filters = [];
+  const problems = [];
+  const texts = [];
+  const text = typed.replace(FILTER, (source, before, not, name, quoted, plain) => {
+    const value = quoted ?? plain;
+    if (name === "text") texts.push(value);
+    else if (not && !NEGATED.has(name)) problems.push(`-${name}: only file: and lang: can be left out`);
+    else if (name === "case" && !(value in CASES)) problems.push("case: takes yes, no or auto");
+    else if (value) filters.push({ name, value, not: Boolean(not), source: source.trim() });
+    return before;
+  });
+  return { text: [text.trim(), ...texts].filter(Boolean).join(" "), filters, problems };
+}
+
+/** Return a filter as it is typed. */
+export function write(name, value, not = false) {
+  return `${not ? "-" : ""}${name}:${/\s/.test(value) || value === "" ? `"${value}"` : value}`;
+}
+
+/** Return a typed question with a filter more; `replaces`: in place of those of the name that are not negated. */
+export function withFilter(typed, filter, replaces = "") {
+  const kept = replaces ? without(typed, parse(typed).filters.filter((one) => one.name === replaces && !one.not)) : typed;
+  return `${kept.trim()} ${filter} `.trimStart();
+}
+
+/** Return a typed question without some of its filters. */
+export function without(typed, filters) {
+  return filters.reduce((left, one) => left.replace(one.source, ""), typed).replace(/\s{2,}/g, " ").trim();
+}
+
+/** Return a folder's name as globs have it: its own wildcards mean themselves. */
+export function escapeGlob(path) {
+  return path.replace(/[*?[\]{}\\]/g, (one) => `[${one}]`);
+}
+
+function toGlobs(value) {
+  if (value.endsWith("/")) return [`/${value.replace(/^\//, "")}**`];
+  return WILD.test(value) ? [value] : [`**/*${value}*`, `**/*${value}*/**`];
+}
+
+/** Return the call for a question: `{method, params, kind}`, or null where there is nothing to ask. */
+export function toCall(typed, kind, project, languages) {
+  const { text, filters } = parse(typed);
+  const of = (name, not = false) => filters.filter((one) => one.name === name && one.not === not).map((one) => one.value);
+  const symbol = of("sym").at(-1);
+  const used = symbol === undefined ? kind : "symbols";
+  const words = used === "symbols" && symbol !== undefined ? symbol : text;
+  if (!words && used !== "files") return null;
+  const { method, field } = KINDS[used];
+  const params = words ? { [field]: words } : {};
+  const repositories = of("repo");
+  if (repositories.includes("*")) params.projects = "*";
+  else if (repositories.length > 1) params.projects = repositories;
+  else if (repositories.length || project) params.project = repositories[0] ?? project;
+  else params.projects = "*";
+  const include = of("file").flatMap(toGlobs);
+  const exclude = [...of("file", true).flatMap(toGlobs), ...of("lang", true).flatMap((one) => languages.globs(one))];
+  if (include.length) params.include = include;
+  if (exclude.length) params.exclude = exclude;
+  if (of("lang").length) params.language = of("lang");
+  const rev = of("rev").at(-1);
+  if (rev && used !== "meaning") params.rev = rev;
+  if (method === "query") {
+    if (used === "regex") Object.assign(params, { mode: "regex", order: "relevance" });
+    if (of("case").length) params.case = CASES[of("case").at(-1)];
+    if (of("word").at(-1) === "yes") params.word = true;
+  }
+  if (method === "get_symbol") {
+    if (of("case").at(-1) === "no") params.case = "insensitive";
+    if (symbol === undefined) params.match = "prefix";
+  }
+  return { method, params, kind: used };
+}
+
+/** Return a call with what the page needs beside the question. */
+export function forPage({ method, params }, more = {}) {
+  const limits = { limit: PAGE, max_tokens: 200_000 };
+  if (method === "query") Object.assign(limits, { context: 1, spans: true, position_encoding: "utf-16", deadline_ms: 10_000 });
+  if (method === "search_code") limits.limit = 20;
+  return { ...params, ...limits, ...more };
+}
+
+/** Return the parameters that count the hits of each file. */
+export function forCounts({ params }) {
+  const { order, ...rest } = params;
+  return { ...rest, output: "count", order: "path", limit: MOST_COUNTED, max_tokens: 1_000_000, deadline_ms: 10_000 };
+}
+
+function quote(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Return the `fgrep` command of a call. */
+export function toCommand({ params, kind }) {
+  const { command, field } = KINDS[kind];
+  const words = ["fgrep", command];
+  for (const [name, value] of Object.entries(params)) {
+    if (name === field) continue;
+    if (name === "projects" && value === "*") words.push("--all-projects");
+    else if (value === true) words.push(`--${name}`);
+    else for (const one of [value].flat()) words.push(`--${name === "projects" ? "project" : name}`, quote(String(one)));
+  }
+  const asked = params[field];
+  if (asked !== undefined) words.push(...(asked.startsWith("-") ? ["--"] : []), quote(asked));
+  return words.join(" ");
+}
+
+/** Return the JSON-RPC request of a call. */
+export function toRequest({ method, params }) {
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+}

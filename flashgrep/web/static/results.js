@@ -1,0 +1,86 @@
+// Results of one file: its path, and its hits with the lines around them.
+
+import { toAddress } from "./address.js";
+import { h } from "./dom.js";
+import { languageOf } from "./languages.js";
+import { lex, lexerFor, paint } from "./highlight.js";
+
+const MOST_LINE = 400;
+/** Characters of a line that are shown; a hit far behind is shown with what is before it. */
+
+/** Return the group of a file: its element, its `hits`, and `draw`, which shows them by line. */
+export function makeGroup(hit, shown, asking) {
+  const path = hit.file_path;
+  const project = hit.project ?? asking.params.project ?? shown.project;
+  const place = { view: "file", project, path, rev: asking.params.rev ?? "", path_bytes: hit.file_path_bytes };
+  const slash = path.lastIndexOf("/") + 1;
+  const body = h("div", { class: "hits" });
+  const head = h("h2", {}, hit.project ? h("span", { class: "project" }, hit.project, " ") : null, h("a", { class: "hit path", href: toAddress(place) }, h("span", { class: "folder" }, path.slice(0, slash)), path.slice(slash)));
+  const element = h("section", { role: "listitem", class: "group" }, head, body);
+  const family = lexerFor(languageOf(path)?.name);
+  const hits = [];
+  let shownTo = 0;
+  let drawn = 0;
+
+  function addLine(number, text, spans, isHit) {
+    const cut = spans.length && spans[0][1] > MOST_LINE ? Math.max(0, spans[0][0] - MOST_LINE / 4) : 0;
+    const part = text.slice(cut, cut + MOST_LINE);
+    const moved = spans.map(([start, end]) => [Math.max(start - cut, 0), end - cut]).filter(([start, end]) => end > 0 && start < MOST_LINE);
+    const tokens = family ? lex(family, part, null).tokens : [];
+    const address = toAddress({ ...place, first: number });
+    const code = h("code", {}, cut ? "…" : null, paint(part, tokens, moved), text.length > cut + MOST_LINE ? "…" : null);
+    body.append(h("a", { class: isHit ? "hit line" : "line around", href: address, tabindex: isHit ? null : "-1" }, h("span", { class: "number" }, number), code));
+  }
+
+  function add(one, found) {
+    if (asking.method === "list_files") return;
+    const first = one.start_line ?? one.line_number;
+    if (asking.method === "search_code") return addPiece(one);
+    if (asking.method === "get_symbol") return addSymbol(one, first);
+    if (!first) return;
+    const before = one.before ?? [];
+    if (shownTo && first - before.length > shownTo + 1) body.append(h("div", { class: "gap" }));
+    before.forEach((text, at) => {
+      const number = first - before.length + at;
+      if (number > shownTo) addLine(number, text, [], false);
+    });
+    const lines = one.text.split("\n");
+    lines.forEach((text, at) => addLine(first + at, text, spansOf(one, first + at), true));
+    shownTo = first + lines.length - 1;
+    for (const text of one.after ?? []) {
+      if (found.has(shownTo + 1)) break;
+      shownTo += 1;
+      addLine(shownTo, text, [], false);
+    }
+  }
+
+  function draw() {
+    if (drawn === hits.length) return;
+    [drawn, shownTo] = [hits.length, 0];
+    body.replaceChildren();
+    if (asking.method === "query") hits.sort((one, other) => (one.start_line ?? 0) - (other.start_line ?? 0));
+    hits.forEach((one) => add(one, new Set(hits.map((hit) => hit.start_line))));
+  }
+
+  function spansOf(one, number) {
+    const moved = (one.text_column ?? 1) - 1;
+    return (one.spans ?? []).filter((span) => span.start_line <= number && number <= span.end_line).map((span) => [
+      span.start_line === number ? span.start_column - 1 - moved : 0,
+      span.end_line === number ? span.end_column - 1 - moved : Infinity,
+    ]);
+  }
+
+  function addPiece(one) {
+    body.append(h("p", { class: "what" }, `${one.kind ?? ""} `, h("b", {}, one.name ?? ""), ` · ${Math.round(one.score * 100)} %`));
+    one.content.split("\n").slice(0, 12).forEach((text, at) => addLine(one.start_line + at, text, [], at === 0));
+  }
+
+  function addSymbol(one, first) {
+    const address = toAddress({ ...place, first, last: one.role === "definition" ? one.end_line : first });
+    const name = one.container ? `${one.container}.${one.symbol_name}` : one.symbol_name;
+    body.append(h("a", { class: "hit line symbol", href: address }, h("span", { class: "number" }, first), h("span", { class: "kind" }, one.role === "definition" ? one.kind : one.role), h("code", {}, one.signature ?? one.text ?? name)));
+    if (one.doc) body.append(h("p", { class: "doc" }, one.doc));
+  }
+
+  return { element, hits, draw };
+}

@@ -1,0 +1,49 @@
+// JSON-RPC to the daemon: the cookie goes by itself, the key proves that our origin asks (see web/visitors.py).
+
+const KEY = "flashgrep.key";
+const REMEMBERED = 200;
+let next = 1;
+
+/** The daemon's error object, or what kept its answer away. */
+export class RpcError extends Error {
+  constructor(message, status, data = {}) {
+    super(message);
+    this.status = status;
+    this.data = data;
+  }
+}
+
+/** The questions this tab has asked: method, what was asked, milliseconds here and in the daemon, coverage. */
+export const asked = [];
+
+async function send(path, options) {
+  const headers = { "X-Flashgrep-Key": localStorage.getItem(KEY) ?? "", ...options.headers };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, credentials: "same-origin", cache: "no-store", referrerPolicy: "no-referrer" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new RpcError("the daemon does not answer; is fgrep web or fgrep serve running?", 0);
+  }
+  if (response.status === 401) throw new RpcError("this browser is not signed in", 401);
+  return response;
+}
+
+/** Return a method's result; `signal` gives the question up, which ends it in the daemon too. */
+export async function call(method, params, signal) {
+  const began = performance.now();
+  const body = JSON.stringify({ jsonrpc: "2.0", id: next++, method, params });
+  const response = await send("/rpc", { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
+  const { result, error } = await response.json();
+  if (error) throw new RpcError(error.message, response.status, error.data ?? {});
+  asked.push({ method, params, took: performance.now() - began, inside: result.coverage?.took_ms, complete: result.coverage?.complete, at: Date.now() });
+  if (asked.length > REMEMBERED) asked.shift();
+  return result;
+}
+
+/** Return a file's bytes as they are, as a Blob. */
+export async function download(place) {
+  const response = await send(`/raw?${new URLSearchParams(place)}`, {});
+  if (!response.ok) throw new RpcError((await response.json()).error?.message ?? response.statusText, response.status);
+  return response.blob();
+}

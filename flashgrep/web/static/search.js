@@ -1,0 +1,124 @@
+// Search while typing: the question, its results by file, what narrows them, and the keys.
+
+import { go, toAddress } from "./address.js";
+import { count, h, show, tell } from "./dom.js";
+import { showFacets } from "./facets.js";
+import * as languages from "./languages.js";
+import { forCounts, forPage, parse, toCall, toCommand, toRequest, without } from "./question.js";
+import { makeGroup } from "./results.js";
+import { call } from "./rpc.js";
+
+const PAUSE_MS = 40;
+/** Keys that come faster than this ask once. */
+
+let running = null;
+let pause = 0;
+
+/** Show the filters of a question as chips; one is removed by a click. */
+export function showChips(typed, change) {
+  const { filters, problems } = parse(typed);
+  const chips = filters.map((one) =>
+    h("button", { type: "button", class: one.not ? "chip not" : "chip", title: "Remove this filter", onclick: () => change(without(typed, [one])) }, one.source, h("span", { "aria-hidden": "true" }, " ×")),
+  );
+  show(document.getElementById("chips"), chips, problems.map((one) => h("span", { class: "problem" }, one)));
+}
+
+/** Give up the question that runs, if any. */
+export function stop() {
+  clearTimeout(pause);
+  running?.abort();
+  running = null;
+}
+
+/** Ask soon: at the next pause between keys. */
+export function askSoon(shown, view) {
+  stop();
+  pause = setTimeout(() => ask(shown, view), PAUSE_MS);
+}
+
+/** Ask what is shown now, and show the answer as it comes. */
+export async function ask(shown, view) {
+  stop();
+  const mine = (running = new AbortController());
+  const asking = toCall(shown.q, shown.in, shown.project, languages);
+  if (asking === null) {
+    show(view, makeWelcome());
+    tell("");
+    return;
+  }
+  const list = h("div", { class: "results", role: "list", "aria-label": "Results" });
+  const facets = h("aside", { "aria-label": "Narrow" });
+  const page = h("div", { class: "search" }, facets, h("div", {}, makeAsLinks(asking), list));
+  const state = { list, groups: new Map(), asking, shown, view, mine };
+  try {
+    const began = performance.now();
+    const answer = await call(asking.method, forPage(asking), mine.signal);
+    if (mine.signal.aborted) return;
+    add(state, answer);
+    show(view, page);
+    describe(answer, performance.now() - began);
+    await showFacets(facets, asking, answer, shown, () => (asking.method === "query" && answer.mode !== "words" ? call("query", forCounts(asking), mine.signal) : null));
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    if (error.status === 401) show(view, makeSignIn());
+    tell(error.message, true);
+  }
+}
+
+function add(state, answer) {
+  const { list, groups, shown, asking } = state;
+  for (const hit of answer.results) {
+    const id = `${hit.project ?? ""}:${hit.file_path}`;
+    if (!groups.has(id)) {
+      groups.set(id, makeGroup(hit, shown, asking));
+      list.append(groups.get(id).element);
+    }
+    groups.get(id).hits.push(hit);
+  }
+  for (const group of groups.values()) group.draw();
+  if (!answer.results.length && !groups.size) list.append(h("p", { class: "none" }, "Nothing found.", (answer.suggestions ?? []).map((path) => [" ", h("a", { href: toAddress({ view: "file", project: shown.project, path }) }, path)])));
+  if (answer.next) list.append(makeMore(state, answer.next));
+}
+
+function makeMore(state, cursor) {
+  const button = h("button", { type: "button", class: "more", onclick: async () => {
+    button.disabled = true;
+    try {
+      const answer = await call(state.asking.method, forPage(state.asking, { cursor }), state.mine.signal);
+      button.remove();
+      add(state, answer);
+    } catch (error) {
+      button.disabled = false;
+      if (error.name !== "AbortError") tell(error.message, true);
+    }
+  } }, "More results");
+  return button;
+}
+
+function describe({ total, results, coverage, mode, next }, took) {
+  const all = total ?? `more than ${results.length}`;
+  const notes = [`${typeof all === "number" ? count(all) : all} ${total === 1 ? "result" : "results"} in ${Math.round(took)} ms`];
+  if (mode === "words") notes.push("no line has the text; these files have most of its words");
+  if (mode === "regex") notes.push("as a regular expression");
+  if (!coverage.complete) notes.push("not complete");
+  if (coverage.detail) notes.push(coverage.detail);
+  const skipped = Object.entries(coverage.files_skipped ?? {}).map(([reason, files]) => `${count(files)} ${reason}`);
+  notes.push(`${count(coverage.files_searched)} files covered${skipped.length ? `, left out: ${skipped.join(", ")}` : ""}`);
+  if (next) notes.push(`the first ${results.length} are shown`);
+  tell(notes.join(" · "));
+}
+
+function makeAsLinks(asking) {
+  const copy = (label, text) => h("button", { type: "button", title: text, onclick: () => navigator.clipboard.writeText(text).then(() => tell(`copied: ${text}`)) }, label);
+  return h("p", { class: "as" }, copy("Copy link", location.href), copy("Copy as fgrep", toCommand(asking)), copy("Copy as JSON-RPC", toRequest(asking)));
+}
+
+function makeSignIn() {
+  return h("div", { class: "notice" }, h("h1", {}, "Not signed in"), h("p", {}, "Run ", h("code", {}, "fgrep web"), " in a terminal. It opens this page by a link that works once; links end with the daemon."));
+}
+
+function makeWelcome() {
+  const example = (q, kind, what) => h("li", {}, h("a", { href: toAddress({ q, in: kind }), onclick: (event) => { event.preventDefault(); go({ q, in: kind }); } }, h("code", {}, q)), ` ${what}`);
+  return h("div", { class: "notice" }, h("h1", {}, "Search code"), h("p", {}, "Type a text. Filters narrow it; press ? for the keys."), h("ul", {},
+    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "but not where the path has “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), example("where settings are read", "meaning", "by meaning")));
+}

@@ -1,0 +1,71 @@
+"""A daemon's page, asked as a browser does and as attackers do."""
+
+import http.client
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from tests.conftest import BOUND, DaemonAtHand
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Page:
+    """The HTTP wire of a daemon, as browsers see it."""
+
+    def __init__(self, daemon: DaemonAtHand, target: str = "/") -> None:
+        self.daemon = daemon
+        with closing(daemon.wire("unix")) as control:
+            opened = control.call("$/serve", port=0, invite=target)
+        self.port: int = opened["port"]
+        self.link: str = opened["link"]
+        self.cookie = self.key = ""
+
+    def invite(self) -> str:
+        """Return another link."""
+        return Page(self.daemon).link
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
+        """Send a request as our page would, with headers changed as said; None leaves one out."""
+        usual: dict[str, str | None] = {
+            "Host": f"127.0.0.1:{self.port}",
+            "Cookie": f"flashgrep_{self.port}={self.cookie}" if self.cookie else None,
+            "X-Flashgrep-Key": self.key or None,
+            "Content-Type": "application/json" if body is not None else None,
+        }
+        sent = usual | {name.replace("_", "-"): value for name, value in headers.items()}
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND)
+        with closing(connection):
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in sent.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            if data is not None:
+                connection.putheader("Content-Length", str(len(data)))
+            connection.endheaders(data)
+            found = connection.getresponse()
+            return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
+
+    def sign_in(self) -> Answer:
+        """Open the link, and keep what it gives."""
+        answer = self.send("GET", self.link)
+        assert answer.status == 200, answer
+        self.cookie = answer.headers["set-cookie"].partition("=")[2].partition(";")[0]
+        self.key = answer.body.decode().partition('data-key="')[2].partition('"')[0]
+        return answer
+
+    def ask(self, method: str, headers: Mapping[str, str | None] | None = None, **params: Any) -> Answer:
+        """Send one JSON-RPC request."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return self.send("POST", "/rpc", body, **(headers or {}))

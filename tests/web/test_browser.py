@@ -1,0 +1,210 @@
+"""The page in a real browser, by keys and clicks. Screenshots go where FLASHGREP_SCREENSHOTS says."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.conftest import DaemonAtHand
+from tests.support.workspace import repository
+from tests.web.harness import Page
+
+pytest.importorskip("playwright", reason="playwright is not installed")
+from playwright import sync_api
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+    pytest.mark.xdist_group("browser"),
+]
+SCREENSHOTS = os.environ.get("FLASHGREP_SCREENSHOTS", "")
+MILLISECONDS = 30_000
+EVIL = "<img src=x onerror=alert(1)>"
+EVIL_CODE = f"needle {EVIL}</code></main><script>alert(2)</script> \u202e\n"
+SOURCES = {
+    "src/app.py": "import os\n\n\ndef needle(size):\n    '''Say hello.'''\n    return os.sep * size\n\n\nneedle(3)\n",
+    "src/web/page.js": "// needle in a comment\nexport function hay() {\n  return 'needle';\n}\n",
+    "docs/read me.md": "# Needle\n\nA needle, twice: needle.\n",
+    f"evil/{EVIL.replace('/', '')}.txt": EVIL_CODE,
+    "long.c": "".join(f"int needle_{at}; /* line {at} */\n" for at in range(1, 20_001)),
+}
+
+
+@pytest.fixture(scope="module")
+def root(daemon: DaemonAtHand) -> Iterator[Path]:
+    with repository() as root:
+        for path, text in SOURCES.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        git = ["git", "-C", str(root), "-c", "user.name=A <b>", "-c", "user.email=a@b.c"]
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-qm", "first <i>commit</i>"], check=True)
+        (root / "src/app.py").write_text(SOURCES["src/app.py"].replace("3", "4"))
+        subprocess.run([*git, "commit", "-qam", "second"], check=True)
+        assert daemon.run("index", str(root)).returncode == 0
+        yield root
+
+
+class Tab:
+    """A tab of the browser on the page, and what went wrong in it."""
+
+    def __init__(self, tab: sync_api.Page) -> None:
+        self.tab = tab
+        self.wrong: list[str] = []
+        self.hosts: set[str] = set()
+        self.referrers: set[str] = set()
+        tab.set_default_timeout(MILLISECONDS)
+        tab.on("pageerror", lambda error: self.wrong.append(str(error)))
+        tab.on("dialog", self._refuse)
+        tab.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
+        tab.on("request", self._note)
+
+    def _refuse(self, dialog: sync_api.Dialog) -> None:
+        self.wrong.append(f"a script ran: {dialog.message}")
+        dialog.dismiss()
+
+    def _note(self, request: sync_api.Request) -> None:
+        self.hosts.add(request.url.partition("//")[2].partition("/")[0])
+        self.referrers.add(request.headers.get("referer", ""))
+
+    def type(self, text: str) -> None:
+        """Type into the search box, in place of what is there."""
+        self.tab.locator("#q").focus()
+        self.tab.keyboard.press("ControlOrMeta+a")
+        self.tab.keyboard.type(text)
+
+    def wait(self, selector: str, text: str | None = None) -> sync_api.Locator:
+        """Wait until something is on the page, with a text; return it."""
+        found = self.tab.locator(selector)
+        found = found if text is None else found.filter(has_text=text)
+        found.first.wait_for()
+        return found
+
+    def show(self, name: str) -> None:
+        """Keep a screenshot."""
+        if SCREENSHOTS:
+            self.tab.screenshot(path=str(Path(SCREENSHOTS) / f"{name}.png"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[sync_api.Browser]:
+    with sync_api.sync_playwright() as playwright:
+        # In a container Chromium's own sandbox cannot start; what it shows here is ours.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_tab(browser: sync_api.Browser, daemon: DaemonAtHand, root: Path) -> Iterator[Callable[..., Tab]]:
+    contexts = []
+
+    def open_page(**options: Any) -> Tab:
+        served = Page(daemon, "/?" + urlencode({"project": root.name}))
+        shape: Any = {"viewport": {"width": 1300, "height": 900}, **options}
+        contexts.append(browser.new_context(**shape))
+        tab = Tab(contexts[-1].new_page())
+        tab.tab.goto(f"http://127.0.0.1:{served.port}{served.link}")
+        tab.tab.wait_for_url(f"**/?project={root.name}")
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def tab(open_tab: Callable[..., Tab]) -> Iterator[Tab]:
+    tab = open_tab()
+    yield tab
+    assert not tab.wrong
+    assert len(tab.hosts) == 1
+    assert tab.referrers <= {""}
+
+
+def test_results_come_while_typing_and_lead_to_the_line(tab: Tab) -> None:
+    tab.tab.keyboard.type("needle file:src/")
+    tab.wait(".group h2", "src/app.py")
+    tab.tab.wait_for_function("document.querySelectorAll('.group').length === 2")
+    assert "needle" in tab.tab.locator(".line mark").first.inner_text()
+    tab.wait(".facet button", "python")
+    tab.show("search")
+    for _ in range(3):
+        tab.tab.keyboard.press("ArrowDown")
+    tab.tab.keyboard.press("Enter")
+    chosen = tab.wait(".row.chosen")
+    assert "needle" in chosen.inner_text()
+    tab.show("file")
+    tab.tab.go_back()
+    tab.wait(".group h2", "src/app.py")
+    assert tab.tab.input_value("#q").strip() == "needle file:src/"
+
+
+def test_a_count_narrows_by_a_click_and_a_chip_widens(tab: Tab) -> None:
+    tab.type("needle -file:long.c")
+    tab.wait(".facet button", "js").click()
+    tab.wait(".chip", "lang:")
+    tab.tab.wait_for_function("document.querySelectorAll('.group').length === 1")
+    assert "page.js" in tab.wait(".group h2").inner_text()
+    tab.wait(".chip", "lang:").click()
+    tab.wait(".group h2", "src/app.py")
+    assert "lang" not in tab.tab.input_value("#q")
+
+
+def test_every_kind_of_search_has_its_key(tab: Tab) -> None:
+    for key, typed, found in (
+        ("2", "need(le|les) file:app.py", "app.py"),
+        ("3", "say hello", "app.py"),
+        ("4", "need", "app.py"),
+        ("5", "web page", "page.js"),
+        ("1", "Needle, twice", "read me.md"),
+    ):
+        tab.type(typed)
+        tab.tab.keyboard.press(f"Alt+{key}")
+        tab.wait(".group h2", found)
+    tab.type("sym:needle")
+    tab.wait(".line.symbol", "def needle(size):")
+
+
+def test_names_and_contents_of_files_stay_text(tab: Tab) -> None:
+    tab.type("needle file:evil")
+    tab.wait(".group h2", EVIL.replace("/", ""))
+    tab.wait("a.hit.line", EVIL).click()
+    assert EVIL in tab.wait(".row.chosen").inner_text()
+    assert not tab.tab.locator("main img, main script").count()
+    tab.type(f'{EVIL} file:"{EVIL}"')
+    tab.wait(".chip")
+    assert not tab.tab.locator("img").count()
+
+
+def test_a_long_file_is_read_where_it_is_looked_at(tab: Tab) -> None:
+    tab.type("needle_15000;")
+    tab.wait("a.hit.line", "needle_15000;").click()
+    assert "needle_15000" in tab.wait(".row.chosen").inner_text()
+    assert tab.tab.locator(".row").count() < 500
+    tab.tab.locator(".code").evaluate("element => { element.scrollTop = element.scrollHeight }")
+    tab.wait(".row", "needle_20000;")
+    tab.tab.locator("a.number", has_text="19999").click()
+    assert tab.tab.url.endswith("#L19999")
+    tab.tab.locator("a.number", has_text="20000").click(modifiers=["Shift"])
+    assert tab.tab.url.endswith("#L19999-20000")
+
+
+def test_a_browser_that_is_not_signed_in_is_told_what_to_do(tab: Tab) -> None:
+    tab.tab.evaluate("localStorage.clear()")
+    tab.type("needle")
+    tab.wait(".notice h1", "Not signed in")
+    tab.wrong.clear()  # the browser reports the refused request
+
+
+def test_the_link_does_not_stay_in_the_tabs_history(tab: Tab) -> None:
+    tab.tab.go_back()
+    assert "login" not in tab.tab.url
+    tab.tab.go_forward()
+    assert "login" not in tab.tab.url
