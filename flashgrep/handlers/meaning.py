@@ -43,9 +43,11 @@ from flashgrep.workspace import Workspace
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 """Characters around a chunk's text: of JSON, and of its heading."""
-MODEL_TOKENS = 600
-"""Size of code that a model is sent unless it asks for another: on our questions, in 498 tokens an answer, the function
-meant is whole in 34 % of such answers; the others' places are there to read."""
+MODEL_TOKENS = 560
+"""Size of code that a model is sent unless it asks for another: on our questions, in 491 tokens an answer, all code of
+what is meant is in 32 % of such answers, its head in 44 %; the others' places are there to read."""
+LEAST_CUT = 900
+"""Characters left from which on a model is shown the most telling lines of a function that does not fit."""
 NEAR = 0.8
 """Results that come less near to the best are told to a model by their number only. With 0.6 an answer takes 66 tokens
 more, shows the function meant whole in one of a hundred more, and names it in ten."""
@@ -78,9 +80,10 @@ class SearchCodeParams(Params):
 class CodeFound(TypedDict):
     """A piece of code; `kind` as function, class, section or block; `score` 0 to 1; lines from 1, both inclusive.
 
-    A function is whole, but a long one is its head and the part that answers: a line `… 12-40` in `content` stands for
-    lines left out, and `shown` has the first and last line of each range that is there. In plain text `content` is
-    empty where it did not fit. `path`, `startLine` and `endLine` repeat `file_path`, `start_line` and `end_line`;
+    A function is whole, but a long one is its head and the part that answers, and a long comment its first line: a line
+    `… 12-40` in `content` stands for lines left out, and `shown` has the first and last line of each range that is
+    there. In plain text `content` is empty where it did not fit. `path`, `startLine` and `endLine` repeat `file_path`,
+    `start_line` and `end_line`;
     `project`: where several were asked.
     """
 
@@ -114,17 +117,18 @@ class SearchCodeResult(TypedDict):
 
 
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
-    """Yield each piece's place, kind and name; for a model first those with code, it and the score with them."""
+    """Yield each piece's place, kind and name; for a model first those with code, the best one with its score."""
 
     def describe(piece: CodeFound) -> tuple[str, str, str]:
         lines = str(piece["start_line"]) if style.is_person else span(piece)
         return style.path(piece), lines, f"{piece['kind']} {piece['name']}".rstrip()
 
     bare = [piece for piece in result["results"] if style.is_person or not piece["content"]]
-    for piece in result["results"] if not style.is_person else []:
+    for at, piece in enumerate(result["results"] if not style.is_person else []):
         if piece["content"]:
             path, lines, said = describe(piece)
-            yield from [f"{path}:{lines} {said} ({piece['score']:.2f})", piece["content"], ""]
+            score = "" if at else f" ({piece['score']:.2f})"
+            yield from [f"{path}:{lines} {said}{score}", piece["content"], ""]
     yield from render_places(map(describe, bare), style)
     if style.is_person:
         return
@@ -308,13 +312,14 @@ HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 
 
 def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeFound]:
-    """Return the pieces whose code fits, the first cut if it must be; as text also the others, without code."""
+    """Return the pieces whose code fits, the first cut if it must be; as text also the others, cut or without code."""
     room, results = tokens * CHARS_PER_TOKEN, list[CodeFound]()
+    words = [word.encode() for word in query_words(query)]
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
-        if shown is None and not results and piece.passage:
-            shown = piece.passage.crop(room, [word.encode() for word in query_words(query)])
+        if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
+            shown = piece.passage.crop(room, words)
         if shown is not None:
             room -= len(shown.text)
         elif not as_text:
@@ -327,7 +332,8 @@ def format_chunk(piece: FoundChunk, shown: Shown | None) -> CodeFound:
     """Return a chunk as both methods show it: with the function around it, as far as that is shown."""
     path, chunk = path_to_json(piece.path), piece.chunk
     kind, name, (first, last) = chunk.kind, chunk.name, (chunk.start_line, chunk.end_line)
-    if piece.passage is not None and shown is not None:
+    # A place without code is the chunk's, to read what answers; of a comment it is what the comment documents.
+    if piece.passage is not None and (shown is not None or piece.passage.part[0] > last):
         first, last = piece.passage.whole
         kind, name = piece.passage.kind or kind, piece.passage.name or name
     found: CodeFound = {

@@ -30,17 +30,18 @@ GOING_ON = ("continuation_start_line", "continuation_start_byte")
 ENTRY = re.compile(r"( *)(\d+)(?:-(\d+))? (.*)")
 """A line of an outline: how deep, from where to where, and what."""
 USUAL = re.compile(
-    r"(?:^|(?<=^async )|(?<=^export ))(?:def|function|fn) (?=[\w$]+ ?\()"
+    r"(?:^|(?<=^async )|(?<=^export )|(?<=^pub )|(?<=^pub\(crate\) ))(?:def|function|fn) (?=[\w$]+ ?[(<])"
+    r"|^func (?=[\w(])|:? *# type: ignore.*"
     r"| = function(?= ?\()| -> None:?$|(?<=[\w)\]]):$|(?<=\() ?(?:self|cls|&self|&mut self)(?:, |,? ?(?=\)))"
     r"|(?<=__)(?<!__init__)(?<!__new__)(?<!__call__)\(.*"
 )
 """What an outline for a model leaves out: parentheses tell a function, its first parameter is told by its class, those
-of Python's special methods by the language."""
+of Python's special methods by the language; notes for a type checker."""
 OWNER = re.compile(r"[\w$.]+\.prototype(?=\.[\w$]+ ?\()")
 """The class of a method that is set on its prototype, which the lines below do not repeat."""
-EVIDENT_GAP = 4
+EVIDENT_GAP = 10
 """Lines from the end of a definition to the next one: blank ones, decorators, a comment. Its end is not told then."""
-ENTRY_SHOWN = 64
+ENTRY_SHOWN = 56
 """Characters of a line of an outline: long signatures are for reading the definition."""
 
 

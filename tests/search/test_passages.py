@@ -67,15 +67,21 @@ def test_what_is_shown_is_the_files_own_lines_and_what_is_not_is_told(
         if shown is not None:
             check(passage, shown, data)
             assert len(shown.text) <= size + 20 * len(shown.lines)
-            assert shown.lines in {(passage.whole,), (passage.part,), (passage.head, passage.part)}
+            asides = {line for first, last in passage.asides for line in range(first, last + 1)}
+            spans = {(passage.whole,), (passage.part,), (passage.head, passage.part)}
+            numbers = [
+                [line for first, last in filter(None, span) for line in range(first, last + 1)] for span in spans
+            ]
+            assert [line for first, last in shown.lines for line in range(first, last + 1)] in [
+                [line for line in each if line not in asides] for each in numbers
+            ]
         cropped = passage.crop(size, WORDS)
         check(passage, cropped, data)
-        assert len(cropped.lines) <= 2
-        first, last = cropped.lines[-1]
-        assert passage.part[0] <= first <= last <= passage.part[1]
         lines = data.decode().split("\n")
-        has_word = [any("brake" in line for line in lines[a - 1 : b]) for a, b in (passage.part, (first, last))]
-        assert has_word[0] == has_word[1]
+        said = [f"{line}\n" for line in lines]
+        asides = {line for first, last in passage.asides for line in range(first, last + 1)}
+        code = "".join(said[line - 1] for line in range(passage.whole[0], passage.whole[1] + 1) if line not in asides)
+        assert ("brake" in cropped.text) == ("brake" in code)
 
 
 def test_a_chunk_of_a_function_is_shown_with_all_of_it() -> None:
@@ -124,3 +130,72 @@ def test_a_part_of_a_line_is_shown_alone() -> None:
     assert first.fit(100) is None
     assert first.crop(100, [b"var"]).text == data[:100].decode() + "…"
     assert not first.covers(first)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "shown"),
+    [
+        (
+            "walk.py",
+            'def walk(legs):\n    """One foot.\n\n    Before.\n    Other.\n    """\n    go()\n    # a\n    # b\n    go()\n',
+            'def walk(legs):\n    """One foot.\n… 3-6\n    go()\n    # a\n    # b\n    go()',
+        ),
+        (
+            "walk.go",
+            "package legs\n\nfunc walk() {\n\t// One\n\t// foot\n\t// before.\n\tgo(`\n// a\n// b\n// c`)\n}\n",
+            "package legs\n\nfunc walk() {\n\t// One\n… 5-6\n\tgo(`\n// a\n// b\n// c`)\n}",
+        ),
+        (
+            "walk.js",
+            "/**\n * Walks.\n *\n * On legs.\n */\nfunction walk () {\n  return `\n  a\n  b\n  `\n}\n",
+            "/**\n * Walks.\n… 3-5\nfunction walk () {\n  return `\n  a\n  b\n  `\n}",
+        ),
+        ("walk.sql.py", 'run(\n    """select\n    legs\n    from\n    animals"""\n)\n', None),
+        ("walk.py", "# One foot\n# before\n# the\n# other.\n", None),
+    ],
+)
+def test_a_long_comment_is_shown_by_its_first_line(path: str, text: str, shown: str | None) -> None:
+    [passage] = passages(path.encode(), text.encode())
+    fitting = passage.fit(MOST_WHOLE)
+    assert fitting is not None
+    check(passage, fitting, text.encode())
+    assert fitting.text == (text.rstrip() if shown is None else shown)
+
+
+@pytest.mark.parametrize(
+    ("path", "comment", "code", "line"),
+    [
+        ("a.rs", "/// {}\n", "#[inline]\npub fn walk(legs: u8) {{\n    go(legs);\n}}\n", 2),
+        ("a.go", "// {}\n", "func walk(legs int) {{\n\tgo(legs)\n}}\n", 1),
+        ("a.ts", "// {}\n", "export class Walk {{\n  legs = 2\n}}\n", 1),
+    ],
+)
+def test_a_comment_stands_for_what_it_documents(path: str, comment: str, code: str, line: int) -> None:
+    count = 60
+    head = "package legs\n\n" if path == "a.go" else ""
+    above = "".join(comment.format(f"word {at} of what a long walk on legs is about") for at in range(count))
+    data = (head + above + code.format()).encode()
+    *comments, end = passages(path.encode(), data)
+    first = head.count("\n") + count + line
+    assert comments
+    for passage in comments:
+        assert (passage.name.lower(), passage.whole[0]) == ("walk", first)
+        shown = passage.fit(MOST_WHOLE)
+        assert shown is not None
+        assert shown.text == "\n".join(code.format().rstrip().split("\n")[line - 1 :])
+        assert passage.covers(end)
+    blank = (head + above + "\n" + code.format()).encode()
+    assert not any(one.name for one in passages(path.encode(), blank))
+
+
+def test_of_a_long_function_the_lines_with_rare_words_are_shown() -> None:
+    body = [f"    wheel.turn({at})" for at in range(120)]
+    body[60] = "    if signal.red(): wheel.brake()"
+    data = "\n".join(["def drive(wheel, signal):", *body, ""]).encode()
+    passage = passages(b"drive.py", data)[0]
+    shown = passage.crop(300, [b"turn", b"brake", b"signal"])
+    check(passage, shown, data)
+    assert "def drive" in shown.text
+    assert "wheel.brake()" in shown.text
+    assert "wheel.turn(59)" in shown.text
+    assert len(shown.text) <= 300 + 20 * len(shown.lines)
