@@ -137,8 +137,8 @@ def test_a_part_of_a_line_is_shown_alone() -> None:
     [
         (
             "walk.py",
-            'def walk(legs):\n    """One foot.\n\n    Before.\n    Other.\n    """\n    go()\n    # a\n    # b\n    go()\n',
-            'def walk(legs):\n    """One foot.\n… 3-6\n    go()\n    # a\n    # b\n    go()',
+            'def walk(legs):\n    """One foot.\n\n    Go.\n    On.\n    """\n    go()\n    # a\n    # b\n    x()\n',
+            'def walk(legs):\n    """One foot.\n… 3-6\n    go()\n    # a\n    # b\n    x()',
         ),
         (
             "walk.go",
