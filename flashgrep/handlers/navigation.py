@@ -262,7 +262,7 @@ async def ask_at(
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
-        source, found = SnapshotSource(snapshot), Navigation()
+        source, found = SnapshotSource(snapshot, path), Navigation()
         named: Named | Nothing = Nothing("deadline", "the deadline came first")
         try:
             with expiring(deadline):

@@ -111,7 +111,7 @@ async def _ask_tree(
     path = await resolve_path(view, params.path)
 
     def look(snapshot: Snapshot) -> ResultT | str:
-        symbols = SnapshotSource(snapshot).open(path)
+        symbols = SnapshotSource(snapshot, path).open(path)
         if isinstance(symbols, Skipped):
             return symbols.reason
         root = None if symbols is None else tree_of(symbols)

@@ -78,9 +78,9 @@ class Buffer:
     _text: UnsavedText | None = None
 
     @property
-    def held(self) -> int:
+    def memory(self) -> int:
         """About how many bytes of memory it takes."""
-        return estimate_held(self.size, len(self.lines))
+        return estimate_memory(self.size, len(self.lines))
 
     def text(self) -> UnsavedText:
         """Return the text as it is now."""
@@ -94,7 +94,7 @@ class Buffer:
         self.lines, self.size, self.version, self._text = lines, size, version, None
 
 
-def estimate_held(size: int, lines: int) -> int:
+def estimate_memory(size: int, lines: int) -> int:
     """Return about how many bytes of memory a buffer of so many bytes and lines takes."""
     return BUFFER_BYTES + 2 * size + LINE_BYTES * lines
 
@@ -106,7 +106,7 @@ class Buffers:
         """``of_all``: those of every connection, which share one bound; these count as long as the connection lasts."""
         self._of_all = of_all
         of_all.add(self)
-        self.held = 0
+        self.memory = 0
         """About how many bytes of memory they take."""
         self.lock = anyio.Lock(fast_acquire=True)
         """Held while a file is opened, which looks at the disk: what the client asks next waits for it."""
@@ -140,7 +140,7 @@ class Buffers:
             raise TooLarge(
                 f"a connection has at most {MOST_BUFFERS} buffers", reason="too_many_buffers", limit=MOST_BUFFERS
             )
-        self.held += buffer.held - (self._buffers[path].held if path in self._buffers else 0)
+        self.memory += buffer.memory - (self._buffers[path].memory if path in self._buffers else 0)
         self._buffers[path] = buffer
         self._forget_names(path)
         self._names[name] = path
@@ -164,9 +164,9 @@ class Buffers:
             raise Conflict(message, reason="version_mismatch", known_version=buffer.version, version=version)
         lines, size = _edit(buffer, edits, encoding)
         self._check_size(size, len(lines), buffer)
-        self.held -= buffer.held
+        self.memory -= buffer.memory
         buffer.replace_lines(lines, size, version)
-        self.held += buffer.held
+        self.memory += buffer.memory
         buffer.is_behind = False  # the client knows which text it has changed
         return buffer
 
@@ -182,7 +182,7 @@ class Buffers:
         """Forget a buffer, or raise NotFound."""
         buffer = self.get(path)
         del self._buffers[path]
-        self.held -= buffer.held
+        self.memory -= buffer.memory
         self._forget_names(path)
 
     def below(self, root: bytes) -> dict[bytes, Buffer]:
@@ -201,9 +201,9 @@ class Buffers:
                     "the unsaved text is too large" if limit == MOST_BYTES else "all unsaved texts are too large",
                     observed_bytes=observed, limit_bytes=limit, guidance="close buffers, or save the file",
                 )  # fmt: skip
-        more = estimate_held(size, lines) - (former.held if former else 0)
-        held = more + sum(buffers.held for buffers in self._of_all)
-        if more > 0 and held > MOST_HELD_BY_ALL and self.held + more > MOST_HELD_BY_ALL // len(self._of_all):
+        more = estimate_memory(size, lines) - (former.memory if former else 0)
+        held = more + sum(buffers.memory for buffers in self._of_all)
+        if more > 0 and held > MOST_HELD_BY_ALL and self.memory + more > MOST_HELD_BY_ALL // len(self._of_all):
             raise TooLarge(
                 "the unsaved texts of all connections are too large together",
                 reason="buffers_of_all_too_large", observed_bytes=held, limit_bytes=MOST_HELD_BY_ALL,

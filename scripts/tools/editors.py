@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flashgrep.daemon.lifecycle import find_holder
+from flashgrep.paths import Paths
+from scripts.tools.language_servers import compare_servers, measure_editors
 from scripts.tools.parcels import make_parcels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +38,8 @@ def main() -> None:
     WORK.mkdir(parents=True, exist_ok=True)
     failed, missing = [], []
     with run_daemon() as environ:
+        if arguments.latency:
+            measure_servers(arguments.latency.resolve(), environ)
         neovims = find_neovims(offline=arguments.offline)
         if not neovims:
             missing.append("Neovim")
@@ -47,7 +52,7 @@ def main() -> None:
                 failed += ["VS Code's package"] * (run_npm("package", environ) != 0)
         for program in neovims:
             if arguments.latency:
-                measure_latency(program, arguments.latency.resolve(), environ)
+                run_neovim(program, arguments.latency.resolve(), environ, "latency.lua")
                 break
             print(f"Neovim: {program}", flush=True)
             with make_project(environ) as project:
@@ -137,10 +142,13 @@ def run_npm(task: str, environ: dict[str, str], *options: str) -> int:
     return subprocess.run(command, cwd=EXTENSION, env=environ, timeout=SECONDS, check=False).returncode
 
 
-def measure_latency(program: str, tree: Path, environ: dict[str, str]) -> None:
-    """Index a tree and print how long its keystrokes wait for their answers, beside ripgrep on the same ones."""
+def measure_servers(tree: Path, environ: dict[str, str]) -> None:
+    """Index a tree; print what `fgrep lsp` takes beside each language's own server, and for ten editors at once."""
     subprocess.run([FGREP, "index", tree], env=environ, check=True)
-    run_neovim(program, tree, environ, "latency.lua")
+    compare_servers(tree, environ)
+    daemon = find_holder(Paths(environ["FLASHGREP_STATE_DIR"]))
+    if daemon is not None:
+        measure_editors(tree, environ, daemon)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ def test_what_is_held_is_told_of_what_is_open(steps: list[tuple[bytes, str | Non
             opened.change(path, [Edit(None, None, text)], version, opened.get(path).version, "utf-8")
         elif text is not None:
             opened.open((None, path), path, text, version)
-    assert opened.held == sum(buffer.held for buffer in opened.all())
+    assert opened.memory == sum(buffer.memory for buffer in opened.all())
 
 
 def test_connections_share_a_bound_and_none_is_refused_for_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,13 @@
 ``parse_symbols`` is the whole of it; ``isolate`` runs it in a process that may crash or hang without harm.
 """
 
+from collections.abc import Callable
+
+from tree_sitter import Node
+
 from flashgrep.ingest.parse.embedded import read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
-from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
+from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.tags import tags
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
@@ -22,9 +26,17 @@ MAX_LINE = 20_000
 
 
 def parse_symbols(
-    language: str, data: bytes, *, max_bytes: int = MAX_BYTES, seconds: float = MAX_SECONDS
+    language: str,
+    data: bytes,
+    *,
+    max_bytes: int = MAX_BYTES,
+    seconds: float = MAX_SECONDS,
+    keep_tree: Callable[[Node], None] | None = None,
 ) -> ParsedFile | Skipped:
-    """Return the symbols of a file in a language that has some, or why this one has none."""
+    """Return the symbols of a file in a language that has some, or why this one has none.
+
+    ``keep_tree`` is given the root of the syntax tree, if there is one, for who would parse the text for that again.
+    """
     if len(data) > max_bytes:
         return Skipped("too_large", f"symbols: over {max_bytes} bytes")
     if len(data) > MAX_LINE * (1 + data.count(b"\n")):
@@ -35,10 +47,15 @@ def parse_symbols(
     if source == SCRIPTS:
         source, data = read_scripts(language, data)
     try:
-        found = tags(language, grammar_of(source), data, seconds)
+        grammar = grammar_of(source)
+        root = parse_tree(grammar, data, seconds).root_node
+        if keep_tree is not None:
+            keep_tree(root)
+        found = tags(language, grammar, data, root)
         if source == "html" and b"<script" in data:
-            grammar, scripts = read_scripts(language, data)
-            found = found.merge(tags(language, grammar_of(grammar), scripts, seconds))
+            script, scripts = read_scripts(language, data)
+            grammar = grammar_of(script)
+            found = found.merge(tags(language, grammar, scripts, parse_tree(grammar, scripts, seconds).root_node))
     except NoGrammar:
         return generic_tags(language, data)
     except ParseTimeout:

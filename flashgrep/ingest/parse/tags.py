@@ -11,7 +11,7 @@ from tree_sitter import Node, QueryCursor
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.generic import definitions_beside
-from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar, parse_tree
+from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     COLUMNS,
@@ -53,14 +53,8 @@ declares, the qualifier's start and end. In the order of the first four, what is
 _PLACE: Final = itemgetter(0, 1, 2, 3)
 
 
-def tags(language: str, grammar: Grammar, data: bytes, seconds: float) -> ParsedFile:
-    """Parse a file and return its symbols.
-
-    Raises:
-        ParseTimeout: the grammar took longer than ``seconds``.
-
-    """
-    root = parse_tree(grammar, data, seconds).root_node
+def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile:
+    """Return the symbols of a file; ``root``: of its syntax tree."""
     cursor = QueryCursor(grammar.query, match_limit=MATCH_LIMIT)
     cursor.set_max_start_depth(DEPTH)
     word = LANGUAGES[language].word

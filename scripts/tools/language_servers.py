@@ -1,0 +1,273 @@
+"""Measures `fgrep lsp` as editors use it: beside other language servers on the same files, and ten editors at once."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+FGREP: Final = Path(sys.executable).with_name("flashgrep")
+OTHERS: Final = {".c": ["clangd", "--log=error"], ".go": ["gopls"], ".py": ["pylsp"]}
+"""Each language's own server, where it is installed."""
+CAPABILITIES: Final = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}},
+}
+CALL: Final = re.compile(
+    r"(?<![\w.])(?!(?:if|for|while|switch|return|sizeof|def|func|print|len|class)\b)([A-Za-z_]\w{3,})\("
+)
+FILES, PLACES, NAMES, OUTLINES = 12, 5, 20, 20
+LEAST_BYTES: Final = 2_000
+LARGE_LINES: Final = 5_000
+EDITORS, SECONDS, KEYS_A_SECOND = 10, 15, 12
+
+
+@dataclass(slots=True)
+class LanguageServer:
+    """A server in a process; calls block."""
+
+    command: list[str]
+    root: Path
+    environ: dict[str, str]
+    process: subprocess.Popen[bytes] = field(init=False)
+    _input: IO[bytes] = field(init=False)
+    _output: IO[bytes] = field(init=False)
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=self.environ,
+            cwd=self.root,
+        )
+        self._input, self._output = cast("IO[bytes]", self.process.stdin), cast("IO[bytes]", self.process.stdout)
+        folders = [{"uri": self.root.as_uri(), "name": self.root.name}]
+        self.ask(
+            "initialize",
+            {
+                "processId": None,
+                "rootUri": self.root.as_uri(),
+                "workspaceFolders": folders,
+                "capabilities": CAPABILITIES,
+            },
+        )
+        self.send({"method": "initialized", "params": {}})
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._input.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._input.flush()
+
+    def ask(self, method: str, params: Any) -> Any:
+        """Return the result of a request, None for an error; what the server asks meanwhile is answered by nothing."""
+        number = next(self._ids)
+        self.send({"id": number, "method": method, "params": params})
+        while True:
+            length = 0
+            while header := self._output.readline().strip():
+                if header.lower().startswith(b"content-length:"):
+                    length = int(header[15:])
+            if not length:
+                raise ConnectionError(f"{self.command[0]} ended")
+            message = json.loads(self._output.read(length))
+            if "method" in message and "id" in message:
+                self.send({"id": message["id"], "result": None})
+            elif message.get("id") == number and "method" not in message:
+                return message.get("result")
+
+    def open(self, path: Path, text: str) -> None:
+        """Tell of a text as it stands in the editor."""
+        document = {"uri": path.as_uri(), "languageId": "", "version": 1, "text": text}
+        self.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
+
+    def memory(self) -> int:
+        """Return the megabytes that the process holds."""
+        return read_memory(self.process.pid)
+
+    def close(self) -> None:
+        """End the server."""
+        try:
+            self.ask("shutdown", None)
+            self.send({"method": "exit"})
+            self.process.wait(20)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+
+
+def read_memory(pid: int) -> int:
+    """Return the resident memory in megabytes of a process and those that it has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
+    return own + sum(read_memory(int(child)) for child in children)
+
+
+def measure(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the milliseconds that a call takes, and its result."""
+    began = time.perf_counter()
+    result = run()
+    return 1000 * (time.perf_counter() - began), result
+
+
+def show(name: str, times: list[float], more: str = "") -> None:
+    """Print percentiles."""
+    times = sorted(times)
+    at = [times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.99)] if times else [0.0, 0.0]
+    print(f"  {name:34} {len(times):5}  p50 {at[0]:8.1f} ms  p99 {at[1]:8.1f} ms  {more}", flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What all servers of a language are asked: files, places in them where something is called, and names."""
+
+    files: dict[Path, str]
+    places: list[tuple[Path, int, int]]
+    names: list[str]
+    large: Path
+
+
+def choose_questions(root: Path, suffix: str) -> Questions | None:
+    """Return questions spread over a tree's files of one language, the same ones for each run; None: it has too few."""
+    paths = sorted(path for path in root.rglob(f"*{suffix}") if path.is_file() and path.stat().st_size > LEAST_BYTES)
+    if len(paths) < FILES:
+        return None
+    large = min(paths, key=lambda path: (abs(path.read_bytes().count(b"\n") - LARGE_LINES), path))
+    chosen = [paths[at * len(paths) // FILES] for at in range(FILES)]
+    files = {path: path.read_text(errors="replace") for path in (*chosen, large)}
+    places, names = list[tuple[Path, int, int]](), list[str]()
+    for path in chosen:
+        lines = files[path].splitlines()
+        calls = [
+            (path, at, found.start(1))
+            for at, line in enumerate(lines)
+            if line[:1].isspace() and line.isascii() and line.lstrip()[:1] not in {"#", "/", "*", '"'}
+            for found in islice(CALL.finditer(line), 1)
+        ]
+        places += calls[:: max(1, len(calls) // PLACES)][:PLACES]
+        names += [CALL.match(lines[at], column)[1] for _, at, column in calls[:PLACES]]  # type: ignore[index]
+    return Questions(files, places, list(dict.fromkeys(names))[:NAMES], large)
+
+
+def compare_servers(root: Path, environ: dict[str, str]) -> None:
+    """Print how long `fgrep lsp` and each language's own server take for the same questions about a tree."""
+    for suffix, command in OTHERS.items():
+        asked = choose_questions(root, suffix)
+        if asked is None:
+            continue
+        for words in ([str(FGREP), "lsp"], command):
+            if shutil.which(words[0]) is None:
+                print(f"{words[0]} is not installed", flush=True)
+                continue
+            began = time.perf_counter()
+            with closing(LanguageServer(words, root, environ)) as server:
+                measure_server(server, asked, began)
+
+
+def measure_server(server: LanguageServer, asked: Questions, began: float) -> None:
+    """Print how long one server takes."""
+    print(f"{' '.join([Path(server.command[0]).name, *server.command[1:]])}, {asked.large.suffix}", flush=True)
+
+    def define(path: Path, line: int, column: int) -> Any:
+        where = {"textDocument": {"uri": path.as_uri()}, "position": {"line": line, "character": column + 1}}
+        return server.ask("textDocument/definition", where)
+
+    def outline(path: Path) -> Any:
+        return server.ask("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
+
+    first, *_ = asked.places
+    server.open(first[0], asked.files[first[0]])
+    define(*first)
+    print(f"  started, first definition after {1000 * (time.perf_counter() - began):.0f} ms")
+    for path, text in asked.files.items():
+        if path != first[0]:
+            server.open(path, text)
+        outline(path)  # the file is read, and parsed by servers that need that
+    found = [measure(lambda place=place: define(*place)) for place in asked.places]  # type: ignore[misc]
+    show("definition", [took for took, _ in found], f"{sum(bool(one) for _, one in found)} found")
+    found = [measure(lambda name=name: server.ask("workspace/symbol", {"query": name})) for name in asked.names]  # type: ignore[misc]
+    show("workspace/symbol", [took for took, _ in found], f"{sum(bool(one) for _, one in found)} found")
+    found = [measure(lambda: outline(asked.large)) for _ in range(OUTLINES)]
+    lines = asked.files[asked.large].count("\n")
+    show(f"documentSymbol, {lines:,} lines", [took for took, _ in found], f"{len(found[0][1] or [])} at the top")
+    print(f"  memory {server.memory()} MB", flush=True)
+
+
+def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
+    """Print what ten editors at once wait for: each types into a file of its own, searches and asks for definitions."""
+    suffix = max(OTHERS, key=lambda one: sum(1 for _ in root.rglob(f"*{one}")))
+    asked = choose_questions(root, suffix)
+    if asked is None:
+        print(f"no {EDITORS} editors: too few files in {', '.join(OTHERS)}")
+        return
+    times: dict[str, list[float]] = {"live grep, a key": [], "definition, text just typed": []}
+    memory, failed = [], []
+
+    def type_and_ask(number: int) -> None:
+        path = [*asked.files][number]
+        places = [place for place in asked.places if place[0] == path]
+        try:
+            with closing(LanguageServer([str(FGREP), "lsp"], root, environ)) as editor:
+                editor.open(path, asked.files[path])
+                type_text(editor, path, places, asked.names[number], times)
+                memory.append(editor.memory())
+        except (OSError, ValueError) as error:
+            failed.append(str(error))
+
+    threads = [threading.Thread(target=type_and_ask, args=(number,)) for number in range(EDITORS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(f"{EDITORS} editors, {KEYS_A_SECOND} keys a second each, for {SECONDS} s")
+    for name, taken in times.items():
+        show(name, taken)
+    print(f"  memory of a front at most {max(memory, default=0)} MB, of the daemon {read_memory(daemon)} MB")
+    if failed:
+        sys.exit(f"{len(failed)} editors failed: {failed[0]}")
+
+
+def type_text(
+    editor: LanguageServer, path: Path, places: list[tuple[Path, int, int]], word: str, times: dict[str, list[float]]
+) -> None:
+    """Type a word at the top of a file, again and again.
+
+    Each key searches for what is typed, each eighth one goes to a definition in the text as it is then.
+    """
+    uri, began, typed = path.as_uri(), time.perf_counter(), 0
+    search, define = times
+    while time.perf_counter() - began < SECONDS:
+        length = typed % len(word)
+        start = {"line": 0, "character": length}
+        change = {"range": {"start": start, "end": start}, "text": word[length]}
+        if length == 0:  # a line of its own
+            change["text"] = f"{word[0]}\n"
+        typed += 1
+        document = {"uri": uri, "version": typed + 1}
+        editor.send({
+            "method": "textDocument/didChange", "params": {"textDocument": document, "contentChanges": [change]}
+        })  # fmt: skip
+        if typed % 8 and length > 1:
+            arguments = [word[: length + 1], {"mode": "literal"}]
+            asked = {"command": "flashgrep.search", "arguments": arguments}
+            times[search].append(measure(lambda: editor.ask("workspace/executeCommand", asked))[0])  # noqa: B023
+        elif places:
+            _, line, column = places[typed % len(places)]
+            where = {"line": line + (typed - 1) // len(word) + 1, "character": column + 1}
+            params = {"textDocument": {"uri": uri}, "position": where}
+            times[define].append(measure(lambda: editor.ask("textDocument/definition", params))[0])  # noqa: B023
+        rest = began + typed / KEYS_A_SECOND - time.perf_counter()
+        if rest > 0:
+            time.sleep(rest)
