@@ -4,52 +4,29 @@ Patterns are those of all filters (``globs``), held against the path from the fo
 """
 
 import contextlib
+import itertools
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.ingest.globs import Globs
+from flashgrep.ingest.glob_patterns import GlobOptions, GlobPatterns
 from flashgrep.ingest.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
-from flashgrep.model import path_to_text
 from flashgrep.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify
 from flashgrep.path_text import Literals, PathText, Places
 
-SortBy = Literal["path", "name", "modified", "size"]
 MAX_LINKS = 5
 """Links to folders along one path; ten folders that link to one another make 40,000 paths so, and else millions."""
 _CHECK_EVERY = 64  # folders between two looks at the clock, about 2 ms
 _STATE = b".flashgrep"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobOptions:
-    """What to find; ``under`` is a folder relative to the root, patterns are relative to it."""
-
-    include: tuple[str, ...] = ("**/*",)
-    include_field: str = "include"
-    """What the caller knows ``include`` as, for the error of a bad glob."""
-    exclude: tuple[str, ...] = ()
-    extensions: tuple[str, ...] = ()
-    under: bytes = b""
-    max_depth: int | None = None
-    """0: the files directly in ``under``."""
-    include_hidden: bool = False
-    follow_symlinks: bool = False
-    case_sensitive: bool = True
-    respect_ignore: bool = False
-    private: PrivateFolders = NO_FOLDERS
-    """Folders that are not entered."""
-    sort_by: SortBy = "path"
-    descending: bool = False
 
 
 class Key(NamedTuple):
@@ -146,7 +123,7 @@ def find_among(
 
     ``stat_file`` returns a file's size in bytes and its time in seconds.
     """
-    patterns, lead = _Patterns(options), options.under and options.under + b"/"
+    patterns, lead = GlobPatterns(options), options.under and options.under + b"/"
     most, start = options.max_depth, len(lead)
 
     def is_entered(path: bytes) -> bool:
@@ -254,7 +231,7 @@ class _Search:
     _lead: bytes = b""
     """From the root to the folder searched, links resolved; where none are to be followed, the way to all in it."""
     _files: RootFiles = field(init=False)
-    _patterns: "_Patterns" = field(init=False)
+    _patterns: GlobPatterns = field(init=False)
     _private: frozenset[Identity] = field(init=False)
     _inodes: set[int] = field(init=False)
     _ignore: Walker | None = None
@@ -267,7 +244,7 @@ class _Search:
         top = os.path.relpath(os.path.realpath(self._base), self._real_root)
         self._lead = b"" if top == b"." else top + b"/"
         self._files = RootFiles(RootFolder(self._real_root))
-        self._patterns = _Patterns(self.options)
+        self._patterns = GlobPatterns(self.options)
         self._private = self.options.private.identities()
         self._inodes = {inode for _, inode in self._private}
         if self.options.respect_ignore:
@@ -281,7 +258,18 @@ class _Search:
             places = places[~np.isin(places, known.overruled)]
             if len(places) or any(path.startswith(self._lead) for path in known.changed):  # else it may be ignored
                 return self._known(known, places)
-        return self._walk([_Folder(b"", 0)])
+        return itertools.chain(self._walk([_Folder(b"", 0)]), self._find_new())
+
+    def _find_new(self) -> Iterator[Key]:
+        """Yield the files that match which have an unsaved text and are not on the disk."""
+        for full in self.unsaved:
+            path = full[len(self._lead) :]
+            if not full.startswith(self._lead) or self._is_there(path, stat.S_ISREG):
+                continue
+            if self._in_scope(path) and self._is_ours(path, is_dir=False):
+                self.seen += 1
+                if self._patterns.includes(path):
+                    yield self._key(path)
 
     def _known(self, known: Known, places: Places) -> Collection[Key]:
         """Return the files that match; ``places``: of the settled ones below the folder searched."""
@@ -325,7 +313,7 @@ class _Search:
                 and self._is_there(path, stat.S_ISDIR)
                 and identify(self._base + path) not in self._private
             ]
-            found.update((key.path, key) for key in self._walk(starts))
+            found.update((key.path, key) for key in itertools.chain(self._walk(starts), self._find_new()))
         return found.values()
 
     def _is_entered(self, path: bytes) -> bool:
@@ -336,8 +324,11 @@ class _Search:
 
     def _in_scope(self, path: bytes) -> bool:
         """Return whether a file counts if one of the patterns matches it."""
-        is_hidden = path[path.rfind(b"/") + 1 :].startswith(b".")
-        return not is_hidden and self._is_entered(path) and self._patterns.lets_in(path)
+        is_seen = self._is_seen(path[path.rfind(b"/") + 1 :])
+        return is_seen and self._is_entered(path) and self._patterns.lets_in(path)
+
+    def _is_seen(self, name: bytes) -> bool:
+        return name != _STATE and (name[:1] != b"." or self.options.include_hidden)
 
     def _enters(self, folder: bytes) -> bool:
         """Return whether a walk would enter the folder, as far as its path tells."""
@@ -348,7 +339,7 @@ class _Search:
         entered = self._entered[folder]
         for step in reversed(steps):
             name = step[step.rfind(b"/") + 1 :]
-            entered = self._entered[step] = entered and name[:1] != b"." and not self._patterns.prunes(step)
+            entered = self._entered[step] = entered and self._is_seen(name) and not self._patterns.prunes(step)
         return entered
 
     def _is_there(self, path: bytes, kind: Callable[[int], bool]) -> bool:
@@ -404,7 +395,7 @@ class _Search:
             for entry in entries:
                 checkpoint()
                 name = entry.name.encode(*NAMES)
-                if name == _STATE or (name[0] == ord(".") and not self.options.include_hidden):
+                if not self._is_seen(name):
                     continue
                 try:
                     key = self._take_entry(entry, lead + name, folder, pending)
@@ -463,60 +454,3 @@ class _Search:
             return Key(path.rpartition(b"/")[2], path)
         size, time_ns = self._stat(path)
         return Key(size if self.options.sort_by == "size" else time_ns, path)
-
-
-class _Patterns:
-    """The patterns of one search, compiled: which files are wanted, which folders cannot hold any."""
-
-    def __init__(self, options: GlobOptions) -> None:
-        fold, lead = not options.case_sensitive, path_to_text(options.under) + "/"
-        # Patterns are of the folder searched; who writes them from the root on is understood as well.
-        wanted = [
-            *options.include,
-            *(glob[len(lead) :] for glob in options.include if options.under and glob.startswith(lead)),
-        ]
-        includes = Globs(options.include_field, wanted, fold=fold)
-        self.includes, self.literals = includes.matches, includes.literals
-        self._excludes = Globs("exclude", options.exclude, fold=fold, below=True).matches if options.exclude else None
-        # All below a folder is unwanted too where the pattern says so of what is in it.
-        emptied = ["/" + glob[:-3].lstrip("/") for glob in options.exclude if glob.strip("/*") and glob.endswith("/**")]
-        self._emptied = Globs("exclude", emptied, fold=fold).matches if emptied else None
-        self._endings: tuple[bytes, ...] = ()
-        for extension in options.extensions:
-            bare = extension.strip().removeprefix(".").lower()
-            if not bare or "/" in bare:
-                message = f"extensions: not an extension: {extension!r}"
-                raise InvalidParams(message, field="extensions", value=extension)
-            self._endings += (b"." + bare.encode("utf-8", "surrogateescape"),)
-        self._tops = _tops(wanted) if options.case_sensitive else [b""]
-
-    def wants(self, path: bytes) -> bool:
-        return self.lets_in(path) and self.includes(path)
-
-    def lets_in(self, path: bytes) -> bool:
-        """Return whether a file's ending is wanted, and no pattern excludes it."""
-        if self._endings:
-            name = path.rpartition(b"/")[2]
-            if not name[1:].lower().endswith(self._endings):  # a name that begins with the dot has no ending
-                return False
-        return self._excludes is None or not self._excludes(path)
-
-    def prunes(self, folder: bytes) -> bool:
-        if self._excludes is not None and self._excludes(folder):
-            return True
-        if self._emptied is not None and self._emptied(folder):
-            return True
-        below = folder + b"/"
-        return not any(top.startswith(below) or below.startswith(top) for top in self._tops)
-
-
-def _tops(globs: Sequence[str]) -> list[bytes]:
-    """Return, for each pattern, what every match begins with: the text before its first wildcard, if it is a path."""
-    tops = []
-    for glob in globs:
-        raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
-        is_name = b"/" not in raw.rstrip(b"/")
-        tops.append(
-            b"" if is_name else min((raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len).strip(b"/")
-        )
-    return tops

@@ -22,7 +22,8 @@ from flashgrep.git.repository import (
     parse_revision,
 )
 from flashgrep.index.table import FileTable
-from flashgrep.ingest.finder import GlobOptions, GlobPage, Window, find_among
+from flashgrep.ingest.finder import GlobPage, Window, find_among
+from flashgrep.ingest.glob_patterns import GlobOptions
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text

@@ -85,6 +85,25 @@ def test_every_answer_is_of_the_text_in_the_editor(root: Path, connect: Callable
     assert wire.call("list_files")["files"] == ["loom.py", "use.py"]
 
 
+@pytest.mark.parametrize("more", [{}, {"include_hidden": True}, {"respect_ignore": False}, {"follow_symlinks": True}])
+def test_glob_finds_a_file_before_it_is_saved(root: Path, connect: Callable[..., Wire], more: dict[str, Any]) -> None:
+    (root / ".gitignore").write_text("*.log\nbuilt/\n")
+    wire = connect(root)
+    wire.call("list_files")
+    for path in ("new.py", "src/deep/new.py", ".hidden/new.py", "new.log", "built/new.py", "src/other.txt"):
+        wire.call("buffers", action="open", path=path, text="x = 1\n", version=1)
+    wire.call("buffers", action="open", path="loom.py", text=LOOM, version=1)
+    expected = ["loom.py", "new.py", "src/deep/new.py", "use.py"]
+    expected += [".hidden/new.py"] if "include_hidden" in more else []
+    expected += ["built/new.py"] if "include_hidden" not in more and more else []
+    found = wire.call("glob", pattern="**/*.py", **more)
+    assert [file["file_path"] for file in found["results"]] == sorted(expected)
+    assert found["total"] == len(expected)
+    below = wire.call("glob", pattern="**/*.py", exclude=["src/**"], **more)["results"]
+    assert [file["file_path"] for file in below] == sorted({*expected} - {"src/deep/new.py"})
+    assert not wire.call("glob", pattern="src/**/*.py", max_depth=1, **more)["results"]
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"action": "change", "path": "loom.py", "version": 3, "changes": []}, "version_mismatch"),
     ({"action": "change", "path": "loom.py", "version": 1, "changes": []}, "version_mismatch"),

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.ingest.finder import GlobOptions, GlobPage, Window, find, folder_of
+from flashgrep.ingest.finder import GlobPage, Window, find, folder_of
+from flashgrep.ingest.glob_patterns import GlobOptions
 from flashgrep.ingest.globs import PathFilter
 
 PIECES = ["**/", "**", "*", "?", "[ab]", "[!a]", "{a,b}"]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.ingest.finder import GlobOptions, GlobPage, find
+from flashgrep.ingest.finder import GlobPage, find
+from flashgrep.ingest.glob_patterns import GlobOptions
 from flashgrep.workspace import Workspace, tree
 from tests.support.workspace import cancelled_at, opened, put, repository
 

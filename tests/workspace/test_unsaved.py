@@ -21,7 +21,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.registry import Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.search.exact import Output, Question
-from flashgrep.search.symbol_source import forget_parsed, parse_and_keep
+from flashgrep.search.symbol_source import SnapshotSource, forget_parsed, parse_and_keep, tree_of
 from flashgrep.workspace import UnsavedView, Workspace
 from tests.rpc.harness import BOUND, LIMITS, Notes, memory
 from tests.support.workspace import opened, put
@@ -121,3 +121,17 @@ async def test_a_connection_that_is_dropped_while_it_speaks_leaves_nothing(root:
                 gc.collect()
                 await checkpoint()
         assert parse_and_keep.cache_info().currsize == 0
+
+
+async def test_a_place_in_an_unsaved_text_is_asked_about_by_the_tree_that_told_its_symbols(root: Path) -> None:
+    put(root, {"a.py": b"pass\n"})
+    async with opened(root, indexes=False) as workspace:
+        for asked, is_kept in ((b"a.py", True), (None, False)):
+            view = with_texts(workspace, {"a.py": "def weave():\n    return 1\n"})
+            symbols = await view.in_thread(lambda snapshot, path=asked: SnapshotSource(snapshot, path).open(b"a.py"))  # type: ignore[misc]
+            assert isinstance(symbols, FileSymbols)
+            assert symbols.kept is not None
+            assert bool(symbols.kept) == is_kept
+            tree = tree_of(symbols)
+            assert tree is not None
+            assert list(symbols.kept.values()) == [tree]
