@@ -157,6 +157,10 @@ class Revisions:
 
         return await self._project.in_thread(ask)
 
+    async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
+        """Ask git's history in a thread; raises as ``ask`` does, and as ``at``."""
+        return await self._in_turn(lambda: ask(self._repository().repository))
+
     async def _in_turn(self, find: Callable[[], ResultT]) -> ResultT:
         try:
             found = await self._project.in_turn(find)

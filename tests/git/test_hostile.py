@@ -3,12 +3,13 @@
 import os
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from flashgrep.errors import FlashgrepError, Forbidden, NotFound, Unavailable
-from flashgrep.git import program
+from flashgrep.git import history, program
 from flashgrep.ingest import scopes
 from flashgrep.pattern import Pattern
 from flashgrep.search.changes import find_changed
@@ -21,6 +22,7 @@ SETTINGS = {
     "core.fsmonitor": "RUN", "core.hooksPath": "HOOKS", "core.sshCommand": "RUN", "core.askPass": "RUN",
     "core.pager": "RUN", "core.editor": "RUN", "core.gitProxy": "RUN", "core.alternateRefsCommand": "RUN",
     "credential.helper": "!RUN", "alias.cat-file": "!RUN", "alias.ls-tree": "!RUN", "alias.ls-files": "!RUN",
+    "alias.blame": "!RUN", "alias.rev-list": "!RUN", "log.showSignature": "true",
     "diff.external": "RUN", "diff.evil.textconv": "RUN", "diff.evil.command": "RUN", "pager.ls-tree": "RUN",
     "filter.evil.clean": "RUN", "filter.evil.smudge": "RUN", "filter.evil.process": "RUN", "filter.evil.required": "1",
     "uploadpack.packObjectsHook": "RUN", "gpg.program": "RUN", "core.untrackedCache": "true",
@@ -67,6 +69,12 @@ async def test_a_setting_that_names_a_program_runs_nothing(
         await workspace.revisions.at("nosuch")
     for rev in ("HEAD", ":index", "HEAD~1..HEAD", "HEAD..:index"):
         assert await workspace.revisions.compare(rev, find_changed) or "index" in rev
+    for rev in ("HEAD", "HEAD~1"):
+        ask = partial(history.list_commits, rev=rev, path=b"a.txt", skip=0, most=5)
+        assert await workspace.revisions.ask_repository(ask)
+        asked = partial(history.blame, rev=rev, path=b"a.txt", lines=(1, 5))
+        assert await workspace.revisions.ask_repository(asked)
+    await workspace.revisions.ask_repository(partial(history.list_names, most=5))
     assert not marker.exists()
 
 

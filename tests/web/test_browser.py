@@ -42,7 +42,7 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
         for path, text in SOURCES.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
-        git = ["git", "-C", str(root), "-c", "user.name=A <b>", "-c", "user.email=a@b.c"]
+        git = ["git", "-C", str(root), "-c", "user.name=A b", "-c", "user.email=a@b.c"]
         subprocess.run([*git, "add", "."], check=True)
         subprocess.run([*git, "commit", "-qm", "first <i>commit</i>"], check=True)
         (root / "src/app.py").write_text(SOURCES["src/app.py"].replace("3", "4"))
@@ -208,3 +208,146 @@ def test_the_link_does_not_stay_in_the_tabs_history(tab: Tab) -> None:
     assert "login" not in tab.tab.url
     tab.tab.go_forward()
     assert "login" not in tab.tab.url
+
+
+def open_file(tab: Tab, path: str, line: int) -> None:
+    """Open a file of the project at a line, by its address."""
+    here = tab.tab.url.partition("/?")[0]
+    tab.tab.goto(f"{here}/?{urlencode({'view': 'file', 'project': project_of(tab), 'path': path})}#L{line}")
+    tab.wait(".row.chosen")
+
+
+def project_of(tab: Tab) -> str:
+    """Return the name of the project that the tab is about."""
+    return str(tab.tab.evaluate("new URL(location.href).searchParams.get('project')"))
+
+
+def test_a_name_leads_to_its_definition_uses_and_callers_by_click_and_by_keys(tab: Tab) -> None:
+    open_file(tab, "src/app.py", 9)
+    tab.tab.locator(".row.chosen code").get_by_text("needle").click()
+    tab.wait(".panel pre", "def needle(size):")
+    tab.wait(".panel .doc", "Say hello.")
+    tab.wait(".places h2", "Uses (2)")
+    tab.show("names")
+    tab.tab.locator("button[data-step=callers]").click()
+    tab.wait(".places h2", "Callers (")
+    tab.tab.locator(".panel a.hit", has_text="def needle").first.click()
+    tab.wait(".row.chosen", "def needle(size):")
+    tab.tab.keyboard.press("Escape")
+    tab.tab.locator(".code").focus()
+    for key in (*("ArrowDown",) * 3, *("ArrowRight",) * 4):
+        tab.tab.keyboard.press(key)
+    assert tab.wait("mark.cursor").inner_text() == "size"
+    tab.tab.keyboard.press("Enter")
+    tab.wait(".panel h2.name", "size")
+    tab.tab.keyboard.press("d")
+    tab.wait(".row.chosen", "def needle(size):")
+
+
+def test_a_file_has_its_outline_blame_and_history(tab: Tab) -> None:
+    open_file(tab, "src/app.py", 4)
+    tab.tab.keyboard.press("o")
+    tab.wait(".panel li", "needle").locator("a").click()
+    tab.tab.locator(".code").focus()
+    tab.tab.keyboard.press("b")
+    tab.wait("a.blame", "A b")
+    assert tab.tab.locator("a.blame").count() == 2
+    tab.show("blame")
+    tab.tab.keyboard.press("h")
+    tab.wait(".commits li", "first <i>commit</i>")
+    tab.show("history")
+    tab.tab.locator(".commits a.hit").first.click()
+    tab.wait(".diff .added", "+needle(4)")
+    tab.wait(".diff .removed", "-needle(3)")
+    tab.show("changes")
+
+
+def test_revisions_are_chosen_by_name_and_folders_are_walked(tab: Tab) -> None:
+    tab.tab.get_by_role("link", name="Browse").click()
+    tab.wait(".entries a", "src/").click()
+    tab.wait(".entries a", "app.py").click()
+    tab.wait(".row", "needle(4)")
+    tab.tab.get_by_label("Revision").fill("HEAD~1")
+    tab.tab.keyboard.press("Enter")
+    tab.wait(".row", "needle(3)")
+    tab.tab.locator(".code").focus()
+    tab.tab.keyboard.press("u")
+    tab.wait(".entries a", "web/")
+    assert "rev=HEAD%7E1" in tab.tab.url
+
+
+def test_numbers_are_drawn(tab: Tab) -> None:
+    tab.type("needle")
+    tab.wait(".group")
+    tab.tab.get_by_role("link", name="Numbers").click()
+    tab.wait("svg.plot rect")
+    tab.wait("svg.plot circle")
+    tab.show("numbers")
+
+
+def test_keys_lead_everywhere(tab: Tab) -> None:
+    tab.type("needle")
+    tab.wait("a.hit").first.focus()
+    tab.tab.keyboard.press("j")
+    tab.tab.keyboard.press("?")
+    tab.wait("dialog[open]")
+    tab.tab.keyboard.press("Escape")
+    tab.tab.keyboard.press("t")
+    theme = tab.tab.evaluate("document.documentElement.dataset.theme")
+    assert theme in {"dark", "light"}
+    tab.tab.keyboard.press("/")
+    assert tab.tab.evaluate("document.activeElement.id") == "q"
+
+
+def test_an_unsafe_raw_file_opens_as_text(tab: Tab) -> None:
+    open_file(tab, f"evil/{EVIL.replace('/', '')}.txt", 1)
+    with tab.tab.context.expect_page() as opened:
+        tab.tab.get_by_role("button", name="Raw").click()
+    shown = opened.value
+    shown.wait_for_load_state()
+    assert EVIL in shown.locator("pre").inner_text()
+    assert not shown.locator("img").count()
+
+
+def test_the_page_fits_a_phone(open_tab: Callable[..., Tab]) -> None:
+    tab = open_tab(viewport={"width": 380, "height": 760}, color_scheme="dark")
+    tab.type("needle")
+    tab.wait("a.hit.line")
+    for view in ("search", "file"):
+        if view == "file":
+            tab.tab.locator("a.hit.line").first.click()
+            tab.wait(".row")
+        assert tab.tab.evaluate("document.documentElement.scrollWidth") <= 380, view
+        tab.show(f"phone-{view}")
+    assert not tab.wrong
+
+
+AXE = Path(os.environ.get("FLASHGREP_AXE", "build/web/node_modules/axe-core/axe.min.js"))
+JUDGE = """async () => (await axe.run()).violations
+    .filter((one) => ["serious", "critical"].includes(one.impact))
+    .map((one) => [one.id, one.nodes.map((node) => node.html)])"""
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed; scripts/web has it")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(open_tab: Callable[..., Tab], scheme: str) -> None:
+    tab = open_tab(color_scheme=scheme)
+    name = project_of(tab)
+    here = tab.tab.url.partition("/?")[0]
+    for query, shown in (
+        ({}, ".notice"),
+        ({"q": "needle -file:long.c"}, ".facet button"),
+        ({"q": "sym:needle"}, "a.hit.line"),
+        ({"view": "file", "path": "src/app.py"}, ".row"),
+        ({"view": "folder"}, ".entries li"),
+        ({"view": "history", "path": "src/app.py"}, ".commits li"),
+        ({"view": "changes", "rev": "HEAD~1..HEAD"}, ".diff .line"),
+        ({"view": "numbers"}, "svg.plot"),
+    ):
+        tab.tab.goto(f"{here}/?{urlencode({**query, 'project': name})}")
+        tab.wait(shown)
+        if query.get("view") == "file":
+            tab.tab.keyboard.press("o")
+            tab.wait(".panel li")
+        tab.tab.evaluate(AXE.read_text())
+        assert tab.tab.evaluate(JUDGE) == [], query

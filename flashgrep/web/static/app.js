@@ -2,8 +2,12 @@
 
 import { go, readAddress, toAddress } from "./address.js";
 import { h, show, tell } from "./dom.js";
-import { leaveFile, showFile } from "./file.js";
+import { showChanges } from "./diff.js";
+import { leaveFile, pressInFile, showFile } from "./file.js";
+import { showFolder } from "./folder.js";
+import { showHistory } from "./history.js";
 import { loadLanguages } from "./languages.js";
+import { showNumbers } from "./numbers.js";
 import { KINDS } from "./question.js";
 import { ask, askSoon, showChips, stop } from "./search.js";
 
@@ -11,7 +15,7 @@ const view = document.getElementById("view");
 const box = document.getElementById("q");
 let shown = readAddress();
 
-const VIEWS = { search: ask, file: showFile };
+const VIEWS = { search: ask, file: showFile, folder: showFolder, history: showHistory, changes: showChanges, numbers: showNumbers };
 
 function draw() {
   shown = readAddress();
@@ -48,7 +52,8 @@ function makeKinds() {
 
 const HELP = [
   ["/", "to the search box"], ["Alt+1 … Alt+5", "text, regex, meaning, symbols, files"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
-  ["← →", "in a file: names of the line; Enter asks for the one that is marked"], ["t", "dark or light"], ["?", "this help"],
+  ["← →", "in a file: the names of the line"], ["Enter", "in a file: what the name means, its uses and callers"], ["d", "in a file: to the definition"],
+  ["o b h r u", "in a file: outline, blame, history, raw, up to the folder"], ["p", "in a file: into what stands beside it"], ["t", "dark or light"], ["?", "this help"],
 ];
 
 function toggleHelp() {
@@ -75,7 +80,8 @@ function step(by) {
 }
 
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
+  const isHelping = document.getElementById("help").open && event.key !== "?";
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || isHelping) return;
   const isTyping = event.target.matches("input:not([type=radio]), textarea, select");
   if (event.altKey) {
     const kind = Object.keys(KINDS)[Number(event.key) - 1];
@@ -88,7 +94,7 @@ addEventListener("keydown", (event) => {
   const keys = {
     "/": () => { box.focus(); box.select(); }, "?": toggleHelp, t: toggleTheme,
     j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1),
-    Escape: () => { if (!document.getElementById("help").open) box.focus(); },
+    Escape: () => box.focus(),
   };
   if (isTyping && !["ArrowDown", "ArrowUp"].includes(event.key)) {
     if (event.key === "Enter" && event.target === box) {
@@ -97,7 +103,12 @@ addEventListener("keydown", (event) => {
     }
     return;
   }
-  if (shown.view === "search" || event.key.length === 1 || event.key === "Escape") {
+  const isInFile = shown.view === "file" && !event.target.closest("button, a, select");
+  if (isInFile && pressInFile(event.key)) {
+    event.preventDefault();
+    return;
+  }
+  if (shown.view !== "file" || event.target.closest(".panel") || event.key.length === 1 || event.key === "Escape") {
     const act = keys[event.key];
     if (!act) return;
     event.preventDefault();
@@ -121,6 +132,7 @@ box.addEventListener("input", type);
 const theme = localStorage.getItem("flashgrep.theme");
 if (theme) document.documentElement.dataset.theme = theme;
 makeKinds();
-show(document.getElementById("places"), h("button", { type: "button", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"), h("button", { type: "button", title: "Help (?)", "aria-label": "Help", onclick: toggleHelp }, "?"));
+const link = (label, place) => h("a", { href: toAddress(place), onclick: (event) => { event.preventDefault(); go({ ...place, project: shown.project }); } }, label);
+show(document.getElementById("places"), link("Browse", { view: "folder" }), link("Changes", { view: "changes" }), link("Numbers", { view: "numbers" }), h("button", { type: "button", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"), h("button", { type: "button", title: "Help (?)", "aria-label": "Help", onclick: toggleHelp }, "?"));
 loadLanguages().then(draw, (error) => tell(error.message, true));
 if (shown.view === "search") box.focus();

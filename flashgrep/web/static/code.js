@@ -82,6 +82,7 @@ export class CodePane {
   /** Mark lines as chosen and bring them into view; `moves`: even where they are in view. */
   choose(first, last, moves = true) {
     this.range = [first, last];
+    if (first && this.cursor.line !== first) this.cursor = { line: 0, at: -1 };
     if (moves && first) this.reveal(first);
     this.draw(true);
   }

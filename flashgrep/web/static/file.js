@@ -5,6 +5,9 @@ import { CodePane } from "./code.js";
 import { makeCrumbs } from "./crumbs.js";
 import { count, h, show, tell } from "./dom.js";
 import { Lines } from "./lines.js";
+import { toggleBlame } from "./history.js";
+import { showName, showOutline } from "./panel.js";
+import { makeRevisions } from "./revisions.js";
 import { download } from "./rpc.js";
 
 let open = null;
@@ -32,9 +35,10 @@ export async function showFile(shown, view) {
       open.shown = { ...open.shown, first, last };
       go(open.shown, true);
     },
-    onplace: () => {},
+    onplace: (place, jumps) => askName(place, jumps),
   });
-  open = { id, shown, pane, lines, asking };
+  const panel = h("aside", { class: "panel", "aria-label": "About this file", hidden: true, tabindex: "-1" });
+  open = { id, shown, pane, lines, asking, panel };
   try {
     await lines.load(1);
     if (shown.first > 1) await lines.load(shown.first);
@@ -46,14 +50,59 @@ export async function showFile(shown, view) {
     return;
   }
   if (asking.signal.aborted) return;
-  const bar = h("div", { class: "bar-of-file" }, makeCrumbs(shown), h("div", { class: "actions", role: "toolbar", "aria-label": "This file" }, h("button", { type: "button", onclick: () => openRaw(shown) }, "Raw")));
-  show(view, h("div", { class: "file" }, bar, h("div", { class: "panes" }, pane.element)));
+  const { project, path, rev } = shown;
+  const actions = [
+    makeRevisions(shown),
+    h("button", { type: "button", title: "o", onclick: toggleOutline }, "Outline"),
+    h("button", { type: "button", title: "b", onclick: () => run(toggleBlame(open)) }, "Blame"),
+    h("a", { href: toAddress({ view: "history", project, path, rev }), title: "h" }, "History"),
+    h("button", { type: "button", title: "r", onclick: () => openRaw(shown) }, "Raw"),
+  ];
+  const bar = h("div", { class: "bar-of-file" }, makeCrumbs(shown), h("div", { class: "actions", role: "toolbar", "aria-label": "This file" }, actions));
+  show(view, h("div", { class: "file" }, bar, h("div", { class: "panes" }, pane.element, panel)));
   document.title = `${shown.path} · flashgrep`;
   pane.begin();
   pane.choose(shown.first, shown.last);
   pane.element.focus({ preventScroll: true });
   const facts = [`${count(lines.total)} lines`, `${count(lines.size)} bytes`, lines.note, shown.rev && `at ${shown.rev}`];
   tell(facts.filter(Boolean).join(" · "));
+}
+
+function run(work) {
+  work.catch((error) => error.name !== "AbortError" && tell(error.message, true));
+}
+
+function toggleOutline() {
+  const { panel } = open;
+  panel.hidden = !panel.hidden && panel.dataset.shows === "outline";
+  panel.dataset.shows = "outline";
+  if (!panel.hidden) run(showOutline(panel, open));
+}
+
+function askName(place, jumps) {
+  const { panel } = open;
+  panel.hidden = false;
+  panel.dataset.shows = "name";
+  run(showName(panel, open, place, jumps).then((address) => address && go(address)));
+}
+
+/** Do what a key means in a file; returns whether it means anything. */
+export function pressInFile(key) {
+  if (!open?.pane.height) return false;
+  const { pane, shown } = open;
+  const { project, path, rev } = shown;
+  const keys = {
+    ArrowDown: () => pane.move(1, 0), ArrowUp: () => pane.move(-1, 0), j: () => pane.move(1, 0), k: () => pane.move(-1, 0),
+    ArrowRight: () => pane.move(0, 1), ArrowLeft: () => pane.move(0, -1),
+    Enter: () => { const place = pane.placeOfCursor(); if (place) askName(place, false); },
+    d: () => { const place = pane.placeOfCursor(); if (place) askName(place, true); },
+    o: toggleOutline, b: () => run(toggleBlame(open)), r: () => openRaw(shown),
+    h: () => go({ view: "history", project, path, rev }),
+    u: () => go({ view: "folder", project, rev, path: path.split("/").slice(0, -1).join("/") }),
+    p: () => { if (!open.panel.hidden) open.panel.querySelector("a.hit, button")?.focus(); },
+  };
+  keys[key]?.();
+  return key in keys;
 }
 
 /** Open a file as it is: plain text, whatever it says it is. */
@@ -66,9 +115,4 @@ async function openRaw({ project, path, path_bytes, rev }) {
   } catch (error) {
     tell(error.message, true);
   }
-}
-
-/** Return what is open: {shown, pane, lines}; null: no file is. */
-export function openFile() {
-  return open;
 }

@@ -1,0 +1,69 @@
+// Figures of the index and of the questions that this tab has asked, as plots.
+
+import { count, h, show, svg, tell } from "./dom.js";
+import { toAddress } from "./address.js";
+import { asked, call } from "./rpc.js";
+
+const MB = 1e6;
+const SLOWEST = 10;
+
+/** Show the figures of a project, or of each project where none is meant. */
+export async function showNumbers(shown, view) {
+  try {
+    const names = shown.project ? [shown.project] : (await call("stats", {})).projects;
+    const all = await Promise.all(names.map((project) => call("stats", { project }).catch((error) => ({ project, error: error.message }))));
+    show(view, h("div", { class: "page" }, all.map(makeProject), makeQuestions()));
+    document.title = "Numbers · flashgrep";
+    tell(`${all.length} ${all.length === 1 ? "project" : "projects"}`);
+  } catch (error) {
+    tell(error.message, true);
+  }
+}
+
+function makeProject(stats) {
+  const name = h("h1", {}, h("a", { href: toAddress({ view: "folder", project: stats.project }) }, stats.project));
+  if (stats.error) return h("section", {}, name, h("p", { class: "problem" }, stats.error));
+  const { indexing } = stats;
+  const tile = (label, value) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
+  const left = indexing.eta_seconds === null ? "" : `, ${Math.round(indexing.eta_seconds)} s left`;
+  const rest = stats.index_size_bytes - stats.gram_bytes - stats.vector_bytes;
+  return h("section", {}, name, h("p", { class: "none" }, stats.root),
+    h("dl", { class: "tiles" }, tile("State", stats.stage + (stats.watching ? "" : ", not watched")), tile("Files", count(stats.total_files)), tile("Lines", count(stats.total_lines)), tile("Pieces for search by meaning", count(stats.total_chunks)), tile("Indexed", `${Math.round(indexing.share * 100)} %${left}`), tile("Waiting", count(stats.files_pending)), tile("Last update", stats.last_update ? new Date(stats.last_update * 1000).toLocaleString() : "never")),
+    [stats.problem, stats.watch_problem, stats.stage_detail, ...(stats.settings_warnings ?? [])].filter(Boolean).map((text) => h("p", { class: "problem" }, text)),
+    makeBars("Size of the index, MB", [["grams", stats.gram_bytes / MB], ["vectors", stats.vector_bytes / MB], ["symbols, chunks, tables", Math.max(rest, 0) / MB]]),
+    makeBars("Coverage, files", [["searched", stats.total_files - sum(stats.files_skipped)], ...Object.entries(stats.files_skipped).map(([reason, files]) => [`left out: ${reason}`, files])]));
+}
+
+function sum(counts) {
+  return Object.values(counts).reduce((total, one) => total + one, 0);
+}
+
+/** Return a plot of bars; what it shows is a text for those who do not see it. */
+function makeBars(title, rows) {
+  const most = Math.max(...rows.map(([, value]) => value), 1e-9);
+  const told = rows.map(([name, value]) => `${name} ${format(value)}`).join(", ");
+  const bars = rows.flatMap(([name, value], at) => [
+    svg("text", { x: 0, y: at * 24 + 17 }, name),
+    svg("rect", { x: 200, y: at * 24 + 4, height: 17, rx: 3, width: Math.max((value / most) * 440, value ? 2 : 0) }),
+    svg("text", { x: 208 + (value / most) * 440, y: at * 24 + 17 }, format(value)),
+  ]);
+  return h("figure", {}, h("figcaption", {}, title), svg("svg", { class: "plot", viewBox: `0 0 760 ${rows.length * 24 + 6}`, role: "img", "aria-label": `${title}: ${told}` }, bars));
+}
+
+function format(value) {
+  return Number.isInteger(value) ? count(value) : value.toFixed(1);
+}
+
+function makeQuestions() {
+  if (!asked.length) return h("section", {}, h("h1", {}, "Questions"), h("p", { class: "none" }, "This tab has asked none yet."));
+  const most = Math.max(...asked.map((one) => one.took), 1);
+  const times = asked.map((one) => one.took).sort((one, other) => one - other);
+  const at = (share) => times[Math.min(Math.floor(times.length * share), times.length - 1)].toFixed(0);
+  const dots = asked.map((one, index) => svg("circle", { class: one.complete === false ? "unsure" : "", cx: 10 + (index / Math.max(asked.length - 1, 1)) * 740, cy: 130 - (one.took / most) * 110, r: 4 }, svg("title", {}, `${one.method}: ${one.took.toFixed(0)} ms`)));
+  const label = `${asked.length} questions, half within ${at(0.5)} ms, 95 % within ${at(0.95)} ms, the slowest ${most.toFixed(0)} ms`;
+  const slow = [...asked].sort((one, other) => other.took - one.took).slice(0, SLOWEST);
+  return h("section", {}, h("h1", {}, "Questions of this tab"), h("p", {}, label),
+    h("figure", {}, h("figcaption", {}, "Milliseconds, in the order they were asked; red: not complete"), svg("svg", { class: "plot", viewBox: "0 0 760 140", role: "img", "aria-label": label }, svg("line", { x1: 0, y1: 132, x2: 760, y2: 132 }), dots)),
+    h("h2", {}, "The slowest"),
+    h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Method"), h("th", {}, "Asked"), h("th", { class: "figure" }, "here, ms"), h("th", { class: "figure" }, "in the daemon, ms"))), h("tbody", {}, slow.map((one) => h("tr", {}, h("td", {}, one.method), h("td", {}, h("code", {}, JSON.stringify(one.params).slice(0, 200))), h("td", { class: "figure" }, one.took.toFixed(0)), h("td", { class: "figure" }, one.inside === undefined ? "" : one.inside.toFixed(0)))))));
+}

@@ -1,0 +1,22 @@
+// The revision that is looked at: a branch, a tag, or whatever name git knows.
+
+import { go } from "./address.js";
+import { h } from "./dom.js";
+import { call } from "./rpc.js";
+
+const known = new Map();
+
+/** Return a box for the revision of what is shown; empty: as the files are now. */
+export function makeRevisions(shown) {
+  const list = h("datalist", { id: "revisions" });
+  const box = h("input", { type: "text", class: "rev", list: "revisions", value: shown.rev, placeholder: "as it is now", "aria-label": "Revision", autocomplete: "off", onfocus: () => fill(list, shown.project), onchange: () => go({ ...shown, rev: box.value.trim() }) });
+  return h("label", { class: "revision" }, "Revision ", box, list);
+}
+
+async function fill(list, project) {
+  if (!known.has(project)) {
+    known.set(project, call("list_revisions", { project }).then(({ results }) => results, () => []));
+  }
+  const names = await known.get(project);
+  list.replaceChildren(h("option", { value: "HEAD" }), ...names.map((one) => h("option", { value: one.name }, one.kind)));
+}
