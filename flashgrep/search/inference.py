@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from flashgrep.ingest.parse.imports import ECMA
+from flashgrep.ingest.parse.imports import DEFAULT, ECMA
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
@@ -248,6 +248,19 @@ class Names(Expressions):
                     found.add(base.key)
                     waiting.append(base)
         return found
+
+    def find_default_names(self, module: bytes, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str, bool]]:
+        """Yield the files that import a file's default, each with its name there, and whether they export that.
+
+        They call it as they like, but they tell the file; ``paths``: those that may.
+        """
+        for path in paths:
+            if (language := self.language_of(path)) not in ECMA:
+                continue
+            known = self.imports_of(path)
+            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
+                if one.name == DEFAULT and one.module and self.find_module(path, language, one.module) == module:
+                    yield path, one.local, one.local in known.exports
 
     # Uses
 

@@ -14,8 +14,8 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
-from flashgrep.model import Skipped
 from flashgrep.search import imported
+from flashgrep.search.definitions import Definitions
 from flashgrep.search.exports import Values
 from flashgrep.search.expressions import MEMBER_OF
 from flashgrep.search.imported import Meaning, Told
@@ -24,7 +24,7 @@ from flashgrep.search.modules import Modules
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.receivers import find_member
 from flashgrep.search.research_graph import Definition, Resolution
-from flashgrep.search.resolver import PROVEN, Resolver, Use
+from flashgrep.search.resolver import PROVEN, Ancestors, Resolver, Use
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 
@@ -77,20 +77,18 @@ class Navigator:
 
     def __init__(self, source: SymbolSource) -> None:
         self._source = source
-        self._files: dict[bytes, FileSymbols | None] = {}
-        self._known: dict[str, list[Definition]] = {}
-        self._declared: dict[str, list[Definition]] = {}
-        self._above: dict[str, frozenset[str]] = {}
+        self._definitions = Definitions(source)
+        self._ancestors = Ancestors(self.define)
         self._is_cut = False
         self.names = Names(Modules(source), self.open, self.define)
 
     def find_definitions(self, named: Named) -> Navigation:
         """Return what a name stands for, the surest first."""
-        self._files[named.path] = named.symbols
+        self._definitions.files[named.path] = named.symbols
         told = self.find_meaning(named)
         places = self._find_places(named) if told is None else [place_occurrence(one) for one in told.definitions]
         found = Navigation(places=places)
-        found.files_read, found.complete = len(self._files), not self._is_cut
+        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
             found.nothing = self._explain(named)
         return found
@@ -102,7 +100,7 @@ class Navigator:
             place_of(one, place.resolution)
             for place in found.places[:1]
             if place.index >= 0
-            for one in self._declared.get(named.text, ())
+            for one in self._definitions.declared.get(named.text, ())
             if FAMILIES.get(one.language, one.language) == FAMILIES.get(place.symbols.language, place.symbols.language)
         ]
         found.places = declared or found.places
@@ -125,7 +123,7 @@ class Navigator:
                         found.places.append(place_of(one, below[above.key]))
         if targets and not found.places:
             found.nothing = Nothing("unimplemented", f"nothing is known to build upon {named.text}")
-        found.files_read, found.complete = len(self._files), not self._is_cut
+        found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         return found
 
     def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
@@ -279,45 +277,20 @@ class Navigator:
 
     def define(self, name: str, named: Named | None = None) -> list[Definition]:
         """Return the definitions of a name; declarations only where nothing defines it."""
-        if name in self._known:
-            return self._known[name]
-        paths = self._source.defining(name, prefix=False)
-        if paths is None:
-            paths = self._source.candidates(name, fold=False)
-        if len(paths) > MOST_DEFINING and named is not None:
+
+        def choose(paths: list[bytes]) -> list[bytes]:
+            if len(paths) <= MOST_DEFINING or named is None:
+                return paths
             self._is_cut = True
-            paths = sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
-        found: dict[Role, list[Definition]] = {}
-        for path in paths:
-            checkpoint()
-            symbols = self.open(path)
-            for index in symbols.defining(name) if symbols is not None else ():
-                if symbols is not None:
-                    found.setdefault(symbols.defined_role(index), []).append(Definition(path, symbols, index))
-        self._declared[name] = found.get("declaration", [])
-        chosen = found.get("definition") or self._declared[name]
-        chosen = [one for one in chosen if one.kind not in {"heading", "package"}] or chosen
-        self._known[name] = chosen
-        return chosen
+            return sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
+
+        return self._definitions.find(name, choose)
 
     def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
         """Return what tells which of several definitions of a name a use of it means."""
         # In C nothing builds upon anything; a field's name has hundreds of owners.
         is_flat = all(one.language == "c" for one in rivals)
-        return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._find_ancestors, self.names)
-
-    def _find_ancestors(self, name: str) -> frozenset[str]:
-        """Return the names of all types that a type builds upon."""
-        if name not in self._above:
-            self._above[name] = frozenset()  # a circle ends here
-            near: set[str] = set()
-            for one in self.define(name) if name else ():
-                if one.kind in TYPE_KINDS:
-                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
-                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
-                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
-            self._above[name] = frozenset(near.union(*(self._find_ancestors(base) for base in near)) - {name})
-        return self._above[name]
+        return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._ancestors.find, self.names)
 
     def open_all(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
         """Yield the files that have symbols."""
@@ -327,10 +300,7 @@ class Navigator:
 
     def open(self, path: bytes) -> FileSymbols | None:
         """Return a file with its symbols; None where it has none, or is gone."""
-        if path not in self._files:
-            opened = self._source.open(path)
-            self._files[path] = None if isinstance(opened, Skipped) else opened
-        return self._files[path]
+        return self._definitions.open(path)
 
     def _explain(self, named: Named) -> Nothing:
         """Return why a name leads nowhere."""

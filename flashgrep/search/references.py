@@ -182,24 +182,12 @@ class ReferenceSearch:
                 yield path, local, self._navigator.names.language_of(path) == "python"
         for local, one in imports.exports.items():
             if one.name == name and local == DEFAULT:
-                yield from self._find_default_names(path)
+                symbols = self._navigator.open(path)
+                stem = Definition(path, symbols, -1).stem if symbols is not None else ""
+                others = self._source.candidates(stem, fold=False) if stem else ()
+                yield from self._navigator.names.find_default_names(path, others)
             elif one.name == name != local:
                 yield path, local, True
-
-    def _find_default_names(self, module: bytes) -> Iterator[tuple[bytes, str, bool]]:
-        """Yield the files that import a file's default, each with the name it has there, and whether that is exported.
-
-        They call it as they like, but they tell the file.
-        """
-        symbols, names = self._navigator.open(module), self._navigator.names
-        stem = Definition(module, symbols, -1).stem if symbols is not None else ""
-        for path in self._source.candidates(stem, fold=False) if stem else ():
-            checkpoint()
-            known = names.imports_of(path)
-            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
-                is_default = one.name == DEFAULT and one.module
-                if is_default and names.find_module(path, names.language_of(path), one.module) == module:
-                    yield path, one.local, one.local in known.exports
 
 
 @dataclass(slots=True)

@@ -13,16 +13,16 @@ from functools import partial
 from typing import Final, Literal
 
 from flashgrep.index.table import tier_of
-from flashgrep.ingest.parse.imports import DEFAULT, ECMA, may_rename
+from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
-from flashgrep.model import Skipped
+from flashgrep.search.definitions import Definitions
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution, group_by_name
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import PROVEN, Resolver, Use, imported_as
+from flashgrep.search.resolver import PROVEN, Ancestors, Resolver, Use, imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -102,12 +102,10 @@ class Research:
     unsure: int = 0
     vague: list[Vague] = field(default_factory=list)
     """Some of the uses that ``unsure`` counts, those that were met first."""
-    _source: SymbolSource = field(init=False)
+    _definitions: Definitions = field(init=False)
+    _ancestors: Ancestors = field(init=False)
     _names: Names = field(init=False)
     _frontier: list[Definition] = field(default_factory=list)
-    _files: dict[bytes, FileSymbols | None] = field(default_factory=dict)
-    _known: dict[str, list[Definition]] = field(default_factory=dict)
-    _above: dict[str, frozenset[str]] = field(default_factory=dict)
     _bases: set[tuple[bytes, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -121,7 +119,7 @@ class Research:
     @property
     def files_read(self) -> int:
         """How many files were looked at."""
-        return len(self._files)
+        return len(self._definitions.files) if self.hop else 0
 
     @property
     def hops(self) -> int:
@@ -136,10 +134,13 @@ class Research:
     def advance(self, source: SymbolSource) -> bool:
         """Find the roots, then make one hop a call; return whether there is more to follow."""
         kind, is_first = self.question.kind, not self.hop
-        self._source = source  # each hop sees the project as it is then
-        self._names = Names(Modules(source), self._open_one, lambda name: self._definitions(self._source, name))
         if is_first:
-            self._find_roots(source)
+            self._definitions = Definitions(source, never=frozenset({"package"}))
+            self._ancestors = Ancestors(self._define)
+            # What a name stands for in a file that was opened holds for all hops.
+            self._names = Names(Modules(source), self._definitions.open, self._define)
+            self._find_roots()
+        self._definitions.source = source  # each hop sees the project as it is then
         self.hop += 1
         frontier, self._frontier = self._frontier, []
         self.left_out += max(0, len(frontier) - MOST_FRONTIER)
@@ -148,49 +149,49 @@ class Research:
         # Of a hierarchy, other subtypes of a base were not asked about.
         below = [one for one in frontier if one.key not in self._bases] if self.is_inward else []
         for name, targets in group_by_name(below).items():
-            follow(source, name, targets)
+            follow(name, targets)
         is_both = kind == "hierarchy"
         for definition in frontier:
             if not self.is_inward or (is_both and (is_first or definition.key in self._bases)):
-                self._follow_outward(source, definition, "call" if kind == "callees" else "base")
+                self._follow_outward(definition, "call" if kind == "callees" else "base")
         if is_first and kind in _BY_NAME and (not self.roots or kind == "imports"):
-            self._find_uses_by_name(source, kind)
+            self._find_uses_by_name(kind)
         # A path is found as soon as one of its ends is met.
         is_reached = any(goal.key in self.graph.nodes for goal in self.goals)
         return bool(self._frontier) and self.hop < self.hops and self.complete and not is_reached
 
-    def _find_uses_by_name(self, source: SymbolSource, kind: Kind) -> None:
+    def _find_uses_by_name(self, kind: Kind) -> None:
         """Find the uses of a name that is not defined here: a library's protocol, say."""
         name = split_name(self.question.names[0])[1]
-        for use, role in self._find_uses(source, name, _INWARD_ROLES.get(kind, _ANY_USE)):
-            user = self._user_of(source, use, role)
+        for use, role in self._find_uses(name, _INWARD_ROLES.get(kind, _ANY_USE)):
+            user = self._user_of(use, role)
             if self._add(user) and role == "implementation":
                 self._note_conformance(use, user, name)
 
     # Where to begin
 
-    def _find_roots(self, source: SymbolSource) -> None:
+    def _find_roots(self) -> None:
         kind, names = self.question.kind, self.question.names
         if kind == "unknown":
             self.roots = []
         elif kind == "impact" and (lines := _LINES.fullmatch(names[0])) is not None:
             self.roots = self._find_changed(os.fsencode(lines[1]), int(lines[2]), int(lines[3] or lines[2]))
         elif kind == "path":
-            self.goals = self._find_named(source, names[0])
-            self.roots = self._find_named(source, names[1])
+            self.goals = self._find_named(names[0])
+            self.roots = self._find_named(names[1])
         else:
-            self.roots = self._find_named(source, names[0])
+            self.roots = self._find_named(names[0])
         for root in self.roots:
             self.graph.add_node(root, 0)
         self._frontier = [] if kind == "definition" else list(self.roots)
 
-    def _find_named(self, source: SymbolSource, written: str) -> list[Definition]:
+    def _find_named(self, written: str) -> list[Definition]:
         """Return the definitions a name as written may mean."""
         qualifiers, name = split_name(written)
-        found = self._definitions(source, name)
+        found = self._define(name)
         if not qualifiers:
             if not found and self.question.kind != "imports":
-                found = self._definitions(source, name, fold=True)
+                found = self._define(name, fold=True)
         else:  # by the scopes around, or by the file's own name
             ending = "." + ".".join(qualifiers)
             found = [
@@ -200,26 +201,13 @@ class Research:
             ]
         return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
 
-    def _definitions(self, source: SymbolSource, name: str, *, fold: bool = False) -> list[Definition]:
+    def _define(self, name: str, *, fold: bool = False) -> list[Definition]:
         """Return all definitions of a name; declarations only where nothing defines it."""
-        if not fold and name in self._known:
-            return self._known[name]
-        paths = source.defining(name, prefix=False)
-        found: dict[Role, list[Definition]] = {}
-        for path, symbols in self._open(source.candidates(name, fold=fold) if paths is None else paths):
-            for index in symbols.defining(name, fold=fold):
-                if symbols.kind(index) != "package":
-                    found.setdefault(symbols.defined_role(index), []).append(Definition(path, symbols, index))
-        chosen = found.get("definition") or found.get("declaration") or []
-        # A heading says what a name means only where no code does.
-        chosen = [one for one in chosen if one.kind != "heading"] or chosen
-        if not fold:
-            self._known[name] = chosen
-        return chosen
+        return self._definitions.find(name, self._bound, fold=fold)
 
     def _find_changed(self, path: bytes, first: int, last: int) -> list[Definition]:
         """Return the innermost definitions that lines of a file are in."""
-        symbols = self._open_one(path)
+        symbols = self._definitions.open(path)
         if symbols is None:
             return []
         lines = symbols.lines
@@ -234,10 +222,10 @@ class Research:
 
     # One hop
 
-    def _follow_inward(self, source: SymbolSource, name: str, targets: list[Definition]) -> None:
+    def _follow_inward(self, name: str, targets: list[Definition]) -> None:
         """Find who uses definitions of one name."""
-        resolver = self._make_resolver(source, name)
-        for use, role in self._find_uses(source, name, _INWARD_ROLES[self.question.kind]):
+        resolver = self._make_resolver(name)
+        for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind]):
             is_base, is_told, vague = role == "implementation", False, None
             resolve = partial(_resolve_base, resolver, use) if is_base else resolver.resolver_of(use)
             for target in targets:
@@ -247,7 +235,7 @@ class Research:
                 if resolution.confidence < self._least:
                     vague = resolution
                     continue
-                is_told, user = True, self._user_of(source, use, role)
+                is_told, user = True, self._user_of(use, role)
                 is_new = self._add(user)
                 if user.key in self.graph.nodes:
                     self.graph.add_edge(_make_edge(use, user, target, role, resolution))
@@ -263,15 +251,15 @@ class Research:
                     text = use.symbols.lines.text(line).strip()[:200]
                     self.vague.append(Vague(use.path, line, text, vague))
 
-    def _find_overrides(self, source: SymbolSource, name: str, targets: list[Definition]) -> None:
+    def _find_overrides(self, name: str, targets: list[Definition]) -> None:
         """Find what types that build upon the targets' own define in place of them."""
         owned = [(one, self._names.owner_of(one)) for one in targets]
-        for rival in self._definitions(source, name):
+        for rival in self._define(name):
             owner = self._names.owner_of(rival)
             if owner is None:
                 continue
             scoped = rival.language in SCOPED
-            above = self._names.ancestors(owner) if scoped else self._ancestors(source, owner.name)
+            above = self._names.ancestors(owner) if scoped else self._ancestors.find(owner.name)
             for target, base in owned:
                 if base is None or rival.key == target.key or (base.key if scoped else base.name) not in above:
                     continue
@@ -281,7 +269,7 @@ class Research:
                     sure = Resolution(PROVEN if scoped else _SURE, how)
                     self.graph.add_edge(replace(_make_edge(use, rival, target, "call", sure), kind="overrides"))
 
-    def _follow_outward(self, source: SymbolSource, user: Definition, mark: Literal["call", "base"]) -> None:
+    def _follow_outward(self, user: Definition, mark: Literal["call", "base"]) -> None:
         """Find what a definition calls or builds upon."""
         if user.index < 0:
             return
@@ -297,7 +285,7 @@ class Research:
                     how = "same file" if target.path == user.path else "import"
                     self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
                 continue
-            resolver = self._make_resolver(source, word)
+            resolver = self._make_resolver(word)
             resolve = partial(_resolve_base, resolver, use) if mark == "base" else resolver.resolver_of(use)
             found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
             if not found:
@@ -316,16 +304,16 @@ class Research:
         if target.key in self.graph.nodes:
             self.graph.add_edge(edge)
 
-    def _find_uses(self, source: SymbolSource, name: str, roles: frozenset[str]) -> Iterator[tuple[Use, Role]]:
+    def _find_uses(self, name: str, roles: frozenset[str]) -> Iterator[tuple[Use, Role]]:
         """Yield the places where a name is used, and those of other names it is imported or exported under."""
         waiting: list[tuple[str, bytes | None]] = [(name, None)]
         seen = set(waiting)
         while waiting:
             called, only = waiting.pop()
-            paths = [only] if only is not None else source.candidates(called, fold=False)
+            paths = [only] if only is not None else self._definitions.source.candidates(called, fold=False)
             for path, symbols in self._open(paths):
                 if only is None and len(seen) < MOST_ALIASES:
-                    for alias in self._aliases(source, path, symbols, called):
+                    for alias in self._aliases(path, symbols, called):
                         if alias not in seen:
                             seen.add(alias)
                             waiting.append(alias)
@@ -336,9 +324,7 @@ class Research:
                     if role in roles and symbols.index_at(offset) < 0:
                         yield Use(path, symbols, offset), role
 
-    def _aliases(
-        self, source: SymbolSource, path: bytes, symbols: FileSymbols, name: str
-    ) -> Iterator[tuple[str, bytes | None]]:
+    def _aliases(self, path: bytes, symbols: FileSymbols, name: str) -> Iterator[tuple[str, bytes | None]]:
         """Yield names that a file gives to what it knows as the name, each with the only file that knows it so."""
         if symbols.language not in SCOPED:
             yield from ((alias, path) for alias in imported_as(symbols, name))
@@ -355,44 +341,22 @@ class Research:
             if local != DEFAULT:
                 yield local, None
                 continue
-            yield from self._default_names(source, path, Definition(path, symbols, -1).stem, name)
+            stem = Definition(path, symbols, -1).stem
+            others = self._bound(self._definitions.source.candidates(stem, fold=False))
+            for other, given, is_given_on in self._names.find_default_names(path, others):
+                if given != name:
+                    yield given, None if is_given_on else other
 
-    def _default_names(
-        self, source: SymbolSource, path: bytes, stem: str, name: str
-    ) -> Iterator[tuple[str, bytes | None]]:
-        """Yield the names under which others import a file's default: as they like, but they tell the file."""
-        for other, theirs in self._open(source.candidates(stem, fold=False)):
-            if theirs.language not in ECMA:
-                continue
-            known = self._names.imports_of(other)
-            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
-                is_default = one.name == DEFAULT and one.module and one.local != name
-                if is_default and self._names.find_module(other, theirs.language, one.module) == path:
-                    yield one.local, None if one.local in known.exports else other
+    def _make_resolver(self, name: str) -> Resolver:
+        return Resolver(self._define(name), self._ancestors.find, self._names)
 
-    def _make_resolver(self, source: SymbolSource, name: str) -> Resolver:
-        return Resolver(self._definitions(source, name), lambda one: self._ancestors(source, one), self._names)
-
-    def _ancestors(self, source: SymbolSource, name: str) -> frozenset[str]:
-        """Return the names of all types a type builds upon; kept, for every method asks."""
-        if name not in self._above:
-            self._above[name] = frozenset()  # a circle ends here
-            near: set[str] = set()
-            for one in self._definitions(source, name) if name else ():
-                if one.kind in TYPE_KINDS:  # the bases its own head names, not those of types inside it
-                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
-                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
-                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
-            self._above[name] = frozenset(near.union(*(self._ancestors(source, base) for base in near)) - {name})
-        return self._above[name]
-
-    def _user_of(self, source: SymbolSource, use: Use, role: Role) -> Definition:
+    def _user_of(self, use: Use, role: Role) -> Definition:
         """Return the symbol a use is in; the type an extension extends, where that is defined here."""
         if role == "import":
             return Definition(use.path, use.symbols, -1)
         user = Definition(use.path, use.symbols, use.symbols.enclosing(use.offset))
         if role == "implementation" and user.kind == "extension":
-            extended = self._definitions(source, _plain_name(user.name))
+            extended = self._define(_plain_name(user.name))
             return next((one for one in extended if one.kind in TYPE_KINDS), user)
         return user
 
@@ -409,19 +373,18 @@ class Research:
         return self.graph.add_node(definition, self.hop)
 
     def _open(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
+        for path in self._bound(paths):
+            symbols = self._definitions.open(path)
+            if symbols is not None:
+                yield path, symbols
+
+    def _bound(self, paths: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield paths as long as there is time, and no more than ``MOST_FILES``."""
         for number, path in enumerate(paths):
             if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
                 self.complete = False
                 return
-            symbols = self._open_one(path)
-            if symbols is not None:
-                yield path, symbols
-
-    def _open_one(self, path: bytes) -> FileSymbols | None:
-        if path not in self._files:
-            opened = self._source.open(path)
-            self._files[path] = None if isinstance(opened, Skipped) else opened
-        return self._files[path]
+            yield path
 
 
 def _plain_name(name: str) -> str:

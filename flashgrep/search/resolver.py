@@ -57,8 +57,29 @@ _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
-Ancestors = Callable[[str], frozenset[str]]
+FindAncestors = Callable[[str], frozenset[str]]
 """Returns the names of all types a type builds upon, near and far."""
+
+
+class Ancestors:
+    """Finds the names of all types that types build upon, near and far, by their names; kept, for every method asks."""
+
+    def __init__(self, define: Callable[[str], Sequence[Definition]]) -> None:
+        self._define = define
+        self._known: dict[str, frozenset[str]] = {}
+
+    def find(self, name: str) -> frozenset[str]:
+        """Return those of all types of a name."""
+        if name not in self._known:
+            self._known[name] = frozenset()  # a circle ends here
+            near: set[str] = set()
+            for one in self._define(name) if name else ():
+                if one.kind in TYPE_KINDS:  # the bases its own head names, not those of types inside it
+                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
+                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
+                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
+            self._known[name] = frozenset(near.union(*map(self.find, near)) - {name})
+        return self._known[name]
 
 
 @dataclass(frozen=True)
@@ -101,7 +122,7 @@ class Resolver:
     """Tells what a use means among all definitions of its name (``rivals``), knowing which type builds upon which."""
 
     rivals: Sequence[Definition]
-    ancestors: Ancestors
+    ancestors: FindAncestors
     names: Names
 
     def resolve(self, use: Use, target: Definition) -> Resolution | None:

@@ -1,0 +1,56 @@
+"""The files that one question opens, and the definitions of names in them: each is looked at once."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from flashgrep.checkpoint import checkpoint
+from flashgrep.ingest.parse.lookup import FileSymbols, Role
+from flashgrep.model import Skipped
+from flashgrep.search.research_graph import Definition
+from flashgrep.search.symbol_source import SymbolSource
+
+_LAST: Final = frozenset({"heading", "package"})
+"""Kinds that say what a name means only where no code does."""
+
+
+class Definitions:
+    """What a source defines; ``never``: kinds that are left out."""
+
+    def __init__(self, source: SymbolSource, never: frozenset[str] = frozenset()) -> None:
+        self.source = source
+        self.files: dict[bytes, FileSymbols | None] = {}
+        self.declared: dict[str, list[Definition]] = {}
+        """Of names that were looked for, what only declares them."""
+        self._never = never
+        self._known: dict[str, list[Definition]] = {}
+
+    def open(self, path: bytes) -> FileSymbols | None:
+        """Return a file with its symbols; None where it has none, or is gone."""
+        if path not in self.files:
+            opened = self.source.open(path)
+            self.files[path] = None if isinstance(opened, Skipped) else opened
+        return self.files[path]
+
+    def find(
+        self, name: str, choose: Callable[[list[bytes]], Iterable[bytes]], *, fold: bool = False
+    ) -> list[Definition]:
+        """Return the definitions of a name; declarations only where nothing defines it.
+
+        ``choose``: which of the files that may define it are looked at, and in what order. ``fold`` ignores case.
+        """
+        if not fold and name in self._known:
+            return self._known[name]
+        paths = self.source.defining(name, prefix=False)
+        found: dict[Role, list[Definition]] = {}
+        for path in choose(self.source.candidates(name, fold=fold) if paths is None else paths):
+            checkpoint()
+            symbols = self.open(path)
+            for index in symbols.defining(name, fold=fold) if symbols is not None else ():
+                if symbols is not None and symbols.kind(index) not in self._never:
+                    found.setdefault(symbols.defined_role(index), []).append(Definition(path, symbols, index))
+        declared = found.get("declaration", [])
+        chosen = found.get("definition") or declared
+        chosen = [one for one in chosen if one.kind not in _LAST] or chosen
+        if not fold:
+            self._known[name], self.declared[name] = chosen, declared
+        return chosen
