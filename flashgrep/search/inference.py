@@ -18,6 +18,7 @@ from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
+from flashgrep.search.plain_text import find_methods, find_own_class, find_self, is_on_super, read_base, read_chain
 from flashgrep.search.research_graph import Definition
 from flashgrep.search.symbol_source import scopes_of
 
@@ -174,10 +175,8 @@ class Names(Expressions):
         # TypeScript merges interfaces, classes and namespaces of one name.
         parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
         for part in [owner, *(one for one in parts if one.key != owner.key)]:
-            file = self.scopes_of(part.path)
-            scope = file.scope_of(part.key[1]) if file is not None else None
-            if file is not None and scope is not None and (bindings := scope.names.get(name)):
-                return self._follow_properties(self._find_meaning(file, bindings))
+            if (own := self._find_own(part, name)) is not None:
+                return self._follow_properties(own)
         if owner.language == "go":
             folder = owner.path.rpartition(b"/")[0]
             alike = (one for one in self.definitions(name) if one.owner == owner.name and one.language == "go")
@@ -190,6 +189,17 @@ class Names(Expressions):
             if found := self.member(base, name):
                 return found
         return () if is_whole else (OUTSIDE,)
+
+    def _find_own(self, owner: Definition, name: str) -> Values | None:
+        """Return what a type itself has under a name; None where nothing in it binds that."""
+        methods = find_methods(owner.symbols, owner.index, name) if owner.language == "python" else None
+        if methods is not None:
+            defined = without_overloads([Definition(owner.path, owner.symbols, index) for index in methods])
+            return tuple(map(Value, defined)) or None
+        file = self.scopes_of(owner.path)
+        scope = file.scope_of(owner.key[1]) if file is not None else None
+        bindings = scope.names.get(name) if scope is not None else None
+        return self._find_meaning(file, bindings) if file is not None and bindings else None
 
     def _follow_properties(self, values: Values) -> Values:
         """Add to methods that are read like fields what they give."""
@@ -209,11 +219,18 @@ class Names(Expressions):
         return [one.definition for one in found if one.definition is not None], all(one.definition for one in found)
 
     def _find_bases(self, owner: Definition) -> Values:
-        file, symbols = self.scopes_of(owner.path), owner.symbols
+        symbols = owner.symbols
         row, marks = symbols.row(owner.index), symbols.parsed.marked("base")
         found: list[Value] = []
         for offset in marks[(marks >= row[START]) & (marks < row[END])].tolist():
-            node = file.node_at(offset) if file is not None and symbols.enclosing(offset) == owner.index else None
+            if symbols.enclosing(offset) != owner.index:
+                continue
+            if (chain := read_base(symbols, offset)) is not None:
+                values = self._infer_chain(owner.path, symbols, *chain)
+                found += [Value(one.definition) for one in values] or [OUTSIDE]
+                continue
+            file = self.scopes_of(owner.path)
+            node = file.node_at(offset) if file is not None else None
             if file is None or node is None:
                 continue
             while node.parent is not None and node.parent.type in MEMBER_OF:
@@ -274,6 +291,10 @@ class Names(Expressions):
         if not before.endswith(b".") or before.endswith(b"..."):
             found = self.find_name(path, name, offset)
             return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
+        if symbols is not None and symbols.role(offset) != "import":
+            values = self._infer_receiver(path, symbols, offset)
+            if values is not None:
+                return self.members(values, name) or None
         file = self.scopes_of(path)
         node = file.node_at(offset) if file is not None else None
         around = node.parent if node is not None else None
@@ -281,18 +302,43 @@ class Names(Expressions):
             return None
         return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
 
+    def _infer_receiver(self, path: bytes, symbols: FileSymbols, offset: int) -> Values | None:
+        """Return what a member is asked of, where the text alone tells; None: the tree has to be asked."""
+        if symbols.language == "python" and is_on_super(symbols, offset):
+            own = find_own_class(symbols, offset)
+            bases = self.bases(Definition(path, symbols, own))[0] if own >= 0 else []
+            return tuple(Value(base, is_instance=True) for base in bases) or ((OUTSIDE,) if own >= 0 else ())
+        chain = read_chain(symbols, offset - 1) if symbols.data[offset - 1 : offset] == b"." else None
+        return self._infer_chain(path, symbols, *chain) if chain is not None else None
+
+    def _infer_chain(self, path: bytes, symbols: FileSymbols, names: list[str], start: int) -> Values:
+        """Return what ``a.b.c`` at a place evaluates to, as ``infer`` does for the nodes of it."""
+        own = None
+        if symbols.language == "python" and names[0] in {"self", "cls"}:
+            own = find_self(symbols, names[0], start)
+        if own is not None:
+            values: Values = (Value(Definition(path, symbols, own), is_instance=names[0] == "self"),)
+        else:
+            values = self.dereference(self.find_name(path, names[0], start) or ())
+        for name in names[1:]:
+            values = self.dereference(self.members(values, name))
+        return values
+
 
 def _find_bound(symbols: FileSymbols, name: str, outermost: int) -> Iterator[int]:
     """Yield where something around a place, but its file, may bind a name; ``outermost``: the definition around all.
 
-    Nothing does where each place of the name there is a call, or a member: most files need no tree.
+    Nothing does where each place of the name there is a call, a member, or is asked for one: most files need no tree.
     """
     start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
+    size = len(name.encode())
     for at in symbols.words(name.encode(), fold=False):
         if start <= at < end and symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
             if own >= 0 and symbols.parent(own) < 0:
                 continue
             role = symbols.role(at)
+            if role == "reference" and symbols.data[at + size : at + size + 1] == b".":
+                continue
             if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):
                 yield at

@@ -47,6 +47,8 @@ GUESS: Final = 0.5
 """The most that a name alone is worth."""
 UNKNOWN: Final = 0.3
 """The most it is worth where inference could not tell what it is used on: 8 of 30 such edges were right."""
+_MOST_FAMILIES: Final = 20
+"""Families of types that are told apart: of one in so many, nothing is told."""
 _HEAD: Final = 1_500
 """Bytes after a function's name in which its parameters end."""
 _TYPE: Final = (
@@ -283,8 +285,11 @@ class Resolver:
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
             alike = [rival for rival in self.rivals if _same_family(rival.language, family)]
-            owners = {rival.owner for rival in alike}
-            families = {min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path) for one in alike}
+            owners, families = {rival.owner for rival in alike}, set[str]()
+            for one in alike:
+                families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
+                if len(families) == _MOST_FAMILIES:
+                    break
             self._families[family] = max(1, len(families))
         return Resolution(most / self._families[family], "name only")
 

@@ -1,0 +1,50 @@
+"""What the text settles without a syntax tree: as the tree would, and not where something else may be meant."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.search.test_research_engine import project, researched
+
+KINDS = "class Base:\n    def run(self): ...\nclass Other:\n    def run(self): ...\n"
+"""``run`` is on lines 2 and 4."""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("class A(Base):\n    def use(self):\n        super().run()\n", 2),
+        ("class A(Base):\n    def use(self):\n        self.run()\n    def run(self): ...\n", 8),
+        ("class A(Base):\n    def run(self): ...\n    def use(self):\n        super().run()\n", 2),
+        ("class A(Base):\n    def use(self):\n        def inner():\n            super().run()\n", 2),
+        ("class A(Base):\n    @classmethod\n    def use(cls):\n        cls.run()\n", 2),
+        ("class A(Base):\n    class B(Other):\n        def use(self):\n            self.run()\n", 4),
+        ("class A(Base):\n    def use(self):\n        class B(Other):\n            ...\n        self.run()\n", 2),
+        ("class A(Base):\n    def outer(self):\n        def use(self: Other):\n            self.run()\n", 4),
+        ("class A(Base):\n    def use(self):\n        return lambda self: self.run()\n", 0),
+        ("class A(Base):\n    def use(self: Other):\n        self.run()\n", 4),
+        (
+            "class A(Base):\n    def set(self):\n        self.run = print\n    def use(self):\n        self.run()\n",
+            0,
+        ),
+        ("class A(Base):\n    run = print\n    def use(self):\n        self.run()\n", 6),
+        ("class A(Base):\n    def use(self):\n        print('run = 1')  # run = 2\n        self.run()\n", 2),
+        ("class A(object, Base):\n    def use(self):\n        self.run()\n", 2),
+        ("it = Base()\ndef use():\n    it.x = 1\n    it.run()\n", 2),
+        ("it = Base()\ndef use(it):\n    it.run()\n", 0),
+        ("it = Base()\ndef use():\n    it = Other()\n    it.run()\n", 4),
+        ("it = Base()\ndef use():\n    import it.run\n    it.run()\n", 0),
+        ("it = Other()\nclass Box:\n    it: Base\ndef make() -> Box: ...\ndef use():\n    make().it.run()\n", 2),
+        ("it = Other()\nclass Box:\n    it: Base\nbox = Box()\ndef use():\n    box.it.run()\n", 2),
+        ("it = Other()\nclass Box:\n    it: Base\nbox = Box()\ndef use():\n    box . it.run()\n", 2),
+        ("it = Other()\ndef use():\n    print('it' '.'); 'it'.run()\n", 0),
+    ],
+)
+def test_what_a_method_is_called_on_is_told_as_by_the_tree(tmp_path: Path, text: str, line: int) -> None:
+    found = researched(project(tmp_path, {"a.py": KINDS + text}), "what does use call", 1).graph
+    called = {
+        found.nodes[edge.target].definition.symbols.lines.line(edge.target[1])
+        for edge in found.edges
+        if found.nodes[edge.target].definition.name == "run" and edge.resolution.confidence >= 0.95
+    }
+    assert called == ({line} if line else set())
