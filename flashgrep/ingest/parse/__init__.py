@@ -10,6 +10,7 @@ from tree_sitter import Node
 from flashgrep.ingest.parse.embedded import read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.ingest.parse.macros import WITH_MACROS, blank_macros
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.tags import tags
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
@@ -35,7 +36,8 @@ def parse_symbols(
 ) -> ParsedFile | Skipped:
     """Return the symbols of a file in a language that has some, or why this one has none.
 
-    ``keep_tree`` is given the root of the syntax tree, if there is one, for who would parse the text for that again.
+    ``keep_tree`` is given the root of the syntax tree, if there is one, for who would parse the text for that again; of
+    a text from which macros were taken it is not.
     """
     if len(data) > max_bytes:
         return Skipped("too_large", f"symbols: over {max_bytes} bytes")
@@ -48,8 +50,9 @@ def parse_symbols(
         source, data = read_scripts(language, data)
     try:
         grammar = grammar_of(source)
-        root = parse_tree(grammar, data, seconds).root_node
-        if keep_tree is not None:
+        text = blank_macros(data) if language in WITH_MACROS else data
+        root = parse_tree(grammar, text, seconds).root_node
+        if keep_tree is not None and text == data:
             keep_tree(root)
         found = tags(language, grammar, data, root)
         if source == "html" and b"<script" in data:

@@ -12,6 +12,7 @@ from tree_sitter import Node, QueryCursor
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.generic import definitions_beside
 from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar
+from flashgrep.ingest.parse.macros import WITH_MACROS
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     COLUMNS,
@@ -36,6 +37,12 @@ _TYPES: Final = frozenset({KIND_ID[kind] for kind in TYPE_KINDS} | {_INLINE})
 _FUNCTIONS: Final = frozenset({KIND_ID[kind] for kind in CALLABLE_KINDS} | {_ANONYMOUS})
 _LOCAL: Final = frozenset({KIND_ID["variable"], KIND_ID["constant"]})
 _IN_TYPE: Final = {KIND_ID["function"]: KIND_ID["method"], KIND_ID["variable"]: KIND_ID["field"]}
+_MACRO: Final = KIND_ID["macro"]
+_NO_KEYWORDS: Final = frozenset[bytes]()
+_KEYWORDS: Final = frozenset(
+    b"if else for while do switch case return sizeof goto int void char long struct union enum const static".split()
+)
+"""Words that the grammars of C and C++ take for names behind a macro that they cannot read."""
 _KEEPS_LOCALS: Final = frozenset({"bash"})
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _LEAD: Final = b":#$@%\\"
@@ -59,6 +66,7 @@ def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile
     cursor.set_max_start_depth(DEPTH)
     word = LANGUAGES[language].word
     splits, lead = b"." not in word, _LEAD.translate(None, word)
+    keywords = _KEYWORDS if language in WITH_MACROS else _NO_KEYWORDS
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
     references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "skip", "statement", "error")}
@@ -74,7 +82,11 @@ def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile
         name = row[3]
         if row[5] >= _ANONYMOUS:
             scopes.append(row)
-        elif name < row[4] and (name not in named or named[name][0] > pattern):  # the first pattern knows best
+        elif (
+            name < row[4]
+            and not (row[5] != _MACRO and data[name : row[4]] in keywords)
+            and (name not in named or named[name][0] > pattern)
+        ):  # the first pattern knows best
             named[name] = pattern, row
     skips = _spans(references["skip"])
     if root.has_error and LANGUAGES[language].nature == "code":  # words of prose introduce no names

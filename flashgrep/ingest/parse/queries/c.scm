@@ -63,6 +63,8 @@
   (pointer_declarator declarator: (array_declarator declarator: (identifier) @name))
   (pointer_declarator declarator: (pointer_declarator declarator: (identifier) @name))
   (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (identifier) @name)))
+  (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
+    (pointer_declarator declarator: (identifier) @name))))
   (init_declarator declarator: (identifier) @name)
   (init_declarator declarator: (array_declarator declarator: (identifier) @name))
   (init_declarator declarator: (array_declarator declarator: (array_declarator declarator: (identifier) @name)))

@@ -1,0 +1,141 @@
+"""C and C++ as grammars can read them: macros that stand where the language has no place for a word are blanked out.
+
+``API int f(void);``, ``class MY_API X {``, a macro alone among members: grammars know no preprocessor, and lose what
+follows. A blanked text has the same length, so places in it are those of the text. Which words are macros is told by
+their letters, all capitals, and by what stands around them, since types and functions may be written so, too.
+"""
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import re2
+
+WITH_MACROS: Final = frozenset({"c", "cpp"})
+"""Languages that have them."""
+_MACRO: Final = r"[A-Z][A-Z0-9_]{2,}"
+_CALLED: Final = _MACRO + r'(?:[ \t]*\((?:[^()\n;{}"/]|\([^()\n;{}"/]*\))*\))?'
+"""With what it is called with, if it is; no strings or comments, whose words must not become names."""
+_NAME: Final = r"[A-Za-z_~][\w:~]*"
+_LEADS: Final = r'(?:(?:extern|static|inline|virtual|explicit|friend|typedef|constexpr)[ \t]+(?:"C"[ \t]+)?)*'
+_TYPE: Final = (
+    r"(?:(?:const|struct|enum|union|unsigned|signed|typename|class)[ \t]+)*"
+    r"[A-Za-z_][\w:]*(?:<[^\n;(){}]*>)?[\w:]*(?:\s*[*&]+(?:[ \t]*const\b)?\s*|\s+)"
+)
+_MOST_BEFORE: Final = 300
+"""Bytes around a macro that is alone on its line that are looked at."""
+_NO_TYPES: Final = frozenset(
+    b"static inline extern const struct union enum class typedef virtual explicit constexpr friend return else case "
+    b"typename volatile register goto new delete throw using operator unsigned signed define undef ifdef ifndef".split()
+)
+_STATEMENTS: Final = frozenset(b"if for while switch return else do case catch sizeof defined".split())
+_OPENS: Final = re.compile(rb"\b(?:struct|class|union|namespace|extern)\b[^;{}()=]*\{\Z")
+_FIRST: Final = re.compile(rb"[ \t]*(\w+)")
+_CONTINUES: Final = re.compile(rb"[{(=,|&+\-?:.)]|(?![A-Z][A-Z0-9_]+\s*\()\w+\s*\(")
+
+
+class _Rule(NamedTuple):
+    """Where a macro stands: the pattern's last group; the first of two is the word before it."""
+
+    pattern: str
+    place: bytes = b""
+    """What takes its place, with spaces behind it."""
+    accepts: Callable[[bytearray, Any], bool] = lambda _text, _found: True
+
+
+class _Rules:
+    """Several rules as one pattern: a text is gone through once for all of them."""
+
+    def __init__(self, *rules: _Rule) -> None:
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        self.pattern = re2.compile(f"(?m){'|'.join(rule.pattern for rule in rules)}".encode(), options)
+        groups = itertools.accumulate(re.compile(rule.pattern).groups for rule in rules)
+        self.by_group = dict(zip(groups, rules, strict=True))
+
+
+def blank_macros(data: bytes) -> bytes:
+    """Return a text of the same length without the macros that grammars have no place for."""
+    text = bytearray(data)
+    for rules in (_LINES, _WORDS):
+        behind = 0
+        while (found := rules.pattern.search(data, behind)) is not None:
+            group = found.lastindex
+            start, behind = found.span(group)
+            rule = rules.by_group[group]
+            if rule.accepts(text, found):
+                text[start:behind] = rule.place.ljust(behind - start)
+    return bytes(text)
+
+
+def _is_alone(text: bytearray, found: Any) -> bool:
+    """Return whether a macro with a line for itself stands between declarations, by what is before and behind."""
+    start = found.start(found.lastindex)
+    if _CONTINUES.match(bytes(text[found.end() : found.end() + _MOST_BEFORE]).lstrip()):
+        return False
+    before = bytes(text[max(0, start - _MOST_BEFORE) : start]).rstrip()
+    while before.endswith(b"*/"):
+        before = before[: max(0, before.rfind(b"/*"))].rstrip()
+    line = before.rpartition(b"\n")[2].lstrip()
+    return (
+        not before
+        or line.startswith((b"#", b"//"))
+        or before.endswith((b";", b"}"))
+        or (before.endswith(b":") and line.startswith((b"pu", b"pr")))
+        or _OPENS.search(before) is not None
+    )
+
+
+def _follows_type(_text: bytearray, found: Any) -> bool:
+    before = found[found.lastindex - 1]
+    return before not in _NO_TYPES and (len(before) == 1 or not before.isupper())
+
+
+def _ends_argument(text: bytearray, found: Any) -> bool:
+    is_one = found[0].endswith(b")") or found[found.lastindex].count(b"_") > 1
+    return is_one and _follows_type(text, found)
+
+
+def _ends_head(text: bytearray, found: Any) -> bool:
+    """Return whether parentheses before a macro are those of a function: no statement's, no cast's."""
+    line = bytes(text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()])
+    first = _FIRST.match(line)
+    if first is None or first[1] in _STATEMENTS or b"?" in line or b";" in line:
+        return False
+    return b"=" not in line or b"operator" in line
+
+
+_LINES: Final = _Rules(
+    # ``MEMBERS`` or ``BEGIN_NAMESPACE(a)``, alone on a line
+    _Rule(rf"^[ \t]*({_CALLED})[ \t]*(?://.*|/\*[^*\n]*\*/[ \t]*)?\r?$", accepts=_is_alone),
+    # ``API int f(``, ``extern API type *f(``, ``API int (*f)(``
+    _Rule(
+        rf"^[ \t]*{_LEADS}({_CALLED}(?:[ \t]+{_CALLED})*)\s+{_LEADS}{_TYPE}"
+        rf"(?:(?:{_MACRO}[ \t]+)?{_NAME}[ \t]*[(;=\[:]|\([ \t]*\*)"
+    ),
+    # ``EXPLICIT X(int a) : a(a) {``
+    _Rule(rf"^[ \t]*({_CALLED})[ \t]+\w+[ \t]*\([^;{{}}\n]*\)[^;{{}}:\n]*\s:\s"),
+    # Qt's sections
+    _Rule(r"^[ \t]*(?:public|protected|private)[ \t]+(Q_SLOTS|slots)[ \t]*:"),
+    _Rule(r"^[ \t]*(Q_SIGNALS|signals)[ \t]*:[ \t]*$", b"public"),
+)
+_WORDS: Final = _Rules(
+    # ``int CALL f(``
+    _Rule(rf"(\w+|[*&>])[ \t]+({_MACRO})[ \t]+{_NAME}[ \t]*\(", accepts=_follows_type),
+    # ``class API X {``
+    _Rule(rf"\bclass[ \t]+({_CALLED}(?:[ \t]+{_CALLED})*)\s+[\w:<>, ]+\s*(?:[:{{;]|\bfinal\b)"),
+    _Rule(rf"\b(?:struct|union|enum)[ \t]+({_CALLED})\s+\w+\s*(?:\{{|:\s*(?:public|private|protected)|\bfinal\b)"),
+    # ``(CALLP f)(``, ``(CALL *f)(``
+    _Rule(r"\(([A-Z][A-Z0-9_]+P)[ \t]+\w+\)[ \t]*\(", b"*"),
+    _Rule(rf"\(({_MACRO})[ \t]*\*[ \t]*\w+\)[ \t]*\("),
+    # ``f(int a NO_ESCAPE)``, ``f(FORMAT const char *a``
+    _Rule(rf"(\w+)[ \t]+({_MACRO})\s*[),]", accepts=_ends_argument),
+    _Rule(rf"[(,]\s*({_MACRO})\s+(?:const\s|struct\s|\w+(?:[ \t]*[*&]+[ \t]*|[ \t]+)\w+\s*[,)=\[])"),
+    # ``f() const NO_THROW {``
+    _Rule(
+        rf"\)[ \t]*(?:const\b[ \t]*)?({_CALLED})"
+        r"\s*(?:override\b\s*|final\b\s*|=\s*(?:0|default|delete)\s*)?(?:[;{]|:[^:])",
+        accepts=_ends_head,
+    ),
+)

@@ -1,0 +1,105 @@
+"""C and C++ with macros where the language has no place for a word: what they stand beside is found all the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.macros import blank_macros
+
+
+def defined(language: str, text: str) -> list[str]:
+    parsed = parse_symbols(language, text.encode())
+    assert isinstance(parsed, ParsedFile)
+    symbols = FileSymbols(parsed, text.encode())
+    return [f"{symbols.kind(one)} {symbols.qualified(one)}" for one in range(len(symbols.rows))]
+
+
+C = {
+    "struct handle_s {\n  HANDLE_FIELDS\n  STREAM_FIELDS\n};\nint init(struct handle_s *h);\n": [
+        "struct handle_s",
+        "function init",
+    ],
+    "MODULE_API int (*Module_Alloc)(size_t n) MODULE_ATTR;\nMODULE_API char * (*Module_Name)(void) MODULE_ATTR;\n": [
+        "variable Module_Alloc",
+        "variable Module_Name",
+    ],
+    "LIB_API stmt *lib_next(db *d, stmt *s);\nextern DECLSPEC win * LIBCALL lib_make(const char *t);\n": [
+        "function lib_next",
+        "function lib_make",
+    ],
+    "typedef GLint (APIENTRYP PFNGET) (GLuint a);\ntypedef int (VKAPI_PTR *PFN_make)(void);\n": [
+        "type PFNGET",
+        "type PFN_make",
+    ],
+    "void say(FORMAT_STRING const char *fmt, ...) VARARG_FUNC(1);\nint after(void);\n": [
+        "function say",
+        "function after",
+    ],
+    "#include <a.h>\nEXTERN_C_BEGIN\n\ntypedef enum {\n  One = 1,\n  Two\n} Number;\n": [
+        "type Number",
+        "enumerator One",
+        "enumerator Two",
+    ],
+    # Types, functions and enumerators in capitals are none of these.
+    "BOOL\nfoo(void)\n{\n  return x;\n}\nHANDLE bar(void) { return 0; }\nstatic DWORD count;\n": [
+        "function foo",
+        "function bar",
+        "variable count",
+    ],
+    "int set(int a) {\n  GET_TYPE(a)\n  if (a) return 1;\n  else if (b) return 2;\n  return 0;\n}\n": ["function set"],
+    "enum e {\n  FIRST,\n  /* the last */\n  LAST\n};\nstruct TABLE make(void) { DWORD X1A, Y1A; }\n": [
+        "enum e",
+        "enumerator e.FIRST",
+        "enumerator e.LAST",
+        "function make",
+    ],
+}
+CPP = {
+    "class MY_API Plain {\n  int x;\n};\nclass A_DEPRECATED MY_EXPORT Two : public Plain {\n  void run();\n};\n": [
+        "class Plain",
+        "field Plain.x",
+        "class Two",
+        "method Two.run",
+    ],
+    "BEGIN_NAMESPACE\nclass Q_EXPORT View : public Object\n{\n    Q_OBJECT\n    Q_PROPERTY(int size READ size)\n"
+    "public:\n    explicit View(Object *parent = nullptr);\npublic Q_SLOTS:\n    void open();\nQ_SIGNALS:\n"
+    "    void opened(bool how);\n};\nEND_NAMESPACE\n": [
+        "class View",
+        "method View.View",
+        "method View.open",
+        "method View.opened",
+    ],
+    "struct Array {\n  LIB_CONSTEXPR Array(int n) LIB_NOEXCEPT : n(n) {}\n  int at() const LIB_NOEXCEPT { return n; }\n"
+    "  Array & operator=(Array const & o) LIB_NOEXCEPT;\n  int n;\n};\n": [
+        "struct Array",
+        "method Array.Array",
+        "method Array.at",
+        "method Array.operator=",
+        "field Array.n",
+    ],
+    "LIB_INLINE void Buffer::run( int value ) const LIB_NOEXCEPT\n{\n  if (a) RETRY;\n}\nint last() { return 1; }\n": [
+        "function Buffer.run",
+        "function last",
+    ],
+}
+
+
+@pytest.mark.parametrize(("text", "names"), C.items(), ids=range(len(C)))
+def test_c_beside_macros_is_found(text: str, names: list[str]) -> None:
+    assert defined("c", text) == names
+
+
+@pytest.mark.parametrize(("text", "names"), CPP.items(), ids=range(len(CPP)))
+def test_cpp_beside_macros_is_found(text: str, names: list[str]) -> None:
+    assert defined("cpp", text) == names
+
+
+@given(st.lists(st.sampled_from([*C, *CPP, "MACRO", "(", ")", "\n", '"A B"', "/* x */", "{", ";", " ", "é"])))
+def test_what_is_blanked_has_the_length_and_the_lines_of_the_text(parts: list[str]) -> None:
+    data = "".join(parts).encode()
+    blanked = blank_macros(data)
+    assert len(blanked) == len(data)
+    kept = [at for at in range(len(data)) if data[at] in b"\n\"'/{};" or data[at] > 127]
+    assert all(blanked[at] == data[at] for at in kept)
