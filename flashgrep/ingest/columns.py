@@ -84,6 +84,10 @@ class Columns:
         self._next = 0
         """Where the line behind that one begins."""
 
+    def enter(self, line: int, start: int, end: int) -> None:
+        """Take in which line begins and ends where, so that the lines before it need not be counted."""
+        self._line, self._offset, self._next, self._column = line, start, end + 1, 1
+
     def place(self, offset: int) -> tuple[int, int]:
         """Return the line and the column, both from 1, of an offset at which a character begins."""
         if not self._offset <= offset < self._next:

@@ -56,6 +56,8 @@ def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, 
     """
     if columns is None:
         return 0
+    if match.number == match.end_number:
+        columns.enter(match.number, match.start, match.end)
     spans = [columns.range(start, end) for start, end in match.spans[:most]]
     if spans:
         found["column"] = spans[0]["start_column"]
