@@ -69,7 +69,12 @@ def _find_folds(root: Node) -> Iterator[Fold]:
                 waiting.append((child, depth + 1))
             if _is_comment(child):
                 yield Fold(first, last, "comment")
-            elif child.is_named and _has_body(child):
+            elif child.is_named and (
+                not (inner := child.children)  # a text of several lines
+                or inner[0].type.startswith(_OPENING)
+                or child.type in {"string", "template_string"}
+                or any(_BODY.search(one.type) for one in inner)
+            ):
                 yield Fold(first, last, "region")
 
 
@@ -98,12 +103,3 @@ def _last_row(node: Node) -> int:
 
 def _is_comment(node: Node) -> bool:
     return "comment" in node.type
-
-
-def _has_body(node: Node) -> bool:
-    children = node.children
-    if not children:
-        return True  # a text of several lines
-    if children[0].type.startswith(_OPENING):
-        return True
-    return any(_BODY.search(child.type) for child in children) or node.type in {"string", "template_string"}
