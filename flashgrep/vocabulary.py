@@ -16,9 +16,9 @@ from rapidfuzz import fuzz, process
 
 SYNONYMS: Final[Mapping[str, str]] = {
     "query": "text pattern regex regexp q search search_query search_term search_text keyword keywords question needle "
-    "filter name glob_pattern",
+    "filter name glob_pattern queries patterns",
     "path": "file_path file filename file_name filepath relative_path absolute_path directory dir folder target_file "
-    "dir_path directory_path target_directory root_dir",
+    "dir_path directory_path target_directory root_dir relative_workspace_path paths",
     "path_bytes": "file_path_bytes",
     "paths": "file_paths files",
     "include": "glob globs file_filter file_pattern file_patterns include_pattern include_patterns includes file_glob "
@@ -34,7 +34,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "end_line": "end to_line line_end last_line end_line_one_indexed_inclusive",
     "max_lines": "limit num_lines line_count",
     "symbol_context_lines": "context context_lines",
-    "old_text": "old_string old_str old old_code find",
+    "old_text": "old_string old_str old old_code find search original original_text",
     "new_text": "new_string new_str new new_code replace replace_with",
     "replacement": "content contents new_content file_text text code",
     "content": "contents text file_text",
@@ -55,7 +55,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "src": "source from source_path old_path",
     "dst": "destination dest to target target_path new_path",
     "spec_id": "spec id",
-    "project": "repo repository workspace",
+    "project": "repo repository workspace cwd root workspace_root project_root project_path repo_path",
 }
 """Other names of a field, wherever a method has the field and not the name; the first field of a method wins."""
 FLAGS: Final[Mapping[str, tuple[str, Mapping[Any, Any]]]] = {
@@ -69,6 +69,7 @@ FLAGS: Final[Mapping[str, tuple[str, Mapping[Any, Any]]]] = {
     "is_regex": ("mode", {True: "regex", False: "literal"}),
     "is_regexp": ("mode", {True: "regex", False: "literal"}),
     "use_regex": ("mode", {True: "regex", False: "literal"}),
+    "regexp": ("mode", {True: "regex", False: "literal"}),
     "literal": ("mode", {True: "literal"}),
     "fixed_strings": ("mode", {True: "literal"}),
     "files_with_matches": ("output", {True: "files"}),
@@ -78,6 +79,9 @@ FLAGS: Final[Mapping[str, tuple[str, Mapping[Any, Any]]]] = {
     "respect_git_ignore": ("respect_ignore", {True: True, False: False}),
     "no_ignore": ("respect_ignore", {True: False}),
     "include_ignored": ("respect_ignore", {True: False}),
+    "include_body": ("body", {True: True, False: False}),
+    "recursive": ("", {True: None}),
+    "should_read_entire_file": ("", {True: None}),
     "n": ("", {True: None, False: None}),
     "line_number": ("", {True: None, False: None}),
     "line_numbers": ("", {True: None, False: None}),
@@ -88,8 +92,15 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "output": {"content": "lines", "matches": "lines", "files_with_matches": "files", "paths": "files"},
     "sort_by": {"mtime": "modified", "modified_time": "modified", "time": "modified", "date": "modified"},
     "mode": {"regexp": "regex", "exact": "literal", "string": "literal", "text": "literal", "auto": "smart"},
+    "role": {"def": "definition", "caller": "call", "ref": "reference", "implementer": "implementation"}
+    | dict.fromkeys(("references", "refs", "use", "uses", "usage", "usages"), "call reference"),
+    "kind": {"var": "variable", "const": "constant"} | dict.fromkeys(("func", "fn", "def"), "function method"),
 }
-"""Values of a choice as other tools call them."""
+"""Values of a choice as other tools call them; in a list of choices also several, and the plurals of all."""
+REMARKS: Final = frozenset({"explanation", "reason", "description", "tool_summary", "tool_action"})
+"""Names of texts that say why a call is made, which many hosts have their models add."""
+TO_THE_END: Final = -1
+"""The ``end_line`` of tools that count from behind."""
 RANGES: Final = ("view_range", "line_range", "lines", "range")
 """A first and a last line in one: ``[10, 20]`` or ``"10-20"``."""
 NOTHING: Final = frozenset({"", "null", "None", "undefined"})
@@ -100,6 +111,20 @@ MOST_NAME: Final = 100
 """Characters of a name that is looked up or compared."""
 NEAR_ENOUGH: Final = 70
 """Of 100; below it a name is none that was meant."""
+_DECLARED: Final = re.compile(
+    r"(?:(?:async|export|public|pub) )*(?:def|class|function|func|fn|struct|interface|trait|enum|method) "
+    r"([^\s(]+)(?:\(.*\))?:?"
+)
+"""A symbol as it is declared, or as it is spoken of: ``def turn(self)``."""
+SYNONYM_OF: Final = {
+    other: name
+    for name in ("path", "symbol_name", "start_line", "end_line")
+    for other in SYNONYMS[name].split()
+    if name != "symbol_name" or other != "query"
+}
+"""Other names of the members of a place that is given as an object."""
+_LISTED: Final = re.compile(r"[^,{}\s]*[*/][^,{}\s]*(?:, ?[^,{}\s]*[*/][^,{}\s]*)+")
+"""Several globs in one text, as ``*.py,*.ts``: names alone may have a comma in them, and braces have their own."""
 _SPAN: Final = re.compile(r"\s*(\d{1,10})\s*(?:-|:|,|\.\.)\s*(\d{1,10})\s*")
 _PLAIN: Final = frozenset({str, int, float, bool, None})
 _DROP: Final = object()
@@ -127,6 +152,8 @@ class _Shape:
     optional: bool
     verbatim: bool
     choices: frozenset[str]
+    items: frozenset[str]
+    """Choices of a list's items."""
 
     def read(self, value: Any, names: Mapping[str, str]) -> Any:
         """Return the value in the form the field takes; ``_DROP``: it stands for the default."""
@@ -142,6 +169,18 @@ class _Shape:
             value = value[0]
         elif is_number and kinds <= {str, None} and not self.verbatim:
             value = str(value)
+        if isinstance(value, list) and self.items:
+            # Another name of a choice stands for it, or for several; so does the plural.
+            read = list[Any]()
+            for item in value:
+                folded = item.strip().lower() if isinstance(item, str) and item not in self.items else ""
+                known = (
+                    names.get(name) or (name if name in self.items else "")
+                    for name in (folded, folded.removesuffix("s"), folded.removesuffix("es"))
+                )
+                meant = next(filter(None, known), "")
+                read += meant.split() or [item]
+            value = read
         return value
 
     def _read_text(self, text: str, names: Mapping[str, str]) -> Any:
@@ -193,7 +232,9 @@ class Vocabulary:
             kinds = frozenset(_kind(part) for part in _parts(declared.annotation) if part is not VERBATIM)
             choices = frozenset(value for part in parts if get_origin(part) is Literal for value in get_args(part))
             is_verbatim = any(part is VERBATIM for part in parts)
-            shape = _Shape(kinds, not declared.is_required(), is_verbatim, choices)
+            inner = [item for part in parts if get_origin(part) is list for item in _parts(get_args(part)[0])]
+            items = frozenset(value for part in inner if get_origin(part) is Literal for value in get_args(part))
+            shape = _Shape(kinds, not declared.is_required(), is_verbatim, choices, items)
             made._shapes[name] = made._shapes[shown] = shape
         return made
 
@@ -210,17 +251,43 @@ class Vocabulary:
             shape = self._shapes.get(name)
             if shape is None:
                 others.append((name, value))
-            elif (read := shape.read(value, VALUES.get(name, {}))) is not _DROP:
-                taken[name] = read
+            else:
+                self._take(taken, name, shape.read(value, VALUES.get(name, {})))
         for name, value in others:
             meant = self._translate(name, value)
             if meant is None:
-                unknown = sum(other not in self.names and other not in FLAGS for other, _ in others)
-                raise FieldProblem(name, self._advise(name, unknown - 1))
+                more = sum(other not in {name, *self.names, *FLAGS} for other, _ in others)
+                raise FieldProblem(name, self._advise(name, more))
             for target, read in meant.items():
-                if read is not _DROP and taken.setdefault(target, read) != read:
+                if taken.get(target, read) != read and read is not _DROP:
                     raise FieldProblem(name, f"it is the same as {target}, and both are given")
+                self._take(taken, target, read)
         return taken
+
+    def _take(self, taken: dict[str, Any], name: str, value: Any) -> None:
+        """Note a field's value; several where the field takes one stand for the field that takes several."""
+        shape = self._shapes[name]
+        if name == "targets" and isinstance(value, list):
+            taken[name] = [name_place(item) if isinstance(item, dict) else item for item in value]
+        elif name == "any_of" and isinstance(value, list):
+            taken[name] = [*taken.get(name, ()), *value]
+        elif isinstance(value, list) and shape.kinds <= _PLAIN and all(isinstance(item, str) for item in value):
+            if name == "query" and "any_of" in self._shapes and value:
+                taken |= {"query": value[0], "any_of": [*taken.get("any_of", ()), *value[1:]]}
+            elif name in {"path", "symbol_name"} and "targets" in self._shapes:
+                taken["targets"] = value
+            else:
+                raise FieldProblem(name, f"it takes one, not {len(value)}: make a call for each")
+        elif name in {"include", "exclude"} and isinstance(value, list) and all(isinstance(one, str) for one in value):
+            several = (re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob] for glob in value)
+            taken[name] = [glob for globs in several for glob in globs]
+        elif name == "end_line" and value == TO_THE_END and shape.optional:
+            pass
+        elif name == "symbol_name" and isinstance(value, str) and not shape.verbatim:
+            declared = _DECLARED.fullmatch(value.strip())
+            taken[name] = declared[1] if declared else value
+        elif value is not _DROP:
+            taken[name] = value
 
     def _translate(self, name: str, value: Any) -> dict[str, Any] | None:
         """Return the fields, with their values, that are meant by a name no field has; None: nothing is."""
@@ -228,16 +295,17 @@ class Vocabulary:
         if isinstance(value, str) and value in {"true", "false"} and spelled in FLAGS:
             value = value == "true"
         flag, values = FLAGS.get(spelled, ("", {}))
-        if isinstance(value, bool) and spelled in FLAGS and (not flag or flag in self._shapes):
+        if isinstance(value, bool) and spelled in FLAGS and (flag in self._shapes or (not flag and value in values)):
             return {flag: values[value]} if flag and value in values else {}
-        if spelled == "regex" and isinstance(value, str) and {"query", "mode"} <= self._shapes.keys():
+        if spelled in {"regex", "regexp"} and isinstance(value, str) and {"query", "mode"} <= self._shapes.keys():
             return {"query": value, "mode": "regex"}
         if spelled in RANGES and "start_line" in self._shapes and (span := _read_span(value)):
             return dict(zip(("start_line", "end_line"), span, strict=True))
         target = spelled if spelled in self._shapes else self.names.get(spelled)
         if target is None:
             # From the first on is what is meant without an offset.
-            return {} if spelled == "offset" and value in (0, "0") else None
+            is_nothing = (spelled == "offset" and value in (0, "0")) or (spelled in REMARKS and isinstance(value, str))
+            return {} if is_nothing else None
         shape = self._shapes[target]
         if shape.optional and not shape.verbatim and value in ("", [], None):
             return {}
@@ -272,6 +340,18 @@ def _kind(part: Any) -> Any:
     if get_origin(part) in (list, tuple, set, frozenset):
         return list
     return dict if isinstance(part, type) and issubclass(part, BaseModel) else part
+
+
+def name_place(given: Mapping[str, Any]) -> Any:
+    """Return what an object of a file, and of its lines or a symbol, is in one text, as ``src/a.py:10-20``."""
+    known = {SYNONYM_OF.get(_snake(name), _snake(name)): value for name, value in given.items()}
+    span = next((read for name in RANGES if (read := _read_span(known.pop(name, None)))), None)
+    first, last = span or (known.pop("start_line", None), known.pop("end_line", None))
+    path, symbol = known.pop("path", None), known.pop("symbol_name", None)
+    place = symbol if first is None else f"{first}-{first if last is None else last}"
+    if known or not (path or symbol) or not all(isinstance(one, str | None) for one in (path, place)):
+        return given
+    return f"{path}:{place}" if path and place else path or place
 
 
 def _read_span(value: Any) -> list[int] | None:

@@ -178,6 +178,8 @@ def check_size(editor: Editor, request: WriteRequest, operation: str = "write_co
 def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -> tuple[WriteResult, bytes]:
     """Carry out one request; returns the result and the path that changed, links resolved.
 
+    A new file's folders are made with it.
+
     Raises:
         Conflict: a precondition does not hold, or the file changed while it was edited.
         NotFound: the file is missing and was not expected to be.
@@ -188,7 +190,9 @@ def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -
     """
     if not staged:
         check_size(editor, request)
-    with editor.root.place(request.path, write=True) as place, editor.locks.hold([place]):
+    is_new = bool(request.expected.absent) and isinstance(request.edit, LineEdit) and request.edit.end == 0
+    parents = is_new and not request.dry_run
+    with editor.root.place(request.path, write=True, parents=parents) as place, editor.locks.hold([place]):
         loaded = load_file(editor, place)
         spans = resolve_edit(loaded, request)
         data = loaded.encode_with(spans)

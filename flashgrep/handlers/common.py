@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -28,6 +29,8 @@ from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import CurrentView, RevisionView, UnsavedView, View, Workspace
 
 CHARS_PER_TOKEN: Final = 4
+_PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
+"""What makes a path a pattern; folders of web frameworks are called ``[id]``."""
 COUNT_UP_TO = 20_000
 """Files that a filter is tried on just to say how many it lets through (about 1 ms)."""
 BARE = "a bare repository has no work tree; query, get_symbol, read_code and those that list files answer about HEAD"
@@ -170,11 +173,24 @@ async def make_path_filter(
         Forbidden: it lies outside the project.
 
     """
-    under = await resolve_path(workspace, below) if below else b""
+    include, exclude = make_relative(workspace, include), make_relative(workspace, exclude)
+    try:
+        under = await resolve_path(workspace, below) if below else b""
+    except NotFound:
+        if include or below is None or _PATTERN.search(below) is None:
+            raise
+        under, include = b"", make_relative(workspace, [below])  # a pattern in the place of a folder
     if not (under or include or exclude or languages or without):
         return None
     make = partial(PathFilter, include, exclude, languages=languages, without=without, under=under)
     return await workspace.in_turn(make)
+
+
+def make_relative(view: View, globs: Sequence[str], under: bytes = b"") -> list[str]:
+    """Return globs with those that begin with the project's own folder, or one below it, as seen from that."""
+    root = project_of(view).root if not isinstance(view, RevisionView) else b""
+    base = path_to_text(root + b"/" + under if under else root) + "/"
+    return [f"/{glob.removeprefix(base)}" if root and glob.startswith(base) else glob for glob in globs]
 
 
 async def resolve_path(view: View, path: str) -> bytes:

@@ -15,7 +15,8 @@ from flashgrep.edit.files import FileEntry, ListQuery, WriteOptions, list_folder
 from flashgrep.edit.system import digest, format_path
 from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
-from flashgrep.handlers.editing import NO_LINE_END, NOTHING_WRITTEN, check_may_write, describe_text, to_the_end
+from flashgrep.handlers.editing import NOTHING_WRITTEN, check_may_write, to_the_end
+from flashgrep.handlers.reading import NO_LINE_END, describe_text
 from flashgrep.handlers.text import FOR_MODEL, Style, for_models
 from flashgrep.model import path_from_json
 from flashgrep.params import Count, FileText, NameText, PathBase64, PathText

@@ -31,6 +31,7 @@ from flashgrep.handlers.common import (
     decode_cursor,
     encode_cursor,
     make_path_filter,
+    make_relative,
     milliseconds_since,
     view_of,
 )
@@ -259,9 +260,9 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
             under = folder_of(root, params.path, private)
         max_depth = params.max_depth if params.recursive else 0
         options = GlobOptions(
-            include=tuple(params.include or [params.query]),
+            include=tuple(make_relative(view, params.include or [params.query], under)),
             include_field="include" if params.include else "query",
-            exclude=(*params.exclude, *_exclude_below(among.nested, under)),
+            exclude=(*make_relative(view, params.exclude, under), *_exclude_below(among.nested, under)),
             extensions=tuple(params.extensions),
             under=under,
             max_depth=max_depth,

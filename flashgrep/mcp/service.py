@@ -162,8 +162,8 @@ class Service:
 
         """
         if not isinstance(name, str) or name not in self.dispatcher.registry:
-            name = clip(str(name), MOST_NAME)
-            raise InvalidParams(f"unknown tool: {name}", reason="unknown_tool", tool=name)
+            name, known = clip(str(name), MOST_NAME), [tool["name"] for tool in self.list_tools(session)]
+            raise InvalidParams(f"unknown tool: {name}; known are {', '.join(known)}", reason="unknown_tool", tool=name)
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")

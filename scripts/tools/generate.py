@@ -38,8 +38,15 @@ parameter out. JSON in a text is read where a list or an object is meant, and a 
 | `get_slice {"path": "a.py", "view_range": [3, 9]}` | refused | lines 3 to 9 |
 | `read_code {"symbol": "needel"}` | `symbol not found` | `symbol not found: needel; near: needle` |
 | `read_code {"path": "a.py", "symbol": "f"}` | refused: one of them | `f`, in that file or folder |
+| `read_code {"path": "a.py:10-20"}`, `read_code {"path": "a.py#L10"}` | `file not found` | these lines of it |
+| `read_code {"symbol_name": "src/b.py:f"}` | `symbol not found` | `f` of that file |
+| `read_code {"symbols": ["needle", "a.py:3-4"]}` | refused | `targets` |
+| `get_symbol {"symbol_name": "def needle(x)", "role": "callers"}` | refused | `needle`, role `call` |
+| `query {"queries": ["aaa", "pass"], "explanation": "see"}` | refused | lines with one of them; why is not read |
+| `query {"query": "needle", "path": "src/*.py"}` | `no such file or folder` | `include`, where there is none |
 | `write_code {"file_path": "a.py", "old_string": "x", "new_string": "y"}` | refused | `old_text`, `new_text` |
 | `write_code {"path": "new.py", "content": "x = 1"}` | refused | a new file; never over one that is there |
+| `write_code {"path": "lib/new/a.py", "content": "x = 1"}` | `file not found` | the file with its folders |
 | `batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}` | refused: no list | operations, numbered |
 | `glob {"pattern": "**/*.js"}` with `node_modules` ignored | all of `node_modules` | the project's own files |
 """

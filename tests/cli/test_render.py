@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from flashgrep.cli.render import render
-from flashgrep.handlers.editing import render_slice
 from flashgrep.handlers.query import render_query
+from flashgrep.handlers.reading import render_slice
 from flashgrep.handlers.symbols import render_map, render_outline, render_symbols
 from flashgrep.handlers.text import FOR_MODEL, Style
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import anyio.from_thread
 import anyio.lowlevel
@@ -21,14 +22,15 @@ from flashgrep.edit import files
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.read import SliceQuery, SliceResult, read_slice
 from flashgrep.errors import Busy, Conflict, FlashgrepError, Forbidden, InvalidParams, NotFound, TooLarge
-from flashgrep.handlers import editing
+from flashgrep.handlers import editing, reading
 from flashgrep.handlers import files as file_methods
+from flashgrep.ingest.buffers import Buffers
 from flashgrep.registry import Call, Capabilities, Registry, Session
 from flashgrep.search.symbols import BestDefinition
 from tests.edit.harness import root_at, state_of
 
 ResultT = TypeVar("ResultT")
-REGISTRY = Registry([*editing.HANDLERS, *file_methods.HANDLERS])
+REGISTRY = Registry([*reading.HANDLERS, *editing.HANDLERS, *file_methods.HANDLERS])
 WRITES = ["write_code", "batch_write_code", "fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"]
 
 
@@ -70,6 +72,7 @@ class Host:
     """A catalogue of one project."""
 
     project: Workspace
+    buffers: WeakSet[Buffers] = field(default_factory=WeakSet)
 
     async def workspace(self, _call: Call[Any], _name: str | None) -> Workspace:
         return self.project

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from flashgrep.cli.render import render
-from flashgrep.handlers.editing import render_slice
 from flashgrep.handlers.query import render_query
+from flashgrep.handlers.reading import render_slice
 from flashgrep.handlers.text import Style
 from tests.conftest import FGREP, DaemonAtHand, MakeProject
 

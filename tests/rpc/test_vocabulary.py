@@ -91,6 +91,45 @@ TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"edits": [{"file_paths": '["a", "b"]', "old_str": "x", "new_str": "y", "replace_all": "true"}]},
         {"operations": [{"paths": ["a", "b"], "old_text": "x", "new_text": "y", "replace_all": True}]},
     ),
+    (
+        "write_code",
+        {"path": "a", "search": "x", "replace": "y", "explanation": "why"},
+        {"path": "a", "old_text": "x", "new_text": "y"},
+    ),
+    # Several where one is meant, and what other tools call things.
+    ("query", {"queries": ["a", "b"]}, {"query": "a", "any_of": ["b"]}),
+    ("query", {"query": ["a", "b"], "any_of": ["c"]}, {"query": "a", "any_of": ["b", "c"]}),
+    ("query", {"query": "a+", "regexp": True}, {"query": "a+", "mode": "regex"}),
+    ("query", {"query": "a", "include": "*.py,src/**, *.ts"}, {"query": "a", "include": ["*.py", "src/**", "*.ts"]}),
+    ("query", {"query": "a", "include": "*.{py,ts}"}, {"query": "a", "include": ["*.{py,ts}"]}),
+    ("query", {"query": "a", "include": "a,b.txt"}, {"query": "a", "include": ["a,b.txt"]}),
+    ("query", {"query": "a", "paths": ["src"], "cwd": "/p"}, {"query": "a", "path": "src", "project": "/p"}),
+    ("read_code", {"symbol_name": ["f", "g"]}, {"targets": ["f", "g"]}),
+    ("read_code", {"path": ["a.py", "b.py"]}, {"targets": ["a.py", "b.py"]}),
+    (
+        "read_code",
+        {"targets": [{"file": "a.py", "lines": "3-9"}, {"path": "a.py", "start": 3}, {"path": "a.py", "symbol": "f"}]},
+        {"targets": ["a.py:3-9", "a.py:3-3", "a.py:f"]},
+    ),
+    ("read_code", {"targets": [{"path": "a.py"}, {"symbol": "f"}]}, {"targets": ["a.py", "f"]}),
+    ("read_code", {"path": "a.py", "start_line": 3, "end_line": -1}, {"path": "a.py", "start_line": 3}),
+    ("read_code", {"path": "a.py", "should_read_entire_file": True}, {"path": "a.py"}),
+    ("get_symbol", {"name": "def turn(self, by):"}, {"symbol_name": "turn"}),
+    ("get_symbol", {"name": "class Wheel"}, {"symbol_name": "Wheel"}),
+    ("get_symbol", {"name": "classify"}, {"symbol_name": "classify"}),
+    ("get_symbol", {"name": "f", "role": "callers"}, {"symbol_name": "f", "role": ["call"]}),
+    (
+        "get_symbol",
+        {"name": "f", "role": ["Definitions", "uses"]},
+        {"symbol_name": "f", "role": ["definition", "call", "reference"]},
+    ),
+    (
+        "get_symbol",
+        {"name": "f", "kind": '["func", "classes"]'},
+        {"symbol_name": "f", "kind": ["function", "method", "class"]},
+    ),
+    ("get_symbol", {"name": "f", "include_body": True}, {"symbol_name": "f", "body": True}),
+    ("list_files", {"path": "src", "recursive": True}, {"path": "src"}),
     ("fs_move", {"source": "a", "destination": "b"}, {"src": "a", "dst": "b"}),
 ]
 """A method, what an agent passes, and what that is the same as. The table in skills/reference.md is of these."""
@@ -112,6 +151,10 @@ def test_a_call_from_habit_is_taken_for_what_it_means(
         ("query", {"query": "a", "inclde": []}, "inclde", "did you mean include?"),
         ("query", {"query": "a", "max_result": 1}, "max_result", "did you mean limit?"),
         ("query", {"query": "a", "offset": 20}, "offset", "no such field"),
+        ("query", {"query": "a", "path": ["a", "b"]}, "path", "it takes one, not 2: make a call for each"),
+        ("list_files", {"recursive": False}, "recursive", "no such field; known are query"),
+        ("read_code", {"targets": [{"path": "a", "colour": 1}]}, "targets.0", "valid string"),
+        ("get_symbol", {"symbol_name": "f", "role": "killers"}, "role.0", "'call' or 'reference'"),
         ("query", {"query": "a", "mode": "fuzzy"}, "mode", "'smart', 'literal' or 'regex'"),
         ("read_code", {"path": "a", "startline": 3}, "startline", "did you mean start_line?"),
         ("batch_write_code", {"operations": "rename it"}, "operations.0", "valid dictionary"),
@@ -180,8 +223,20 @@ ROWS: dict[str, Callable[[Any], bool]] = {
     'get_slice {"path": "a.py", "view_range": [3, 9]}': has_lines(3, 9),
     'read_code {"symbol": "needel"}': says("symbol not found: needel; near: needle"),
     'read_code {"path": "a.py", "symbol": "f"}': lambda answer: "return needle" in answer["result"]["content"],
+    'read_code {"path": "a.py:10-20"}': has_lines(10, 20),
+    'read_code {"path": "a.py#L10"}': has_lines(10, 10),
+    'read_code {"symbol_name": "src/b.py:f"}': lambda answer: answer["result"]["file_path"] == "src/b.py",
+    'read_code {"symbols": ["needle", "a.py:3-4"]}': lambda answer: len(answer["result"]["more"]) == 1,
+    'get_symbol {"symbol_name": "def needle(x)", "role": "callers"}': lambda answer: (
+        [(hit["file_path"], hit["role"]) for hit in answer["result"]["results"]] == [("a.py", "call")]
+    ),
+    'query {"queries": ["aaa", "pass"], "explanation": "see"}': lambda answer: len(answer["result"]["results"]) == 3,
+    'query {"query": "needle", "path": "src/*.py"}': lambda answer: (
+        [hit["file_path"] for hit in answer["result"]["results"]] == ["src/b.py"]
+    ),
     'write_code {"file_path": "a.py", "old_string": "x", "new_string": "y"}': lambda answer: "result" in answer,
     'write_code {"path": "new.py", "content": "x = 1"}': lambda answer: "result" in answer,
+    'write_code {"path": "lib/new/a.py", "content": "x = 1"}': lambda answer: "result" in answer,
     'batch_write_code {"edits": {"path": "a.py", "old": "y", "new": "z"}}': lambda answer: "result" in answer,
     'glob {"pattern": "**/*.js"}': lambda answer: [one["file_path"] for one in answer["result"]["results"]] == ["c.js"],
 }
@@ -213,7 +268,15 @@ def test_each_row_of_the_reference_is_as_it_says(daemon: DaemonAtHand, project: 
         answer = wire.ask(method, **json.loads(given))
         assert holds(answer), (call, answer)
     wire.fail("write_code", path="new.py", content="x = 2")
-    assert (root / "new.py").read_text() == "x = 1"
+    assert (root / "new.py").read_text() == (root / "lib" / "new" / "a.py").read_text() == "x = 1"
+    absolute = wire.call("glob", query=f"{root}/**/b.py")
+    assert [one["file_path"] for one in absolute["results"]] == ["src/b.py"]
+    found = wire.call("query", query="aaa", include=[f"{root}/src/*"], exclude=[f"{root}/a.py"])
+    assert {hit["file_path"] for hit in found["results"]} == {"src/b.py"}
+    assert wire.fail("query", query="aaa", path="lib/[id]")["message"].startswith("no such file or folder: lib/[id]")
+    assert wire.fail("read_code", path="b.py:3")["message"].startswith("file not found: b.py:3")
+    wire.fail("write_code", path="made/a.py", replacement="x", start_line=3, end_line=2)
+    assert not (root / "made").exists()
     assert (root / "a.py").read_text().startswith("z = 0\n")
     wire.close()
 
