@@ -14,18 +14,21 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar, Protocol, cast
 
 import anyio
-from jsonrpcserver.async_dispatcher import dispatch_request
-from jsonrpcserver.codes import ERROR_METHOD_NOT_FOUND
-from jsonrpcserver.dispatcher import to_response
-from jsonrpcserver.request import Request as ServerRequest
-from jsonrpcserver.response import to_serializable_one
-from jsonrpcserver.result import Error, Success
 from pydantic import BaseModel
 
 from flashgrep.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams
 from flashgrep.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
+from flashgrep.rpc.single_request import (
+    ERROR_METHOD_NOT_FOUND,
+    Error,
+    Success,
+    dispatch_request,
+    to_response,
+    to_serializable_one,
+)
+from flashgrep.rpc.single_request import Request as ServerRequest
 from flashgrep.rpc.wire import Limits
 
 OPEN_METHODS = frozenset({"auth"})
