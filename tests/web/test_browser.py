@@ -1,9 +1,11 @@
 """The page in a real browser, by keys and clicks. Screenshots go where FLASHGREP_SCREENSHOTS says."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -131,7 +133,7 @@ def tab(open_tab: Callable[..., Tab]) -> Iterator[Tab]:
 def test_results_come_while_typing_and_lead_to_the_line(tab: Tab) -> None:
     tab.tab.keyboard.type("needle file:src/")
     tab.wait(".group h2", "src/app.py")
-    tab.tab.wait_for_function("document.querySelectorAll('.group').length === 2")
+    sync_api.expect(tab.tab.locator(".group")).to_have_count(2)
     assert "needle" in tab.tab.locator(".line mark").first.inner_text()
     tab.wait(".facet button", "python")
     tab.show("search")
@@ -150,7 +152,7 @@ def test_a_count_narrows_by_a_click_and_a_chip_widens(tab: Tab) -> None:
     tab.type("needle -file:long.c")
     tab.wait(".facet button", "js").click()
     tab.wait(".chip", "lang:")
-    tab.tab.wait_for_function("document.querySelectorAll('.group').length === 1")
+    sync_api.expect(tab.tab.locator(".group")).to_have_count(1)
     assert "page.js" in tab.wait(".group h2").inner_text()
     tab.wait(".chip", "lang:").click()
     tab.wait(".group h2", "src/app.py")
@@ -170,6 +172,12 @@ def test_every_kind_of_search_has_its_key(tab: Tab) -> None:
         tab.wait(".group h2", found)
     tab.type("sym:needle")
     tab.wait(".line.symbol", "def needle(size):")
+    tab.type("size os return")
+    tab.wait("#status", "most of its words")
+    tab.wait(".group h2", "app.py")
+    tab.type("needle(3) rev:HEAD~1 repo:*")
+    tab.wait("a.hit.line", "needle(3)").click()
+    tab.wait(".row.chosen", "needle(3)")
 
 
 def test_names_and_contents_of_files_stay_text(tab: Tab) -> None:
@@ -274,6 +282,20 @@ def test_revisions_are_chosen_by_name_and_folders_are_walked(tab: Tab) -> None:
     tab.tab.keyboard.press("u")
     tab.wait(".entries a", "web/")
     assert "rev=HEAD%7E1" in tab.tab.url
+
+
+def test_a_question_is_a_link_a_command_and_a_request(tab: Tab, daemon: DaemonAtHand, root: Path) -> None:
+    tab.type("needle file:src/ -lang:js case:yes")
+    tab.wait(".group h2", "src/app.py")
+    titles = {one.inner_text(): one.get_attribute("title") or "" for one in tab.tab.locator(".as button").all()}
+    command = shlex.split(titles["Copy as fgrep"])[1:]
+    assert "src/app.py" in daemon.run(*command, cwd=root).stdout
+    with closing(daemon.wire("unix")) as wire:
+        wire.send(titles["Copy as JSON-RPC"].encode() + b"\n")
+        assert {one["file_path"] for one in wire.receive()["result"]["results"]} == {"src/app.py"}
+    tab.tab.goto(titles["Copy link"])
+    sync_api.expect(tab.tab.locator(".group")).to_have_count(1)
+    assert tab.tab.locator(".chip").count() == 3
 
 
 def test_numbers_are_drawn(tab: Tab) -> None:

@@ -11,7 +11,7 @@ const FILTER = /(^|\s)(-?)(repo|file|lang|sym|case|rev|word|text):(?:"([^"]*)"|(
 const NEGATED = new Set(["file", "lang"]);
 const CASES = { yes: "sensitive", no: "insensitive", auto: "smart" };
 const WILD = /[*?[\]{}]/;
-export const PAGE = 50;
+export const PAGE = 40;
 const MOST_COUNTED = 5000;
 
 /** Return a question's text and its filters: `{text, filters: [{name, value, not, source}], problems}`. */
@@ -79,7 +79,7 @@ export function toCall(typed, kind, project, languages) {
   const rev = of("rev").at(-1);
   if (rev && used !== "meaning") params.rev = rev;
   if (method === "query") {
-    if (used === "regex") Object.assign(params, { mode: "regex", order: "relevance" });
+    Object.assign(params, { mode: used === "regex" ? "regex" : "literal", order: "relevance" });
     if (of("case").length) params.case = CASES[of("case").at(-1)];
     if (of("word").at(-1) === "yes") params.word = true;
   }
@@ -88,6 +88,13 @@ export function toCall(typed, kind, project, languages) {
     if (symbol === undefined) params.match = "prefix";
   }
   return { method, params, kind: used };
+}
+
+/** Return the call that looks for most words of a text that no line has; null: there is only one. */
+export function toWords(asking) {
+  if (asking.kind !== "text" || !/\s/.test(asking.params.query.trim())) return null;
+  const { mode, order, ...params } = asking.params;
+  return { ...asking, params };
 }
 
 /** Return a call with what the page needs beside the question. */

@@ -4,15 +4,18 @@ import { go, toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
 import { showFacets } from "./facets.js";
 import * as languages from "./languages.js";
-import { forCounts, forPage, parse, toCall, toCommand, toRequest, without } from "./question.js";
+import { forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
 import { makeGroup } from "./results.js";
 import { call } from "./rpc.js";
 
 const PAUSE_MS = 40;
-/** Keys that come faster than this ask once. */
+/** Of keys that come faster than this the first asks at once, and the last. */
+const REST_MS = 250;
+/** Counts are asked for when nobody has typed for so long: they look at every hit. */
 
 let running = null;
 let pause = 0;
+let lastKey = -Infinity;
 
 /** Show the filters of a question as chips; one is removed by a click. */
 export function showChips(typed, change) {
@@ -30,9 +33,12 @@ export function stop() {
   running = null;
 }
 
-/** Ask soon: at the next pause between keys. */
+/** Ask at once, or at the next pause where keys come fast. */
 export function askSoon(shown, view) {
   stop();
+  const since = performance.now() - lastKey;
+  lastKey = performance.now();
+  if (since > PAUSE_MS) return ask(shown, view);
   pause = setTimeout(() => ask(shown, view), PAUSE_MS);
 }
 
@@ -40,7 +46,7 @@ export function askSoon(shown, view) {
 export async function ask(shown, view) {
   stop();
   const mine = (running = new AbortController());
-  const asking = toCall(shown.q, shown.in, shown.project, languages);
+  let asking = toCall(shown.q, shown.in, shown.project, languages);
   if (asking === null) {
     show(view, makeWelcome());
     tell("");
@@ -52,17 +58,37 @@ export async function ask(shown, view) {
   const state = { list, groups: new Map(), asking, shown, view, mine };
   try {
     const began = performance.now();
-    const answer = await call(asking.method, forPage(asking), mine.signal);
-    if (mine.signal.aborted) return;
+    let answer = await call(asking.method, forPage(asking), mine.signal);
     add(state, answer);
     show(view, page);
     describe(answer, performance.now() - began);
-    await showFacets(facets, asking, answer, shown, () => (asking.method === "query" && answer.mode !== "words" ? call("query", forCounts(asking), mine.signal) : null));
+    const words = answer.results.length ? null : toWords(asking);
+    if (words) {
+      await rest(mine.signal);
+      answer = await call(words.method, forPage(words), mine.signal);
+      state.asking = asking = words;
+      list.replaceChildren();
+      add(state, answer);
+      describe(answer, performance.now() - began);
+    }
+    await showFacets(facets, asking, answer, shown, async () => {
+      if (asking.method !== "query" || answer.mode === "words") return null;
+      await rest(mine.signal);
+      return call("query", forCounts(asking), mine.signal);
+    });
   } catch (error) {
     if (error.name === "AbortError") return;
     if (error.status === 401) show(view, makeSignIn());
     tell(error.message, true);
   }
+}
+
+/** Wait until nobody has typed for a while. */
+function rest(signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, REST_MS);
+    signal.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); });
+  });
 }
 
 function add(state, answer) {
