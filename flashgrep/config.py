@@ -18,11 +18,18 @@ from pydantic.fields import FieldInfo
 from rapidfuzz import process
 
 from flashgrep.errors import BadSetting
-from flashgrep.paths import PATH_MAP_VARIABLE
+from flashgrep.paths import PATH_MAP_VARIABLE, TEAM_DATABASE_VARIABLE
 
 ENV_PREFIX = "FLASHGREP_"
 NOT_SETTINGS = frozenset(
-    {"FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR", "FLASHGREP_TOKEN", "FLASHGREP_PYTHON", PATH_MAP_VARIABLE}
+    {
+        "FLASHGREP_STATE_DIR",
+        "FLASHGREP_CACHE_DIR",
+        "FLASHGREP_TOKEN",
+        "FLASHGREP_PYTHON",
+        PATH_MAP_VARIABLE,
+        TEAM_DATABASE_VARIABLE,
+    }
 )
 """Variables with our prefix that are no settings of the daemon: folders, a secret, the interpreter of the scripts, and
 what a client's paths are called here."""

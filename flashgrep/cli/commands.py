@@ -32,6 +32,7 @@ LOCAL_COMMANDS = {
     "projects": "index_command:app",
     "store": "index_command:store_app",
     "scip": "scip_command:app",
+    "team": "team_command:app",
     "daemon": "daemon_commands:app",
     "config": "config_command:app",
 }

@@ -24,7 +24,7 @@ LADDER = [
     "catalogue",
     "handlers web",
     "mcp lsp",
-    "daemon client",
+    "daemon client team",
     "cli",
     "__init__ __main__",
 ]

@@ -1,0 +1,199 @@
+"""``fgrep team``: a server for many, over repositories kept in PostgreSQL (docs/team.md)."""
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import anyio
+import typer
+
+from flashgrep import config
+from flashgrep.cli.daemon_client import fail, find_user_paths
+from flashgrep.daemon.log import Log
+from flashgrep.errors import FlashgrepError
+from flashgrep.machine import count_cores
+from flashgrep.paths import TEAM_DATABASE_VARIABLE, config_file
+from flashgrep.team import access, schema
+from flashgrep.team.catalogue import TeamCatalogue
+from flashgrep.team.database import connect
+from flashgrep.team.jobs import Team
+from flashgrep.team.reading import Store
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+LOG_BYTES = 16 << 20
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Serve a team's repositories from PostgreSQL.")
+Database = Annotated[
+    str,
+    typer.Option(
+        envvar=TEAM_DATABASE_VARIABLE, help="The store's address, as postgresql://user@host/name.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+
+
+@contextmanager
+def _failing_cleanly() -> Iterator[None]:
+    try:
+        yield
+    except FlashgrepError as error:
+        suggestion = error.data.get("suggestion", "")
+        fail(error.message + (f"\nfgrep: {suggestion}" if suggestion and suggestion not in error.message else ""))
+
+
+@contextmanager
+def _connect(database: str) -> "Iterator[Connection[Any]]":
+    with _failing_cleanly(), closing(_team(database).open()) as connection:
+        yield connection
+
+
+def _team(database: str) -> Team:
+    return Team(database, Path(find_user_paths().cache) / "team", os.environ, count_cores())
+
+
+@app.command()
+def init(
+    database: Database = "",
+    shard: Annotated[
+        list[str] | None,
+        typer.Option(help="A part of the texts, as NAME (here) or NAME=ADDRESS (on another server); given once."),
+    ] = None,
+) -> None:
+    """Make the store's tables, or bring them to this version."""
+    parts = [one.partition("=") for one in shard or ()]
+    with _failing_cleanly(), closing(connect(database)) as connection:
+        done = schema.migrate(connection, {name: address or None for name, _, address in parts})
+    typer.echo("\n".join(done) or "nothing to do")
+
+
+@app.command()
+def add(
+    sources: Annotated[list[str], typer.Argument(help="Bare clones by path, or addresses that your git can fetch.")],
+    database: Database = "",
+    name: Annotated[str, typer.Option(help="What one repository is called; by default the last part.")] = "",
+    branch: Annotated[list[str] | None, typer.Option(help="Index this branch only; several may be given.")] = None,
+) -> None:
+    """Add repositories; `sync` indexes them."""
+    if name and len(sources) > 1:
+        fail("--name is for one repository")
+    with _failing_cleanly():
+        for source in sources:
+            typer.echo(_team(database).add(source, name, tuple(branch or ())))
+
+
+@app.command()
+def remove(name: str, database: Database = "") -> None:
+    """Delete a repository with all that is stored of it."""
+    with _failing_cleanly():
+        _team(database).remove(name)
+
+
+@app.command()
+def sync(
+    names: Annotated[list[str] | None, typer.Argument(help="Repositories; default: all.")] = None,
+    database: Database = "",
+    every: Annotated[int, typer.Option(min=0, help="Go on, and look again after so many seconds.")] = 0,
+) -> None:
+    """Fetch repositories and index what is new; any number of machines may do it at once."""
+    with _failing_cleanly():
+        team, ended = _team(database), threading.Event()
+        while True:
+            team.request(tuple(names or ()))
+            team.work(partial(typer.echo, err=True))
+            if not every or ended.wait(every):
+                break
+
+
+@app.command()
+def status(database: Database = "", *, as_json: AsJson = False) -> None:
+    """Show the repositories: branches, texts, when they were fetched, and what is wrong."""
+    with _connect(database) as connection:
+        rows = access.describe(connection)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        state = row["problem"] or (f"{row['waiting']} waiting" if row["waiting"] else "ready")
+        typer.echo(
+            f"{row['name']:<30} {row['branches']:>5} branches {row['texts']:>9} texts  {row['synced'] or '-'}  {state}"
+        )
+
+
+@app.command()
+def token(
+    subject: Annotated[str, typer.Argument(help="Whose it is.")],
+    database: Database = "",
+    days: Annotated[
+        int | None, typer.Option(min=1, help="For how long it is good; default: until it is revoked.")
+    ] = None,
+    *,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Delete all tokens of this subject instead.")] = False,
+) -> None:
+    """Make a token, print it, and keep its hash alone."""
+    with _connect(database) as connection:
+        if revoke:
+            typer.echo(f"{access.revoke_tokens(connection, subject)} revoked")
+        else:
+            typer.echo(access.make_token(connection, subject, days))
+
+
+@app.command()
+def allow(
+    subject: Annotated[str, typer.Argument(help="Of a token, or a group.")],
+    names: Annotated[list[str] | None, typer.Argument(help="Repositories; default: all, those to come too.")] = None,
+    database: Database = "",
+    group: Annotated[list[str] | None, typer.Option(help="Put the subject into this group instead.")] = None,
+    *,
+    none: Annotated[bool, typer.Option("--none", help="Take everything from it instead.")] = False,
+) -> None:
+    """Let somebody, or a group, see repositories."""
+    with _connect(database) as connection:
+        for one in group or ():
+            access.join(connection, subject, one)
+        if none:
+            access.forbid(connection, subject)
+        elif not group:
+            access.allow(connection, subject, names or None)
+
+
+@app.command()
+def serve(
+    database: Database = "",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; put a proxy with TLS in front of any other.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 7780,
+) -> None:
+    """Serve HTTP until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, web hooks at /hook."""
+    with _failing_cleanly(), tempfile.TemporaryDirectory(prefix="fgrep-team-") as folder, suppress(KeyboardInterrupt):
+        settings = config.load(user_file=Path(config_file(os.environ)), environ=os.environ).settings
+        store = Store(database)
+        store.open()
+        log = Log(Path(find_user_paths().state) / "team.log", level=settings.log.level, max_bytes=LOG_BYTES)
+        with (
+            closing(TeamCatalogue(store, settings, Path(folder))) as catalogue,
+            socket.create_server((host, port)) as listener,
+        ):
+            address = f"http://{host}:{listener.getsockname()[1]}"
+            anyio.run(partial(_serve, catalogue, settings, log, listener, address))
+
+
+async def _serve(
+    catalogue: TeamCatalogue, settings: config.Settings, log: Log, listener: socket.socket, address: str
+) -> None:
+    from flashgrep.team.server import make_application, serve  # noqa: PLC0415 - takes a second to import
+
+    def say() -> None:
+        typer.echo(address)
+        sys.stdout.flush()
+
+    await serve(make_application(catalogue, settings, log), listener, say, anyio.sleep_forever())

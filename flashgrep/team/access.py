@@ -1,0 +1,78 @@
+"""Who may see what: tokens of people and groups, the repositories they are given, and what the store has."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from flashgrep.errors import NotFound
+from flashgrep.team.database import translate_errors
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+
+def make_token(connection: "Connection[Any]", subject: str, days: int | None = None) -> str:
+    """Return a new token of a subject, of which the store keeps a hash; ``days``: for so long it is good."""
+    token = secrets.token_urlsafe(32)
+    with translate_errors():
+        connection.execute(
+            "INSERT INTO flashgrep.token (hash, subject, expires) VALUES (%s, %s, now() + make_interval(days => %s))",
+            [hashlib.sha256(token.encode()).digest(), subject, days],
+        )
+    return token
+
+
+def revoke_tokens(connection: "Connection[Any]", subject: str) -> int:
+    """Delete the tokens of a subject, and return how many there were."""
+    with translate_errors():
+        return connection.execute("DELETE FROM flashgrep.token WHERE subject = %s", [subject]).rowcount
+
+
+def allow(connection: "Connection[Any]", subject: str, repositories: Sequence[str] | None) -> None:
+    """Let a subject or group see repositories; None: all, those to come too.
+
+    Raises:
+        NotFound: there is none of a name.
+
+    """
+    with translate_errors(), connection.transaction():
+        if repositories is None:
+            connection.execute("INSERT INTO flashgrep.permission VALUES (%s, NULL) ON CONFLICT DO NOTHING", [subject])
+            return
+        for name in repositories:
+            found = connection.execute("SELECT id FROM flashgrep.repository WHERE name = %s", [name]).fetchone()
+            if found is None:
+                raise NotFound(f"no such repository: {name}", reason="project_not_found")
+            connection.execute(
+                "INSERT INTO flashgrep.permission VALUES (%s, %s) ON CONFLICT DO NOTHING", [subject, found[0]]
+            )
+
+
+def forbid(connection: "Connection[Any]", subject: str) -> None:
+    """Take everything from a subject or group that it was given itself."""
+    with translate_errors():
+        connection.execute("DELETE FROM flashgrep.permission WHERE subject = %s", [subject])
+
+
+def join(connection: "Connection[Any]", subject: str, group: str) -> None:
+    """Put a subject into a group, whose repositories it sees then."""
+    with translate_errors():
+        connection.execute("INSERT INTO flashgrep.member VALUES (%s, %s) ON CONFLICT DO NOTHING", [subject, group])
+
+
+def describe(connection: "Connection[Any]") -> list[dict[str, Any]]:
+    """Return the state of each repository, by name: texts, bytes of postings, branches, requests, what is wrong."""
+    query = (
+        "SELECT name, source, head, next_text - 1 AS texts, parsed_to AS parsed, generation, "
+        "to_char(synced AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') AS synced, problem, "
+        "(SELECT count(*) FROM flashgrep.branch WHERE repository = r.id) AS branches, "
+        "(SELECT count(*) FROM flashgrep.segment WHERE repository = r.id) AS segments, "
+        "(SELECT coalesce(sum(bytes), 0)::bigint FROM flashgrep.segment WHERE repository = r.id) AS posting_bytes, "
+        "(SELECT count(*) FROM flashgrep.job WHERE repository = r.id) AS waiting "
+        "FROM flashgrep.repository r ORDER BY name"
+    )
+    with translate_errors(), connection.cursor() as cursor:
+        cursor.execute(query.encode())
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -1,0 +1,315 @@
+"""The team's repositories as the registry's methods ask them: in the place of ``catalogue.Catalogue``."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+from rapidfuzz import fuzz, process
+
+from flashgrep.config import Settings
+from flashgrep.edit.editor import Editor, Limits
+from flashgrep.edit.root import Root
+from flashgrep.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.git.repository import INDEX, NEAREST, Range, Revision, parse_revision
+from flashgrep.index.table import FileTable
+from flashgrep.indexer.progress import Progress
+from flashgrep.ingest.openat import RootFolder
+from flashgrep.own_folders import PrivateFolders
+from flashgrep.registry import Call, Session
+from flashgrep.scheduler import Scheduler
+from flashgrep.search.snapshot import Snapshot
+from flashgrep.team.listing import Listing, unpack
+from flashgrep.team.reading import Store
+from flashgrep.team.text_reader import IndexState
+from flashgrep.team.view import Asking, Contents, TeamFiles
+from flashgrep.workspace import RevisionView
+
+ACCESS: Final = "team"
+"""What a session's notes have of who asks."""
+KEPT_LISTINGS: Final = 32
+KEPT_STATES: Final = 256
+LEAST_COMMIT: Final = 4
+"""Digits by which a commit may be named."""
+ResultT = TypeVar("ResultT")
+
+
+class RepositoryRow(NamedTuple):
+    """A repository as one call found it."""
+
+    id: int
+    name: str
+    head: str
+    generation: int
+    parsed_to: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who asks, and the repositories that are to be seen."""
+
+    token: str
+    """The hash of the token that was shown, in hexadecimal digits."""
+    subject: str
+    repositories: dict[str, RepositoryRow]
+
+
+class Kept:
+    """What has been read of generations and trees, which never change; safe from any thread."""
+
+    def __init__(self) -> None:
+        self.contents = Contents()
+        self._lock = threading.Lock()
+        self._states: OrderedDict[int, IndexState] = OrderedDict()
+        self._listings: OrderedDict[tuple[int, bytes], Listing] = OrderedDict()
+
+    def state(self, row: RepositoryRow, asking: Asking, again: bool) -> IndexState:  # noqa: FBT001 - handed through
+        """Return the index of a repository's generation; ``again``: its segments have changed since it was read."""
+        with self._lock:
+            found = self._states.get(row.id)
+        if again or found is None or found.generation != row.generation:
+            found = IndexState.load(asking.read, row.id, row.generation, row.parsed_to)
+            with self._lock:
+                self._states[row.id] = found
+                while len(self._states) > KEPT_STATES:
+                    self._states.popitem(last=False)
+        return found
+
+    def listing(self, row: RepositoryRow, tree: bytes, asking: Asking) -> Listing:
+        """Return the files of a tree."""
+        key = (row.id, tree)
+        with self._lock:
+            found = self._listings.get(key)
+        if found is None:
+            with asking.read() as reading:
+                query = "SELECT files FROM flashgrep.listing WHERE repository = %s AND tree = %s"
+                rows = reading.fetch(query, [row.id, tree])
+            if not rows:
+                raise NotFound("the revision is not stored any more; ask again", reason="revision_not_found")
+            found = unpack(rows[0][0])
+            with self._lock:
+                self._listings[key] = found
+                while len(self._listings) > KEPT_LISTINGS:
+                    self._listings.popitem(last=False)
+        return found
+
+
+class TeamCatalogue:
+    """What the registry's methods ask for projects: the repositories that a session's token may see."""
+
+    def __init__(self, store: Store, settings: Settings, folder: Path) -> None:
+        """``folder``: an empty one, which stands for the root of every repository: none has files here."""
+        self.settings = settings
+        self._store = store
+        self._kept = Kept()
+        self.scheduler = Scheduler()
+        self.folder = RootFolder(os.fsencode(folder))
+        limits = Limits(read_bytes=settings.read.max_bytes)
+        self.editor = Editor(Root(os.fsencode(folder), os.fsencode(folder), PrivateFolders()), limits)
+
+    def close(self) -> None:
+        """Let go of the folder and the connections."""
+        self.editor.close()
+        self._store.close()
+
+    def find_access(self, token: str) -> Access:
+        """Return what a token's hash may see; call it in a thread.
+
+        Raises:
+            Forbidden: auth_required, nobody has such a token, or not any more.
+            Unavailable: database_away.
+
+        """
+        with self._store.read(token) as reading:
+            subject = reading.fetch("SELECT flashgrep.subject()")[0][0]
+            if subject is None:
+                raise Forbidden("nobody has such a token", reason="auth_required")
+            rows = reading.fetch(
+                "SELECT id, name, head, generation, parsed_to, problem FROM flashgrep.repository ORDER BY name"
+            )
+        return Access(token, subject, {row[1]: RepositoryRow(*row) for row in rows})
+
+    def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
+        """Write a line of the audit log; call it in a thread."""
+        with self._store.read(access.token) as reading:
+            reading.fetch(
+                "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)", [method, asked, outcome, took_ms]
+            )
+
+    def request(self, access: Access, name: str) -> bool:
+        """Have a repository brought up to date, and return whether the token may see one of the name."""
+        with self._store.read(access.token) as reading:
+            return reading.fetch("SELECT flashgrep.request(%s::text)", [name])[0][0] is not None
+
+    # As ``Catalogue``
+
+    def list_projects(self) -> list[Any]:
+        """Return nothing: a repository's root is its name."""
+        return []
+
+    def is_listed(self, _root: str) -> bool:
+        """Return that a question need not wait for a listing."""
+        return True
+
+    def list_bound(self, session: Session) -> list[str]:
+        """Return the repositories that an address has named."""
+        return list(session.projects)
+
+    def list_reachable(self, session: Session) -> list[str]:
+        """Return the names of the repositories that are to be seen."""
+        access: Access = session.notes[ACCESS]
+        return list(access.repositories)
+
+    def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
+        """Return the names of the repositories that a call means, once each; ``*``: all that are to be seen."""
+        return self.list_reachable(session) if projects == "*" else list(dict.fromkeys(projects))
+
+    async def workspace(self, call: Call[Any], project: str | None) -> "TeamProject":
+        """Return the repository that a call is about.
+
+        Raises:
+            NotFound: project_not_found, none of the name is to be seen.
+            InvalidParams: project_required, there are several.
+
+        """
+        access: Access = call.session.notes[ACCESS]
+        known = access.repositories
+        named = project or (call.session.projects[0] if len(call.session.projects) == 1 else None)
+        if named is None and len(known) != 1:
+            message = "name a repository by `project`, or several by `projects`"
+            raise InvalidParams(message, reason="project_required", field="project", allowed=list(known)[:NEAREST])
+        row = known.get(named or next(iter(known)))
+        if row is None:
+            near = [name for name, _, _ in process.extract(str(named), list(known), scorer=fuzz.WRatio, limit=NEAREST)]
+            raise NotFound(f"no such repository: {named}", reason="project_not_found", near=near)
+        return TeamProject(self, row, Asking(self._store, access.token), self._kept)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamOptions:
+    """What methods ask of a project's options."""
+
+    private: PrivateFolders = field(default_factory=PrivateFolders)
+
+
+@dataclass(slots=True)
+class TeamProject:
+    """One repository for one call; answers what methods ask of a ``Workspace``, about its revisions."""
+
+    catalogue: TeamCatalogue
+    row: RepositoryRow
+    asking: Asking
+    kept: Kept
+    is_bare: bool = True
+    """Questions without a revision are about HEAD."""
+    progress: Progress = field(default_factory=lambda: Progress("ready"))
+    options: TeamOptions = field(default_factory=TeamOptions)
+
+    @property
+    def name(self) -> str:
+        """The repository's name."""
+        return self.row.name
+
+    @property
+    def generation(self) -> int:
+        """The generation that the call found."""
+        return self.row.generation
+
+    @property
+    def path(self) -> PurePosixPath:
+        """What stands for its root in answers about several: its name."""
+        return PurePosixPath(self.row.name)
+
+    @property
+    def root(self) -> bytes:
+        """As ``path``."""
+        return self.row.name.encode()
+
+    @property
+    def revisions(self) -> "TeamProject":
+        """What finds revisions: itself."""
+        return self
+
+    @property
+    def editor(self) -> Editor:
+        """The limits of reading."""
+        return self.catalogue.editor
+
+    def snapshot(self) -> Snapshot:
+        """Return the project without any file: its revisions have them."""
+        return Snapshot(self.catalogue.folder, FileTable(), None, {}, self.catalogue.settings.index.max_file_size)
+
+    async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Run a look-up in a thread."""
+        return await self.catalogue.scheduler.run(lambda: partial(ask, self.snapshot()))
+
+    def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
+        """Run what needs no snapshot in a thread."""
+        return self.catalogue.scheduler.run(lambda: work)
+
+    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+        """Do nothing: all texts are stored."""
+
+    async def at(self, rev: str) -> RevisionView:
+        """Return the repository as it is in a revision, or in the newer of two the files that differ.
+
+        Raises:
+            InvalidParams: invalid_revision.
+            NotFound: revision_not_found; of history the store has the heads of branches.
+
+        """
+        asked = parse_revision(rev)
+        if asked == INDEX or (isinstance(asked, Range) and asked.merge_base):
+            message = f"rev: not of a repository of a team: {rev}"
+            raise InvalidParams(message, reason="invalid_revision", field="rev", allowed="a branch or commit, or a..b")
+
+        def find() -> RevisionView:
+            with self.asking.read() as reading:
+                branches = dict(
+                    reading.fetch("SELECT name, commit FROM flashgrep.branch WHERE repository = %s", [self.row.id])
+                )
+                rows = reading.fetch(
+                    "SELECT commit, tree, seconds FROM flashgrep.revision WHERE repository = %s", [self.row.id]
+                )
+                commits = {commit: (tree, seconds) for commit, tree, seconds in rows}
+                if isinstance(asked, Range):
+                    old, new = (self._find(name, branches, commits) for name in (asked.old, asked.new))
+                    before = self.kept.listing(self.row, old[1], self.asking).files
+                    return self._view(new, without={(path, file.blob) for path, file in before.items()})
+                return self._view(self._find(asked, branches, commits))
+
+        return await self.in_turn(find)
+
+    def _find(
+        self, name: str, branches: dict[str, bytes], commits: dict[bytes, tuple[bytes, int]]
+    ) -> tuple[bytes, bytes, int]:
+        """Return the commit, the tree and the time of a revision."""
+        called = name.removeprefix("refs/heads/").removeprefix("heads/").removesuffix("^{commit}")
+        if called == "HEAD":
+            called = self.row.head if self.row.head in branches or not branches else next(iter(branches))
+        commit = branches.get(called)
+        if commit is None and len(called) >= LEAST_COMMIT:
+            named = [one for one in commits if one.hex().startswith(called.lower())]
+            commit = named[0] if len(named) == 1 else None
+        if commit is None or commit not in commits:
+            near = [one for one, _, _ in process.extract(called, list(branches), scorer=fuzz.WRatio, limit=NEAREST)]
+            problem = f"; {self.row.problem}" if self.row.problem else ""
+            message = f"no such revision: {name}; the store has the heads of branches: {', '.join(near)}{problem}"
+            raise NotFound(message, reason="revision_not_found", rev=name, near=near)
+        return commit, *commits[commit]
+
+    def _view(self, found: tuple[bytes, bytes, int], without: Collection[tuple[bytes, bytes]] = ()) -> RevisionView:
+        """Return a revision's files, but for those ``without`` by path and content."""
+        commit, tree, seconds = found
+        listing = self.kept.listing(self.row, tree, self.asking)
+        if without:
+            gone = [path for path, file in listing.files.items() if (path, file.blob) in without]
+            left = {path: file for path, file in listing.files.items() if (path, file.blob) not in without}
+            listing = Listing(left, listing.table.with_changes((), gone))
+        files = TeamFiles(listing, partial(self.kept.state, self.row, self.asking), self.asking, self.kept.contents)
+        return RevisionView(self, Revision(commit.hex().encode(), tree.hex().encode(), seconds), files)

@@ -1,0 +1,54 @@
+"""Bare clones: those of addresses are fetched here by the user's git, others are where they are."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from flashgrep.errors import Unavailable
+from flashgrep.git.repository import Repository, Revision, is_bare
+from flashgrep.team.queue import Job
+
+FETCH_SECONDS: Final = 3600
+ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
+"""What git fetches from; it begins with no dash, and names no program to be run."""
+
+
+def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
+    """Return the folder of a bare clone; that of an address is fetched by the user's git with its credentials.
+
+    Raises:
+        Unavailable: fetch_failed, with what git says; source_missing.
+
+    """
+    if not ADDRESS.fullmatch(job.source):
+        if not is_bare(Path(job.source)):
+            message = f"the clone is not on this machine: {job.source}"
+            raise Unavailable(message, reason="source_missing", suggestion="add it by an address")
+        return Path(job.source)
+    folder = cache / f"{job.repository}.git"
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    command = ["git", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null"]
+    if is_bare(folder):
+        command += ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"]
+    else:
+        command += ["clone", "--mirror", "--quiet", "--", job.source, str(folder)]
+    try:
+        done = subprocess.run(
+            command, env={**environ, "GIT_TERMINAL_PROMPT": "0"}, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=FETCH_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"git cannot fetch {job.name}: {error}", reason="fetch_failed") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-500:]
+        raise Unavailable(f"git cannot fetch {job.name}: {said}", reason="fetch_failed")
+    return folder
+
+
+def list_branches(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
+    """Return the commits of branches by name: of those wanted, or of all."""
+    printed = repository.git.run("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
+    named = [line.decode("utf-8", "replace").partition(" ") for line in printed.splitlines()]
+    return {name: repository.resolve(commit) for commit, _, name in named if not wanted or name in wanted}

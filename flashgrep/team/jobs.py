@@ -1,0 +1,171 @@
+"""What workers do: they take a repository whose turn it is, fetch it, and bring the store to its branches' state.
+
+Any number of workers on any machines: a row of ``turn`` is locked while one works (FOR UPDATE SKIP LOCKED), so a
+worker that dies gives its repository back by losing its connection, and another goes on behind its last batch.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep.errors import FlashgrepError, InvalidParams, NotFound
+from flashgrep.git.program import Git
+from flashgrep.git.repository import Repository, is_bare
+from flashgrep.ingest.openat import RootFolder
+from flashgrep.team.clones import ADDRESS, fetch, list_branches
+from flashgrep.team.database import connect, translate_errors
+from flashgrep.team.load import Content, Loader
+from flashgrep.team.publish import find_new_trees, name_of, publish, put_listing
+from flashgrep.team.queue import Job, postpone, take
+from flashgrep.team.schema import check
+from flashgrep.team.shards import SHARDED
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+Tell = Callable[[str], None]
+"""Is told, in words, what is being done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team's store, as who fills it sees it."""
+
+    dsn: str
+    cache: Path
+    """Where clones of addresses are kept."""
+    environ: Mapping[str, str]
+    workers: int = 2
+    """Processes that parse."""
+
+    def open(self) -> "Connection[Any]":
+        """Return a connection, once the tables are known to be those of this version; raises as ``schema.check``."""
+        connection = connect(self.dsn)
+        try:
+            check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def add(self, source: str, name: str = "", branches: tuple[str, ...] = ()) -> str:
+        """Add a repository by the path of a bare clone or by an address, have it indexed, and return its name.
+
+        Raises:
+            InvalidParams: it can be neither; or the name is taken, or a folder of another's.
+
+        """
+        if not ADDRESS.fullmatch(source):
+            folder = Path(source).resolve()
+            if not is_bare(folder):
+                message = f"neither an address nor a bare clone: {source}"
+                raise InvalidParams(message, field="source", suggestion="git clone --mirror makes one")
+            source = str(folder)
+        name = name or re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
+        if not NAME.fullmatch(name):
+            raise InvalidParams(f"no repository can be called so: {name!r}", field="name", pattern=NAME.pattern)
+        with self.open() as connection, translate_errors(), connection.transaction():
+            connection.execute("LOCK TABLE flashgrep.repository IN SHARE ROW EXCLUSIVE MODE")
+            for (other,) in connection.execute("SELECT name FROM flashgrep.repository").fetchall():
+                if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
+                    raise InvalidParams(f"the name is taken, or a folder of another's: {other}", field="name")
+            row = connection.execute(
+                "INSERT INTO flashgrep.repository (name, source, branches) VALUES (%s, %s, %s) RETURNING id",
+                [name, source, list(branches)],
+            ).fetchone()
+            connection.execute("INSERT INTO flashgrep.turn VALUES (%s)", row)
+            connection.execute("INSERT INTO flashgrep.job (repository) VALUES (%s)", row)
+        return name
+
+    def remove(self, name: str) -> None:
+        """Delete a repository with all its rows, once no worker is at it.
+
+        Raises:
+            NotFound: there is none of the name.
+
+        """
+        with self.open() as connection, translate_errors(), connection.transaction():
+            query = (
+                "SELECT turn.repository FROM flashgrep.turn JOIN flashgrep.repository ON id = turn.repository "
+                "WHERE name = %s FOR UPDATE OF turn"
+            )
+            row = connection.execute(query, [name]).fetchone()
+            if row is None:
+                raise NotFound(f"no such repository: {name}", reason="project_not_found")
+            for table in SHARDED:
+                connection.execute(f"DELETE FROM flashgrep.{table} WHERE repository = %s".encode(), row)
+            connection.execute("DELETE FROM flashgrep.repository WHERE id = %s", row)
+
+    def request(self, names: tuple[str, ...] = ()) -> None:
+        """Have repositories brought up to date: these, or all.
+
+        Raises:
+            NotFound: there is none of a name.
+
+        """
+        with self.open() as connection, translate_errors(), connection.transaction():
+            known = {row[0] for row in connection.execute("SELECT name FROM flashgrep.repository").fetchall()}
+            if missing := sorted(set(names) - known):
+                raise NotFound(f"no such repository: {', '.join(missing)}", reason="project_not_found")
+            connection.execute(
+                "INSERT INTO flashgrep.job (repository) SELECT id FROM flashgrep.repository WHERE name = ANY(%s)",
+                [list(names or known)],
+            )
+
+    def work(self, tell: Tell) -> int:
+        """Do the jobs that are due and that no other worker is at, and return how many there were."""
+        done = 0
+        with self.open() as locked, self.open() as connection:
+            while True:
+                with translate_errors(), locked.transaction():
+                    job = take(locked)
+                    if job is None:
+                        return done
+                    done += 1
+                    try:
+                        self.sync(connection, job, tell)
+                    except FlashgrepError as error:
+                        if connection.closed:
+                            raise
+                        postpone(locked, connection, job, error)
+                        tell(f"{job.name}: {error.message}")
+                    else:
+                        locked.execute("DELETE FROM flashgrep.job WHERE id = ANY(%s)", [job.requests])
+
+    def sync(self, connection: "Connection[Any]", job: Job, tell: Tell) -> None:
+        """Bring the store to the state of a repository's branches."""
+        tell(f"{job.name}: fetching")
+        repository = Repository.open(
+            Git.find(RootFolder(os.fsencode(fetch(job, self.cache, self.environ))), self.environ)
+        )
+        try:
+            branches = list_branches(repository, job.branches)
+            head = (
+                repository.git.run("rev-parse", "--abbrev-ref", "HEAD").decode("utf-8", "replace").strip()
+                if branches
+                else ""
+            )
+            row = connection.execute("SELECT count(*) FROM flashgrep.shard").fetchone()
+            loader = Loader(connection, job.repository, row[0] if row else 1)
+            with translate_errors():
+                loader.clean()
+                trees = find_new_trees(connection, job, branches)
+                known = loader.known()
+                for revision in trees.values():
+                    listed = repository.list_files(revision)
+                    names = {path: name_of(file.blob, path) for path, file in listed.items()}
+                    wanted = {name: Content(name, path) for path, name in names.items() if name not in known}
+                    for found in loader.store(wanted.values(), repository):
+                        known |= found
+                        tell(f"{job.name}: {len(known)} contents")
+                    put_listing(connection, job, revision, listed, known)
+                generation = publish(connection, job, branches, head, job.generation)
+                for at in loader.parse(self.workers):
+                    tell(f"{job.name}: symbols of {at} texts")
+                publish(connection, job, branches, head, generation)
+        finally:
+            repository.close()

@@ -1,0 +1,228 @@
+"""Putting a repository's texts into the store: contents, postings, symbols; batch by batch."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from flashgrep.git.repository import Repository
+from flashgrep.index.grams import Grams, grams_of
+from flashgrep.index.kept import Name
+from flashgrep.index.postings import encode, pairs_of
+from flashgrep.index.symbols import take_bytes
+from flashgrep.indexer.process import PARSE_BATCH, PARSE_BYTES, Parsers
+from flashgrep.ingest.extract import extract
+from flashgrep.machine import release_memory
+from flashgrep.model import Document
+from flashgrep.team.text_reader import fold_name
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+BATCH_BYTES: Final = 16 << 20
+"""Text loaded at once; each batch is a segment in every shard."""
+BATCH_TEXTS: Final = 8192
+MAX_SIZE: Final = 64 << 20
+"""Larger files are declined."""
+PARSED_AT_ONCE: Final = 256
+"""Texts whose symbols are stored in one transaction."""
+_SHA1_BYTES: Final = 20
+
+
+class Content(NamedTuple):
+    """A content of a repository that is to be stored: git's name of it, with the class of names, and a file's path."""
+
+    name: Name
+    path: bytes
+
+
+class _Text(NamedTuple):
+    content: Content
+    raw: bytes
+    grams: Grams
+
+
+class Loader:
+    """Loads one repository over one connection."""
+
+    def __init__(self, connection: "Connection[Any]", repository: int, shards: int) -> None:
+        self._connection = connection
+        self._repository = repository
+        self._shards = shards
+
+    def known(self) -> dict[Name, tuple[int, str]]:
+        """Return what is stored of contents: the text's number, or 0 and why there is none."""
+        query = "SELECT blob, name_class, text, skip FROM flashgrep.content WHERE repository = %s"
+        rows = self._connection.execute(query, [self._repository], binary=True)
+        return {(blob, named): (text, skip) for blob, named, text, skip in rows}
+
+    def clean(self) -> None:
+        """Delete what a worker that died has left: texts and blocks of no segment, symbols nobody counted."""
+        one, repository = self._connection.execute, self._repository
+        rows = one("SELECT id, first, last FROM flashgrep.segment WHERE repository = %s ORDER BY first", [repository])
+        segments = rows.fetchall()
+        found = one("SELECT next_text, next_segment, parsed_to FROM flashgrep.repository WHERE id = %s", [repository])
+        next_text, next_segment, parsed_to = found.fetchone() or (1, 1, 0)
+        ends = [(0, 0), *((first, last) for _, first, last in segments), (next_text, next_text)]
+        with self._connection.transaction():
+            for (_, last), (first, _) in pairwise(ends):
+                if last + 1 < first:
+                    condition = "WHERE repository = %s AND id > %s AND id < %s"
+                    one(f"DELETE FROM flashgrep.text {condition}".encode(), [repository, last, first])
+            if next_segment > len(segments) + 1:
+                condition = "WHERE repository = %s AND segment <> ALL(%s)"
+                one(f"DELETE FROM flashgrep.block {condition}".encode(), [repository, [row[0] for row in segments]])
+            for table in ("symbol", "symbol_name"):
+                statement = f"DELETE FROM flashgrep.{table} WHERE repository = %s AND text > %s"
+                one(statement.encode(), [repository, parsed_to])
+
+    def store(self, contents: Iterable[Content], source: Repository) -> Iterator[dict[Name, tuple[int, str]]]:
+        """Read contents from git and store them, yielding after each batch what is known of them now.
+
+        Raises:
+            FlashgrepError: git fails; what was stored before stays.
+
+        """
+        shards: dict[int, list[_Text]] = defaultdict(list)
+        skips: dict[Name, str] = {}
+        size = count = 0
+        for content in contents:
+            raw = read_content(source, content)
+            document = None if isinstance(raw, str) else extract(raw)
+            if isinstance(document, Document) and isinstance(raw, bytes):
+                shards[content.name[0][0] % self._shards].append(_Text(content, raw, grams_of(document.data)))
+                size += len(raw)
+            else:
+                skips[content.name] = raw if isinstance(raw, str) else getattr(document, "reason", "")
+            count += 1
+            if size > BATCH_BYTES or count >= BATCH_TEXTS:
+                yield self._put(shards, skips)
+                size = count = 0
+                shards.clear()
+                skips.clear()
+                release_memory()
+        if count:
+            yield self._put(shards, skips)
+
+    def _put(self, shards: dict[int, list[_Text]], skips: dict[Name, str]) -> dict[Name, tuple[int, str]]:
+        """Store a batch in one transaction."""
+        connection, repository = self._connection, self._repository
+        # Numbers are taken by themselves: those of a batch that fails are never used again.
+        texts = sum(map(len, shards.values()))
+        taken = connection.execute(
+            "UPDATE flashgrep.repository SET next_text = next_text + %s, next_segment = next_segment + %s "
+            "WHERE id = %s RETURNING next_text, next_segment",
+            [texts, len(shards), repository],
+        ).fetchone()
+        if taken is None:
+            raise LookupError(repository)
+        first, segment = taken[0] - texts, taken[1] - len(shards)
+        found = {name: (0, skip) for name, skip in skips.items()}
+        with connection.transaction(), connection.cursor() as cursor:
+            for shard, of_shard in sorted(shards.items()):
+                blocks = list(encode(pairs_of([text.grams for text in of_shard]), segment))
+                with cursor.copy(
+                    "COPY flashgrep.text (repository, shard, id, path, data) FROM STDIN (FORMAT BINARY)"
+                ) as copy:
+                    copy.set_types(["int4", "int2", "int8", "bytea", "bytea"])
+                    for number, text in enumerate(of_shard, first):
+                        copy.write_row([repository, shard, number, text.content.path, text.raw])
+                        found[text.content.name] = (number, "")
+                with cursor.copy(
+                    "COPY flashgrep.block (repository, shard, segment, key, data) FROM STDIN (FORMAT BINARY)"
+                ) as copy:
+                    copy.set_types(["int4", "int2", "int8", "int8", "bytea"])
+                    for block in blocks:
+                        copy.write_row([repository, shard, segment, block.first, block.data])
+                keys = np.array([block.first for block in blocks], "<u4").tobytes()
+                size = sum(len(block.data) for block in blocks)
+                cursor.execute(
+                    "INSERT INTO flashgrep.segment (repository, id, shard, first, last, bytes, keys) "
+                    "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                    [repository, segment, shard, first, first + len(of_shard) - 1, size, keys],
+                )
+                first, segment = first + len(of_shard), segment + 1
+            with cursor.copy(
+                "COPY flashgrep.content (repository, blob, name_class, text, skip) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(["int4", "bytea", "text", "int8", "text"])
+                for (blob, named), (number, skip) in found.items():
+                    copy.write_row([repository, blob, named, number, skip])
+        return found
+
+    def parse(self, workers: int) -> Iterator[int]:
+        """Store the symbols of texts that have none yet, yielding after each round the last text's number.
+
+        They are parsed in processes of their own, so a grammar that crashes costs one text.
+        """
+        data: dict[int, bytes] = {}
+
+        def read(batch: Sequence[tuple[int, bytes, bytes]]) -> Iterator[bytes | None]:
+            return (data[number] for number, _, _ in batch)
+
+        one, repository = self._connection.execute, self._repository
+        row = one("SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s", [repository]).fetchone()
+        done, end = row or (0, 0)
+        with Parsers(read, workers) as parsers:
+            while done + 1 < end:
+                rows = one(
+                    "SELECT id, shard, path, data FROM flashgrep.text WHERE repository = %s AND id > %s AND id <= %s "
+                    "ORDER BY id",
+                    [repository, done, done + PARSED_AT_ONCE],
+                    binary=True,
+                ).fetchall()
+                texts = [(number, shard, path, extract(raw)) for number, shard, path, raw in rows]
+                data = {number: text.data for number, _, _, text in texts if isinstance(text, Document)}
+                left = [(number, b"", path, len(data[number])) for number, _, path, _ in texts]
+                batches: list[list[tuple[int, bytes, bytes]]] = []
+                while left:
+                    batches.append([row[:3] for row in take_bytes(iter(left[:PARSE_BATCH]), PARSE_BYTES)])
+                    left = left[len(batches[-1]) :]
+                stored = list(parsers.run(batches))
+                done = min(done + PARSED_AT_ONCE, end - 1)
+                self.put_symbols(stored, {number: shard for number, shard, _, _ in texts}, done)
+                yield done
+
+    def put_symbols(self, found: Sequence[Any], shards: dict[int, int], done: int) -> None:
+        """Store the symbols of texts up to ``done``; ``shards``: where each text lies."""
+        rows = [(row.text_id, row.packed, row.names) for symbols in found for row in symbols.rows]
+        rows += [
+            (number, f"!{why}".encode() if why else b"", []) for symbols in found for number, why in symbols.declined
+        ]
+        rows.sort(key=lambda row: shards[row[0]])
+        repository = self._repository
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            with cursor.copy(
+                "COPY flashgrep.symbol (repository, shard, text, packed) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(["int4", "int2", "int8", "bytea"])
+                for number, packed, _ in rows:
+                    copy.write_row([repository, shards[number], number, packed])
+            with cursor.copy(
+                "COPY flashgrep.symbol_name (repository, shard, name, text) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(["int4", "int2", "bytea", "int8"])
+                for number, _, names in rows:
+                    for name in {fold_name(name) for name in names} - {None}:
+                        copy.write_row([repository, shards[number], name, number])
+            cursor.execute("UPDATE flashgrep.repository SET parsed_to = %s WHERE id = %s", [done, repository])
+
+
+def read_content(source: Repository, content: Content) -> bytes | str:
+    """Return a content as git has it, or why it is not stored: it is too large, or not what its name says.
+
+    Raises:
+        Unavailable: the clone does not have it.
+
+    """
+    blob = content.name[0]
+    found = source.read(content.path, blob.hex().encode(), MAX_SIZE)
+    if found.data is None:
+        return "too_large"
+    digest = hashlib.new("sha1" if len(blob) == _SHA1_BYTES else "sha256", usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(found.data))
+    digest.update(found.data)
+    return found.data if digest.digest() == blob else "unreadable"

@@ -1,0 +1,87 @@
+"""Shards: the parts in which texts lie by their hash, on this server or on others, asked by postgres_fdw."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from flashgrep.team.database import connect, load_psycopg, translate_errors
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_COLUMNS: Final = {
+    "text": "repository integer, shard smallint, id bigint, path bytea, data bytea",
+    "block": "repository integer, shard smallint, segment bigint, key bigint, data bytea",
+    "symbol": "repository integer, shard smallint, text bigint, packed bytea",
+    "symbol_name": "repository integer, shard smallint, name bytea, text bigint",
+}
+_KEYS: Final = {
+    "text": "PRIMARY KEY (repository, id)",
+    "block": "PRIMARY KEY (repository, segment, key)",
+    "symbol": "PRIMARY KEY (repository, text)",
+    "symbol_name": "PRIMARY KEY (repository, name, text)",
+}
+SHARDED: Final = tuple(_COLUMNS)
+"""Tables whose rows lie in shards."""
+_SERVER: Final = {
+    "async_capable": "true",
+    "fetch_size": "1000",
+    "batch_size": "100",
+    "use_remote_estimate": "false",
+    "keep_connections": "on",
+    # The planner of a shard knows neither how little of a cursor is read nor how small its tables are now.
+    "options": "-c cursor_tuple_fraction=1.0 -c enable_seqscan=off",
+    "connect_timeout": "5",
+}
+
+
+def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | None) -> None:
+    """Make the partitions of a shard: here, or on another server, whose tables are asked by postgres_fdw."""
+    sql = load_psycopg().sql
+    connection.execute("INSERT INTO flashgrep.shard VALUES (%s, %s)", [number, name])
+    if dsn is not None:
+        make_remote(dsn)
+        connect_server(connection, number, dsn)
+    for table in SHARDED:
+        part = sql.Identifier("flashgrep", f"{table}_{number}")
+        parent, at = sql.Identifier("flashgrep", table), sql.Literal(number)
+        if dsn is None:
+            connection.execute(sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES IN ({})").format(part, parent, at))
+            connection.execute(sql.SQL("ALTER TABLE {} ADD " + _KEYS[table]).format(part))
+        else:
+            make = "CREATE FOREIGN TABLE {} PARTITION OF {} FOR VALUES IN ({}) SERVER {} OPTIONS ({})"
+            options = sql.SQL("schema_name 'flashgrep', table_name {}").format(sql.Literal(table))
+            server = sql.Identifier(f"flashgrep_{number}")
+            connection.execute(sql.SQL(make).format(part, parent, at, server, options))
+
+
+def make_remote(dsn: str) -> None:
+    """Make the tables of a shard on its server."""
+    with connect(dsn) as remote, translate_errors(), remote.transaction():
+        remote.execute("CREATE SCHEMA flashgrep")
+        for table in SHARDED:
+            columns = ", ".join(f"{column} NOT NULL" for column in _COLUMNS[table].split(", "))
+            remote.execute(f"CREATE TABLE flashgrep.{table} ({columns}, {_KEYS[table]})".encode())
+
+
+def connect_server(connection: "Connection[Any]", number: int, dsn: str) -> None:
+    """Make a shard's server known to postgres_fdw, with the user and password that its address has."""
+    psycopg = load_psycopg()
+    sql = psycopg.sql
+    parts = psycopg.conninfo.conninfo_to_dict(dsn)
+    user = {name: str(parts.pop(name)) for name in ("user", "password") if name in parts}
+    server = sql.Identifier(f"flashgrep_{number}")
+    is_superuser = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    if is_superuser is not None and is_superuser[0]:
+        user["password_required"] = "false"  # noqa: S105 - an option's name: the shard itself decides
+
+    def options(of: Mapping[str, Any]) -> Any:
+        pairs: Sequence[Any] = [
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.Literal(str(value))) for name, value in of.items()
+        ]
+        return sql.SQL(", ").join(pairs)
+
+    connection.execute("CREATE EXTENSION IF NOT EXISTS postgres_fdw")
+    make = sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({})")
+    connection.execute(make.format(server, options({**parts, **_SERVER})))
+    mapping = sql.SQL("CREATE USER MAPPING FOR PUBLIC SERVER {} OPTIONS ({})")
+    connection.execute(mapping.format(server, options(user)))

@@ -1,0 +1,126 @@
+"""A team's store in a real PostgreSQL: one server for a run of tests, an empty database for each."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashgrep.config import Settings
+from flashgrep.handlers import REGISTRY
+from flashgrep.registry import Call, Session
+from flashgrep.team import access, schema
+from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue
+from flashgrep.team.database import connect
+from flashgrep.team.jobs import Team
+from flashgrep.team.reading import Store
+from tests.support.git import commit, git
+from tests.support.postgres import Server, run_server
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with run_server() as running:
+        yield running
+
+
+@pytest.fixture
+def dsn(server: Server) -> str:
+    return server.make_database("team")
+
+
+@dataclass
+class Asked:
+    """The store as one subject asks it, in this process."""
+
+    catalogue: TeamCatalogue
+    token: str
+
+    def find_access(self) -> Access:
+        return self.catalogue.find_access(hashlib.sha256(self.token.encode()).hexdigest())
+
+    async def call(self, method: str, **params: Any) -> Any:
+        session = Session(notes={ACCESS: self.find_access()})
+        return await REGISTRY.get(method).call(Call(self.catalogue, session), params)
+
+
+@dataclass
+class Rig:
+    """A store, who fills it, and who asks it."""
+
+    dsn: str
+    team: Team
+    folder: Path
+    catalogues: list[TeamCatalogue]
+
+    def make_repository(self, name: str, files: dict[str, str | bytes]) -> Path:
+        """Make a work tree with one commit, and a bare clone of it that is added to the store."""
+        root = self.folder / "trees" / name
+        root.mkdir(parents=True)
+        git(root, "init", "-q", "-b", "main")
+        self.write(root, files)
+        bare = self.folder / "bare" / f"{name}.git"
+        bare.parent.mkdir(parents=True, exist_ok=True)
+        git(self.folder, "clone", "-q", "--mirror", str(root), str(bare))
+        self.team.add(str(bare), name)
+        return root
+
+    def write(self, root: Path, files: dict[str, str | bytes]) -> str:
+        """Write files, commit them, and return the commit."""
+        for path, text in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(text.encode() if isinstance(text, str) else text)
+        return commit(root)
+
+    def push(self, root: Path) -> None:
+        """Bring a work tree's bare clone up to date."""
+        git(self.folder / "bare" / f"{root.name}.git", "fetch", "-q", "--prune", "origin")
+
+    def sync(self) -> int:
+        """Bring the store up to date."""
+        self.team.request()
+        return self.team.work(lambda _what: None)
+
+    def ask_as(self, subject: str, repositories: list[str] | None = None) -> Asked:
+        """Return the store as a subject asks it that was given these repositories; None: all."""
+        with closing(connect(self.dsn)) as connection:
+            access.allow(connection, subject, repositories)
+            token = access.make_token(connection, subject)
+        return Asked(self.open_catalogue(), token)
+
+    def open_catalogue(self) -> TeamCatalogue:
+        """Return a catalogue of its own, as another process has it."""
+        store = Store(self.dsn)
+        store.open()
+        empty = self.folder / "empty"
+        empty.mkdir(exist_ok=True)
+        self.catalogues.append(TeamCatalogue(store, Settings(), empty))
+        return self.catalogues[-1]
+
+
+@pytest.fixture
+def make_rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
+    catalogues: list[TeamCatalogue] = []
+
+    def make(dsn: str, shards: dict[str, str | None] | None = None) -> Rig:
+        with closing(connect(dsn)) as connection:
+            schema.migrate(connection, shards or {})
+        return Rig(dsn, Team(dsn, tmp_path / "cache", os.environ, 1), tmp_path, catalogues)
+
+    yield make
+    for catalogue in catalogues:
+        catalogue.close()
+
+
+@pytest.fixture
+def rig(dsn: str, make_rig: Callable[..., Rig]) -> Rig:
+    return make_rig(dsn)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

@@ -1,0 +1,127 @@
+"""Who sees what, tried by attack: row security decides, whatever statement is sent as the reader."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from flashgrep.errors import Forbidden, NotFound
+from flashgrep.team import access
+from flashgrep.team.database import connect
+from tests.team.conftest import Rig
+from tests.team.test_store import find_all
+
+SEEN = ["repository", "branch", "revision", "listing", "segment", "text", "block", "symbol", "symbol_name"]
+HIDDEN = ["token", "member", "permission", "audit", "job", "turn", "content"]
+
+
+@pytest.fixture
+def two(rig: Rig) -> Rig:
+    rig.make_repository("open", {"a.py": "def shared(): pass\n"})
+    rig.make_repository("closed", {"b.py": "def secret(): pass\n"})
+    rig.sync()
+    return rig
+
+
+@contextmanager
+def as_reader(rig: Rig, token: str) -> "Iterator[psycopg.Connection[Any]]":
+    """Yield a connection that a login with the reader's rights alone would have."""
+    with closing(connect(rig.dsn)) as owner:
+        owner.execute("DROP ROLE IF EXISTS intruder")
+        owner.execute("CREATE ROLE intruder LOGIN IN ROLE flashgrep_reader")
+    with closing(connect(rig.dsn.replace("user=postgres", "user=intruder"))) as connection:
+        connection.execute(
+            "SELECT set_config('flashgrep.token', %s, false)", [hashlib.sha256(token.encode()).hexdigest()]
+        )
+        yield connection
+
+
+async def test_a_subject_sees_its_own_and_its_groups_repositories(two: Rig) -> None:
+    ann, bob = two.ask_as("ann", ["open"]), two.ask_as("bob", [])
+    assert list(ann.find_access().repositories) == ["open"]
+    assert list(bob.find_access().repositories) == []
+    hits = await ann.call("query", query="def", mode="literal", projects="*")
+    assert {hit["project"] for hit in hits["results"]} == {"open"}
+    assert await find_all(ann.call, "def", project="open") == {(b"a.py", 1)}
+    with pytest.raises(NotFound) as raised:
+        await ann.call("query", query="def", project="closed")
+    assert raised.value.data["near"] == ["open"]
+    with closing(connect(two.dsn)) as connection:
+        access.allow(connection, "devs", ["closed"])
+        access.join(connection, "bob", "devs")
+    assert list(bob.find_access().repositories) == ["closed"]
+    with closing(connect(two.dsn)) as connection:
+        access.forbid(connection, "devs")
+    assert list(bob.find_access().repositories) == []
+
+
+def test_a_token_ends_when_it_is_revoked_or_its_time_is_over(two: Rig) -> None:
+    ann = two.ask_as("ann")
+    with closing(connect(two.dsn)) as connection:
+        connection.execute("UPDATE flashgrep.token SET expires = now() - interval '1 second'")
+        with pytest.raises(Forbidden):
+            ann.find_access()
+        connection.execute("UPDATE flashgrep.token SET expires = now() + interval '1 day'")
+        assert ann.find_access().subject == "ann"
+        assert access.revoke_tokens(connection, "ann") == 1
+        with pytest.raises(Forbidden):
+            ann.find_access()
+        row = connection.execute(
+            "SELECT count(*) FROM flashgrep.token WHERE hash = %s", [ann.token.encode()]
+        ).fetchone()
+        assert row == (0,)
+
+
+@pytest.mark.parametrize("token", ["", "00", "zz", "'; RESET ROLE; --", "0" * 64])
+def test_what_is_no_token_shows_nothing(two: Rig, token: str) -> None:
+    catalogue = two.open_catalogue()
+    with pytest.raises(Exception) as raised:
+        catalogue.find_access(token)
+    assert "token" in str(raised.value) or "hexadecimal" in str(raised.value)
+
+
+def test_no_statement_of_a_reader_shows_another_repository(two: Rig) -> None:
+    ann = two.ask_as("ann", ["open"])
+    with closing(connect(two.dsn)) as owner:
+        own = owner.execute("SELECT id FROM flashgrep.repository WHERE name = 'open'").fetchone()
+    assert own is not None
+    with as_reader(two, ann.token) as connection:
+        for table in SEEN:
+            column = "id" if table == "repository" else "repository"
+            query = f"SELECT DISTINCT {column} FROM flashgrep.{table}".encode()
+            assert connection.execute(query).fetchall() == [own], table
+        leak = "SELECT count(*) FROM flashgrep.text WHERE position('secret'::bytea IN data) > 0"
+        assert connection.execute(leak).fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(f"SELECT * FROM flashgrep.{table}" for table in HIDDEN),
+        *(f"SELECT * FROM flashgrep.{table}_0" for table in ("text", "block", "symbol", "symbol_name")),
+        "SET ROLE postgres",
+        "SET row_security = off; SELECT * FROM flashgrep.text",
+        "DELETE FROM flashgrep.text",
+        "INSERT INTO flashgrep.permission VALUES ('ann', NULL)",
+        "ALTER TABLE flashgrep.text DISABLE ROW LEVEL SECURITY",
+        "CREATE FUNCTION flashgrep.visible() RETURNS integer[] LANGUAGE sql AS 'SELECT ARRAY[1, 2]'",
+        "DROP POLICY seen ON flashgrep.text",
+        "COPY flashgrep.text TO PROGRAM 'cat'",
+    ],
+)
+def test_a_reader_may_do_nothing_else(two: Rig, statement: str) -> None:
+    ann = two.ask_as("ann", ["open"])
+    with as_reader(two, ann.token) as connection, pytest.raises(psycopg.Error):
+        connection.execute(statement.encode())
+
+
+def test_a_connection_of_the_pool_is_always_the_one_of_who_asks(two: Rig) -> None:
+    ann, all_seeing = two.ask_as("ann", ["open"]), two.ask_as("root")
+    catalogue = two.open_catalogue()
+    for _ in range(10):
+        for asked, expected in ((ann, ["open"]), (all_seeing, ["closed", "open"])):
+            digest = hashlib.sha256(asked.token.encode()).hexdigest()
+            assert list(catalogue.find_access(digest).repositories) == expected

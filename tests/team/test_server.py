@@ -1,0 +1,160 @@
+"""``fgrep team serve`` as a client meets it: over HTTP, with a token."""
+
+import http.client
+import json
+import os
+import random
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from flashgrep.team import access
+from flashgrep.team.database import connect
+from tests.support.postgres import Server
+from tests.support.truth import ripgrep
+from tests.team.conftest import Rig
+from tests.team.test_jobs import FGREP, count
+from tests.team.test_store import draw_files
+
+
+@dataclass
+class Client:
+    """Asks a server that runs."""
+
+    port: int
+    token: str
+
+    def send(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
+        """Post JSON, and return the status and the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        with closing(connection):
+            sent = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
+            connection.request("POST", path, json.dumps(body), sent)
+            answer = connection.getresponse()
+            data = answer.read()
+        if "event-stream" in (answer.getheader("content-type") or ""):
+            data = data.partition(b"data: ")[2]
+        return answer.status, json.loads(data) if data else None
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method, and return its result."""
+        status, answer = self.send(f"/call/{method}", params)
+        assert status == 200, answer
+        return answer
+
+
+@pytest.fixture
+def served(rig: Rig) -> Iterator[tuple[Rig, Client]]:
+    for number in range(3):
+        rig.make_repository(f"r{number}", draw_files(number, 25))
+    rig.sync()
+    with closing(connect(rig.dsn)) as connection:
+        access.allow(connection, "ann", None)
+        token = access.make_token(connection, "ann")
+    environ = {**os.environ, "FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder)}
+    with subprocess.Popen(
+        [FGREP, "team", "serve", "--port", "0"], env=environ, stdout=subprocess.PIPE, text=True
+    ) as run:
+        try:
+            assert run.stdout is not None
+            address = run.stdout.readline()
+            yield rig, Client(int(address.rpartition(":")[2]), token)
+        finally:
+            run.terminate()
+
+
+def test_random_questions_are_answered_as_ripgrep_answers_on_the_checkouts(served: tuple[Rig, Client]) -> None:
+    rig, client = served
+    drawn = random.Random(5)
+    words = ["alpha", "Beta", "gamma", "delta", "spin", "lock", "naïve", "return", "x", "if", "Alpha", "Ωmega", "zzz"]
+    asked = 0
+    for _ in range(70):
+        pattern = r".*".join(map(re.escape, drawn.choices(words, k=drawn.randint(1, 2))))
+        pattern = drawn.choice(["", "(?i)", "^"]) + pattern + drawn.choice(["", "$", r"\b"])
+        name = f"r{drawn.randrange(3)}"
+        params = {"query": pattern, "mode": "regex", "case": "sensitive", "limit": 5_000, "max_tokens": 1_000_000}
+        found = client.call("query", **params, project=name)
+        assert found["coverage"]["complete"]
+        hits = {(hit["file_path"].encode(), hit["start_line"]) for hit in found["results"]}
+        assert hits == ripgrep(rig.folder / "trees" / name, pattern), pattern
+        everywhere = client.call("query", **params, projects="*")
+        of_all = {(hit["project"], hit["file_path"].encode(), hit["start_line"]) for hit in everywhere["results"]}
+        truth = {
+            (f"r{number}", *hit) for number in range(3) for hit in ripgrep(rig.folder / "trees" / f"r{number}", pattern)
+        }
+        assert of_all == truth, pattern
+        asked += 4
+    assert asked >= 200
+
+
+def test_methods_that_read_are_there_and_those_that_write_are_not(served: tuple[Rig, Client]) -> None:
+    _, client = served
+    assert client.call("get_symbol", symbol_name="gamma_delta", project="r0")["results"][0]["role"] == "definition"
+    assert client.call("list_files", project="r0")["results"]
+    assert client.call("glob", query="**/*.py", project="r0")["total"] == 4
+    assert client.call("get_slice", path="copy.py", start_line=1, end_line=1, project="r0")["content"] == (
+        "def gamma_delta(x):\n"
+    )
+    assert client.call("outline", path="src/one.py", project="r0")
+    place = {"path": "src/two.py", "line": 5, "column": 30, "project": "r0"}
+    assert client.call("definition", **place)["results"][0]["file_path"] == "src/one.py"
+    for method in ("write_code", "batch_write_code", "index_codebase", "fs_remove", "search_code"):
+        status, answer = client.send(f"/call/{method}", {})
+        assert (status, answer["error"]["code"]) == (404, -32601), method
+    for method in ("$/shutdown", "$/cli", "$/open", "auth"):
+        _, answer = client.send("/rpc", {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})
+        assert answer["error"]["code"] == -32601, method
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    status, listed = client.send("/mcp", listing, accept="application/json, text/event-stream")
+    assert status == 200, listed
+    names = {tool["name"] for tool in listed["result"]["tools"]}
+    assert {"query", "read_code"} <= names
+    assert not names & {"write_code", "index_codebase"}
+
+
+def test_nobody_comes_in_without_a_token_nor_from_a_page(served: tuple[Rig, Client]) -> None:
+    _, client = served
+    body = {"query": "alpha", "project": "r0"}
+    for token in ("", "x", client.token[:-1]):
+        assert Client(client.port, token).send("/call/query", body)[0] == 401
+    assert client.send("/call/query", body, origin="https://example.org")[0] == 403
+    assert client.send("/call/query", body, **{"content-type": "text/plain"})[0] == 415
+    assert client.send("/call/query", body, **{"content-length": "999999999"})[0] == 413
+    assert client.send("/call/query?read_only=0&projects=r0", body)[0] == 400
+
+
+def test_each_call_leaves_a_line_in_the_audit_log(served: tuple[Rig, Client]) -> None:
+    rig, client = served
+    client.call("query", query="alpha", project="r1")
+    client.send("/call/query", {"query": "alpha", "project": "nobody"})
+    with closing(connect(rig.dsn)) as connection:
+        rows = connection.execute("SELECT subject, method, asked, outcome FROM flashgrep.audit ORDER BY at").fetchall()
+    assert [(subject, method, outcome) for subject, method, _, outcome in rows] == [
+        ("ann", "query", "answered"),
+        ("ann", "query", "project_not_found"),
+    ]
+    assert json.loads(rows[0][2]) == {"query": "alpha", "project": "r1"}
+
+
+def test_a_web_hook_has_a_repository_brought_up_to_date(served: tuple[Rig, Client]) -> None:
+    rig, client = served
+    assert client.send("/hook/r1", {})[0] == 202
+    assert client.send("/hook/nobody", {})[0] == 404
+    assert count(rig, "job") == 1
+
+
+def test_a_database_that_goes_and_comes_again_is_told(served: tuple[Rig, Client], server: Server) -> None:
+    _, client = served
+    server.stop()
+    try:
+        status, answer = client.send("/call/query", {"query": "alpha", "project": "r0"})
+        assert status == 503
+        assert "database" in answer["error"]["message"]
+    finally:
+        server.start()
+    assert client.call("query", query="alpha", project="r0")["results"]

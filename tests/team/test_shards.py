@@ -1,0 +1,62 @@
+"""Texts in three other servers, by postgres_fdw: the same answers, and one that is down is named."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.postgres import Server, run_server
+from tests.support.truth import ripgrep
+from tests.team.conftest import Rig
+from tests.team.test_store import draw_files, find_all
+
+
+@pytest.fixture(scope="module")
+def shards() -> Iterator[list[Server]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(run_server()) for _ in range(3)]
+
+
+async def test_answers_are_the_same_and_a_shard_that_is_down_is_named(
+    make_rig: Callable[..., Rig], dsn: str, shards: list[Server]
+) -> None:
+    named = {f"s{number}": server.make_database("shard") for number, server in enumerate(shards)}
+    rig = make_rig(dsn, named)
+    root = rig.make_repository("one", draw_files(3, 60))
+    rig.sync()
+    asked = rig.ask_as("ann")
+    for pattern in ("alpha", "gamma_delta", "(?i)beta$", "spin.*x", "ab"):
+        assert await find_all(asked.call, pattern) == ripgrep(root, pattern), pattern
+    found = await asked.call("get_symbol", symbol_name="gamma_delta")
+    assert {hit["file_path"] for hit in found["results"]} == {"src/one.py", "src/two.py", "copy.py"}
+
+    shards[1].stop()
+    try:
+        for pattern in ("alpha", "gamma_delta"):
+            other = rig.ask_as("ann")  # what was read before is not kept here
+            started = time.monotonic()
+            page = await other.call(
+                "query", query=pattern, mode="regex", limit=2_000, max_tokens=1_000_000, case="sensitive"
+            )
+            took = time.monotonic() - started
+            assert page["coverage"]["complete"] is False
+            assert "s1" in page["coverage"]["detail"]
+            hits = {(hit["file_path"].encode(), hit["start_line"]) for hit in page["results"]}
+            truth = ripgrep(root, pattern)
+            assert set() < hits < truth
+            assert took < 10
+        page = await other.call("query", query="alpha", projects="*")
+        assert page["coverage"]["complete"] is False
+        assert "s1" in page["coverage"]["detail"]
+    finally:
+        shards[1].start()
+    fresh = rig.ask_as("ann")
+    assert await find_all(fresh.call, "alpha") == ripgrep(root, "alpha")
+
+
+def test_shards_are_given_once(make_rig: Callable[..., Rig], dsn: str) -> None:
+    make_rig(dsn, {"a": None, "b": None})
+    make_rig(dsn)
+    with pytest.raises(Exception, match="texts lie in them by their hash"):
+        make_rig(dsn, {"a": None})
