@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
-from flashgrep.errors import NotFound, Unavailable
+from flashgrep.errors import NotFound, Unavailable, clip
 from flashgrep.handlers.common import (
     BARE,
     CHARS_PER_TOKEN,
@@ -46,6 +46,8 @@ CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 MODEL_TOKENS = 560
 """Size of code that a model is sent unless it asks for another: on our questions, in 491 tokens an answer, all code of
 what is meant is in 32 % of such answers, its head in 44 %; the others' places are there to read."""
+MOST_LINES, LINE_LENGTH = 10, 200
+"""Lines with most of a question's words that stand in the error before there is an index; characters of each."""
 LEAST_CUT = 900
 """Characters left from which on a model is shown the most telling lines of a function that does not fit."""
 NEAR = 0.8
@@ -152,14 +154,24 @@ async def _ask(
     started = time.perf_counter()
     view = await current_view(call, workspace)
     fresh = await workspace.refresh() if params.fresh else False
-    await refuse_unindexed(workspace)
+    keep = await make_path_filter(
+        view, params.include, params.exclude, params.language, among.nested, below=params.path
+    )
+    try:
+        await refuse_unindexed(workspace)
+    except Unavailable as error:
+        if not workspace.is_bare:  # an error by contract; what can be said without an index comes with it
+            likely = await view.search_words(params.query, min(params.limit, MOST_LINES), keep)
+            error.data["likely_lines"] = [
+                f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
+                for hit in likely.results
+            ]
+        raise
     question = MeaningQuestion(
         text=params.query,
         limit=params.limit,
         semantic_weight=params.semantic_weight,
-        keep=await make_path_filter(
-            view, params.include, params.exclude, params.language, among.nested, below=params.path
-        ),
+        keep=keep,
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.models.reranker),
         passages=True,

@@ -210,6 +210,8 @@ def render_error(error: ErrorObject) -> str:
         lines += [f"{one['field']}: {one['problem']}" for one in others]
     if "near: " in message:
         data.pop("near", None)
+    if likely := data.pop("likely_lines", []):
+        lines += ["meanwhile the lines with most of the words:", *likely]
     for name, value in data.items():
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         if said and said not in {"null", "[]", "{}"} and said not in message:

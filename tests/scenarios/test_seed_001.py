@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.handlers.text import render_error
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.scenarios.hosts import Host, host, own_daemon
 from tests.support.embed_server import serving
@@ -319,10 +320,15 @@ def test_watch_status(daemon: DaemonAtHand, root: Path) -> None:
 
 @pytest.mark.scenario("001", "Error Handling", "Search without index")
 def test_search_without_index(daemon: DaemonAtHand, project: MakeProject) -> None:
-    """The first question starts the index; while nothing at all is there it is an error that says so."""
+    """The first question starts the index; while nothing is there the error says so, and which lines are likely."""
     root = project(FILES)
     with host(daemon) as agent:
         error = agent.fail("search_code", query="authentication", project=str(root))
+        likely = (
+            "Sources/Auth/Authenticator.swift:3: /// Checks the user's password and opens a session: authentication."
+        )
+        assert likely in error["data"]["likely_lines"]
+        assert f"the words:\n{likely}\n" in render_error(error)
         assert (error["code"], error["data"]["reason"]) == (-32000, "index_not_found")
         assert error["message"].startswith("Index not found")
         assert error["data"]["path"] == str(root)
