@@ -196,8 +196,9 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
 def _align(term: bytes, path: bytes) -> float:
     """Return how well a term's letters fit into a path, of 100, at their best places.
 
-    A letter is worth 2 where a word begins, in the file's name or else, 2 right behind the letter before it, else 0; as
-    fzf's bonuses, by dynamic programming over letters and places.
+    A letter is worth 2 where a word begins, in the file's name or else, a bit more behind a slash, 2 right behind the
+    letter before it, else below 0; of two places the nearer to the letter before. As fzf's bonuses, by dynamic
+    programming over letters and places.
     """
     lower = path.lower()
     base = len(path) - len(path.rpartition(b"/")[2])
@@ -210,10 +211,11 @@ def _align(term: bytes, path: bytes) -> float:
         for at in range(len(path)):
             if lower[at] == letter:
                 begins = 2.0 if _is_boundary(path, at) else 0.0
+                begins += 0.5 if begins and path[at - 1 : at] in (b"/", b"") else 0.0
                 apart = (0.0 if number == 0 else best) + begins - (0.0 if begins else 1.0)
                 joined = before[at - 1] + 2.0 if number and at else nothing
                 row[at] = max(apart, joined) + (0.25 if at >= base else 0.0)
             if number:
-                best = max(best, before[at])
+                best = max(best - 0.01, before[at])
         before = row
-    return max(0.0, 100 * max(before, default=0.0) / (2.25 * len(term)))
+    return min(100.0, max(0.0, 100 * max(before, default=0.0) / (2.25 * len(term))))

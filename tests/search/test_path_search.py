@@ -117,3 +117,8 @@ def holds(word: str, path: str) -> bool:
     if starts and ends:
         return (path == word) != negated
     return (path.startswith(word) if starts else path.endswith(word) if ends else word in path) != negated
+
+
+def test_prefixes_of_a_folder_and_a_name_find_them_before_words_inside_of_names() -> None:
+    files = [b"packages/compiler-core/src/transform.ts", b"packages/compiler-ssr/src/ssrCodegenTransform.ts"]
+    assert search_paths("srctra", lambda part: [one for one in files[::-1] if part.encode() in one.lower()])[0] == files
