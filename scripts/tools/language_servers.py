@@ -115,6 +115,12 @@ def read_memory(pid: int) -> int:
     return own + sum(read_memory(int(child)) for child in children)
 
 
+def read_processor_time(pid: int) -> float:
+    """Return the milliseconds of processor time that a process and its children that have ended took."""
+    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+    return 1000 * sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(run: Callable[[], Any]) -> tuple[float, Any]:
     """Return the milliseconds that a call takes, and its result."""
     began = time.perf_counter()
@@ -226,6 +232,7 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
         except (OSError, ValueError) as error:
             failed.append(str(error))
 
+    began = read_processor_time(daemon)
     threads = [threading.Thread(target=type_and_ask, args=(number,)) for number in range(EDITORS)]
     for thread in threads:
         thread.start()
@@ -234,6 +241,8 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
     print(f"{EDITORS} editors, {KEYS_A_SECOND} keys a second each, for {SECONDS} s")
     for name, taken in times.items():
         show(name, taken)
+    took = (read_processor_time(daemon) - began) / max(1, sum(map(len, times.values())))
+    print(f"  processor time of the daemon {took:.1f} ms a question")
     print(f"  memory of a front at most {max(memory, default=0)} MB, of the daemon {read_memory(daemon)} MB")
     if failed:
         sys.exit(f"{len(failed)} editors failed: {failed[0]}")
