@@ -110,7 +110,7 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
         files: dict[str, list[Mapping[str, Any]]] = {}
         for hit in hits:
             files.setdefault(style.path(hit), []).append(hit)
-        hits = [hit for same in files.values() for hit in same]
+        hits = [hit for same in files.values() for hit in trim_context(same)]
     for hit in hits:
         path, before, after = style.path(hit), hit.get("before", []), hit.get("after", [])
         if style.headings and path != last:
@@ -139,6 +139,22 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
         for number, separator, text in lines:
             prefix = "" if style.headings else path + separator
             yield prefix + style.line(number) + separator + style.text(text)
+
+
+def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the hits of a file, in order of lines where they have context, so that no line is shown twice."""
+    if not any(hit.get("before") or hit.get("after") for hit in hits):
+        return list(hits)
+    trimmed, shown = list[Mapping[str, Any]](), 0
+    ordered = sorted(hits, key=lambda hit: hit["start_line"])
+    ends = [*(hit["start_line"] for hit in ordered[1:]), None]
+    for hit, end in zip(ordered, ends, strict=True):
+        before, after = hit.get("before", []), hit.get("after", [])
+        before = before[max(0, shown + 1 - hit["start_line"] + len(before)) :]
+        after = after if end is None else after[: max(0, end - hit["end_line"] - 1)]
+        shown = hit["end_line"] + len(after)
+        trimmed.append({**hit, "before": before, "after": after})
+    return trimmed
 
 
 def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Iterator[str]:

@@ -5,6 +5,8 @@ import json
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flashgrep.cli.render import render
 from flashgrep.handlers.query import render_query
@@ -48,6 +50,22 @@ def test_context_is_set_apart_by_dashes() -> None:
         b"a/b.py:8:5:x = 1",
         b"a/b.py-9-a1",
     ]
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, unique=True), st.integers(0, 5), st.integers(0, 5))
+def test_a_model_sees_each_line_around_the_hits_of_a_file_once(places: list[int], before: int, after: int) -> None:
+    lines = {number: f"line {number}" for number in range(1, 31)}
+    hits = [
+        HIT
+        | {"start_line": place, "end_line": place, "text": lines[place]}
+        | {"before": [lines[number] for number in range(max(1, place - before), place)]}
+        | {"after": [lines[number] for number in range(place + 1, min(30, place + after) + 1)]}
+        for place in places
+    ]
+    near = {number for number in lines if any(place - before <= number <= place + after for place in places)}
+    order = sorted(near) if before or after else places
+    told = [f"{number}{':' if number in places else '-'}{lines[number]}" for number in order]
+    assert list(render_query(cast("Any", {"results": hits}), FOR_MODEL)) == ["a/b.py", *told]
 
 
 def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands() -> None:
