@@ -61,6 +61,7 @@ class Tab:
         self.wrong: list[str] = []
         self.hosts: set[str] = set()
         self.referrers: set[str] = set()
+        self.requests = 0
         tab.set_default_timeout(MILLISECONDS)
         tab.on("pageerror", lambda error: self.wrong.append(str(error)))
         tab.on("dialog", self._refuse)
@@ -72,6 +73,7 @@ class Tab:
         dialog.dismiss()
 
     def _note(self, request: sync_api.Request) -> None:
+        self.requests += 1
         self.hosts.add(request.url.partition("//")[2].partition("/")[0])
         self.referrers.add(request.headers.get("referer", ""))
 
@@ -296,6 +298,27 @@ def test_a_question_is_a_link_a_command_and_a_request(tab: Tab, daemon: DaemonAt
     tab.tab.goto(titles["Copy link"])
     sync_api.expect(tab.tab.locator(".group")).to_have_count(1)
     assert tab.tab.locator(".chip").count() == 3
+
+
+def test_very_long_lines_and_a_file_that_shrinks_are_shown_as_far_as_they_are_there(tab: Tab, root: Path) -> None:
+    long, shrinks = root / "one line.txt", root / "shrinks.txt"
+    long.write_text("x" * 5_000_000 + "\nlast line\n")
+    shrinks.write_text("".join(f"line {at}\n" for at in range(1, 8_001)))
+    try:
+        open_file(tab, "one line.txt", 1)
+        tab.wait(".row", "characters more")
+        open_file(tab, "shrinks.txt", 1)
+        shrinks.write_text("line 1\n")
+        asked = tab.requests
+        tab.tab.locator(".code").evaluate("element => { element.scrollTop = element.scrollHeight }")
+        tab.wait(".row a.number[data-line='8000']")
+        tab.tab.keyboard.press("/")
+        tab.type("line 1")
+        tab.wait("a.hit.line", "line 1")
+        assert tab.requests - asked < 20
+    finally:
+        long.unlink()
+        shrinks.unlink()
 
 
 def test_numbers_are_drawn(tab: Tab) -> None:

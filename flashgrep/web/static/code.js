@@ -53,13 +53,14 @@ export class CodePane {
     if (!all && first === this.first && last === this.last) return;
     [this.first, this.last] = [first, last];
     const nodes = [];
+    const missing = new Set();
     for (let line = first; line <= last; line += 1) {
-      if (this.lines.text(line) === undefined) {
-        this.lines.load(line).then(() => this.draw(true), () => {});
-      } else if (line % 1000 === 1 && line > 1) this.lines.tokens(line - 1);
+      if (this.lines.text(line) === undefined) missing.add(this.lines.load(line));
+      else if (line % 1000 === 1 && line > 1) this.lines.tokens(line - 1);
       nodes.push(this.#makeRow(line));
     }
     this.rows.replaceChildren(...nodes);
+    for (const block of missing) block.then(() => this.draw(true), () => {});
   }
 
   #makeRow(line) {

@@ -6,6 +6,8 @@ import { call } from "./rpc.js";
 
 export const BLOCK = 1000;
 const MOST_BYTES = 196_608;
+const MOST_PIECES = 16;
+/** Requests for one block: of lines that are longer, the rest is left to the raw file. */
 
 /** A file of a project, at a revision or as it is. */
 export class Lines {
@@ -17,22 +19,23 @@ export class Lines {
     this.hash = "";
     this.signal = signal;
     this.blocks = new Map();
+    this.loading = new Map();
     this.ends = new Map();
     this.family = lexerFor(languageOf(place.path)?.name);
   }
 
   /** Fetch the block that has a line, unless that is done. */
-  async load(line) {
+  load(line) {
     const block = Math.floor((Math.max(line, 1) - 1) / BLOCK);
-    if (!this.blocks.has(block)) this.blocks.set(block, this.#fetch(block));
-    return this.blocks.get(block);
+    if (!this.loading.has(block)) this.loading.set(block, this.#fetch(block));
+    return this.loading.get(block);
   }
 
   async #fetch(block) {
     const lines = [];
     const first = block * BLOCK + 1;
     let from = { start_line: first };
-    while (lines.length < BLOCK) {
+    for (let piece = 0; piece < MOST_PIECES && lines.length < BLOCK; piece += 1) {
       const answer = await call("read_code", { ...this.#target(), ...from, end_line: first + BLOCK - 1, max_bytes: MOST_BYTES }, this.signal);
       if (block === 0 && !lines.length) this.#note(answer);
       const texts = answer.content.split("\n");
@@ -44,6 +47,8 @@ export class Lines {
       from = { continuation_start_line: cursor.continuation_start_line, continuation_start_byte: cursor.continuation_start_byte };
       if (cursor.continuation_start_line >= first + BLOCK) break;
     }
+    // Whatever is missing, as of a file that has become shorter, is empty: it is not asked for again and again.
+    while (lines.length < Math.min(BLOCK, this.total - first + 1)) lines.push("");
     const found = { lines: lines.slice(0, BLOCK), tokens: null, start: undefined };
     this.blocks.set(block, found);
     return found;
