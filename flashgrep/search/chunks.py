@@ -31,7 +31,7 @@ class FoundChunk:
     score: float = 0.0
     """How good an answer it is, 0 to 1."""
     near: float = 0.0
-    """How near it comes to the best answer, 0 to 1, in what answers are ordered by."""
+    """How near it comes to the best answer, 0 to 1, in what answers are ordered by; others of its file aside."""
     passage: Passage | None = None
     """The chunk and the function around it, where these were asked for."""
 

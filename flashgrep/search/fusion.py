@@ -132,11 +132,12 @@ class Rules:
     """Factor of what is neither code nor prose, unless it is asked for: short texts look like anything."""
 
     def for_functions(self) -> "Rules":
-        """Return the rules where functions are shown: each for itself, whatever else its file has.
+        """Return the rules where functions are shown: nearly each for itself, whatever else its file has.
 
-        On our 433 questions 76 % of the answers, not 61 %, name what is meant then, and 40 %, not 36 %, show its head.
+        Ten functions of one file are one file: with 1.0 they have 85 % of the files asked for, with 0.97 88 %, and the
+        function meant as often (747 questions). With 0.9 the function comes later.
         """
-        return replace(self, coherence=0.0, repeated=1.0)
+        return replace(self, coherence=0.0, repeated=0.97)
 
     def of_tier(self, tier: int) -> float:
         """Return the factor of a tier of paths."""
@@ -238,6 +239,8 @@ class Candidate:
     whole: float = 0.0
     """Similarity of the whole file."""
     score: float = field(default=0.0)
+    strength: float = 0.0
+    """Its score by itself, before further chunks of its file count less."""
 
 
 class AnalyzedQuery(NamedTuple):
@@ -329,9 +332,10 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
         for one in candidates:
             one.score += rules.whole * max(0.0, one.whole) / most * factors[one.path]
 
-    # Ten answers are to show several files: each further chunk of one counts less.
+    # Ten answers are to show several files: each further chunk of one comes later, though it is no weaker.
     seen: dict[bytes, int] = defaultdict(int)
     for one in sorted(candidates, key=_order):
+        one.strength = one.score
         one.score *= rules.repeated ** seen[one.path]
         seen[one.path] += 1
     return sorted(candidates, key=_order)

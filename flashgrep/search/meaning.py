@@ -305,7 +305,7 @@ class MeaningSearch:
             same = (other.passage for other in chunks if other.path == one.path and other.passage)
             if found.passage is not None and any(passage.covers(found.passage) for passage in same):
                 continue
-            near = one.score / ranked[0].score
+            near = one.strength / ranked[0].strength
             found = replace(found, score=round(self.relevance(one, found), 4), near=near)
             if reranker is not None or found.score >= question.threshold:
                 chunks.append(found)

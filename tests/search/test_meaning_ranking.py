@@ -262,6 +262,14 @@ def test_further_chunks_of_a_file_make_room_for_other_files() -> None:
         ("c.py", 0.3),
         ("a.py", 0.245),
     ]
+    assert [round(one.strength, 3) for one in ranked] == [1.0, 0.6, 0.99, 0.3, 0.98], "how good each is by itself"
+
+
+def test_functions_of_one_file_make_some_room_for_others_that_are_nearly_as_good() -> None:
+    found = [*(candidate("a.py", 1 - at / 100, place=at) for at in range(4)), candidate("b.py", 0.9)]
+    ranked = apply_rules(found, PLAIN, alone().for_functions())
+    assert [one.path.decode() for one in ranked] == ["a.py", "a.py", "a.py", "b.py", "a.py"]
+    assert [round(one.strength, 2) for one in ranked] == [1.0, 0.99, 0.98, 0.9, 0.97]
 
 
 @given(st.randoms(use_true_random=False))

@@ -17,6 +17,8 @@ from scripts.benchmarks.search.metrics import Figures, distinct, figures
 
 RESULTS: Final = 60
 """Results asked for: ten files at least, several chunks each."""
+SHOWN: Final = 10
+"""Results of ``search_code`` where no limit is named."""
 INDEX_SECONDS: Final = 600.0
 
 
@@ -25,6 +27,8 @@ class Way(NamedTuple):
 
     rules: Rules
     semantic_weight: float | None
+    as_shown: bool = False
+    """Functions as ``search_code`` shows them, the usual number of them: their files in the order they come."""
 
 
 OFF: Final[dict[str, dict[str, float]]] = {
@@ -54,8 +58,9 @@ SIDES: Final[dict[str, Way]] = {
     "hybrid, no rules": Way(PLAIN, None),
     "BM25, no rules": Way(PLAIN, 0.0),
     "model, no rules": Way(PLAIN, 1.0),
+    "as shown": Way(RULES, None, as_shown=True),
 }
-"""The sides, with the ranking rules and without."""
+"""The sides, with the ranking rules and without; and what who asks gets to see."""
 
 
 def ablations() -> dict[str, Way]:
@@ -74,7 +79,13 @@ async def judged(root: Path, questions: Sequence[Question], ways: Mapping[str, W
 
 
 async def _answer(workspace: Workspace, question: Question, way: Way) -> MeaningAnswer:
-    asked = MeaningQuestion(text=question.text, limit=RESULTS, rules=way.rules, semantic_weight=way.semantic_weight)
+    asked = MeaningQuestion(
+        text=question.text,
+        limit=SHOWN if way.as_shown else RESULTS,
+        passages=way.as_shown,
+        rules=way.rules,
+        semantic_weight=way.semantic_weight,
+    )
     return await workspace.search_by_meaning(asked)
 
 
