@@ -138,7 +138,7 @@ _ROWS: Final = (
     Language("vue", "vue", SCRIPTS, word=b"$"),
     # Symbols by words.
     Language("assembly", "s S asm", WORDS, type="asm"),
-    Language("elisp", "el", WORDS, comments=_LISP, word=b"-?!*"),
+    Language("elisp", "el", "scheme", comments=_LISP, word=b"-?!*+<>=/"),
     Language("fsharp", "fs fsi fsx", WORDS),
     Language("nim", "nim nimble nimf nims", WORDS, comments=_HASH),
     Language("pascal", "pas pp dpr inc lpr", WORDS),
