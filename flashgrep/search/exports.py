@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import
+from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, may_export
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import START
 from flashgrep.search.modules import Modules
@@ -128,6 +128,9 @@ class Exports:
             folder = module[:-1]
             alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
             return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
+        symbols = self.open_file(module)
+        if symbols is not None and not may_export(symbols, name):
+            return ()
         imports = self.imports_of(module)
         if name in imports.exports:
             return self.import_value(module, imports.exports[name])

@@ -7,7 +7,7 @@ progress, or stop, between hops. Budgets bound every hop; what they cut is count
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
@@ -22,7 +22,7 @@ from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution, group_by_name
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import PROVEN, Ancestors, Resolver, Use, imported_as
+from flashgrep.search.resolver import PROVEN, Ancestors, Resolver, Use, imported_as, may_call
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -225,7 +225,7 @@ class Research:
     def _follow_inward(self, name: str, targets: list[Definition]) -> None:
         """Find who uses definitions of one name."""
         resolver = self._make_resolver(name)
-        for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind]):
+        for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind], targets):
             is_base, is_told, vague = role == "implementation", False, None
             resolve = partial(_resolve_base, resolver, use) if is_base else resolver.resolver_of(use)
             for target in targets:
@@ -304,8 +304,13 @@ class Research:
         if target.key in self.graph.nodes:
             self.graph.add_edge(edge)
 
-    def _find_uses(self, name: str, roles: frozenset[str]) -> Iterator[tuple[Use, Role]]:
-        """Yield the places where a name is used, and those of other names it is imported or exported under."""
+    def _find_uses(
+        self, name: str, roles: frozenset[str], targets: Sequence[Definition] = ()
+    ) -> Iterator[tuple[Use, Role]]:
+        """Yield the places where a name is used, and those of other names it is imported or exported under.
+
+        ``targets``: definitions of it; calls are left out that can mean none of them.
+        """
         waiting: list[tuple[str, bytes | None]] = [(name, None)]
         seen = set(waiting)
         while waiting:
@@ -318,6 +323,8 @@ class Research:
                             seen.add(alias)
                             waiting.append(alias)
                 if roles == {"call"}:
+                    if targets and not may_call(path, symbols, called, targets):
+                        continue  # what is called there has not to be unpacked
                     yield from ((Use(path, symbols, offset), "call") for offset in symbols.calls(called))
                     continue
                 for offset, role in symbols.places(called):

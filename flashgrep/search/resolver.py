@@ -28,7 +28,8 @@ _LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 """Languages in which a function that is not static is defined once in a program."""
 _PACKAGED: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "php"})
 """Languages in which files of one folder see each other's names."""
-_METHODS: Final = frozenset({"method", "constructor", "field", "property"})
+METHODS: Final = frozenset({"method", "constructor", "field", "property"})
+"""What is asked of something, or stands in its class."""
 _EVERYDAY: Final = frozenset({
     "acquire", "add", "all", "any", "append", "apply", "begin", "call", "cancel", "clear", "close", "commit",
     "connect", "copy", "count", "create", "cursor", "decode", "delete", "discard", "encode", "end", "endswith",
@@ -147,23 +148,23 @@ class Resolver:
         if meant is not None:
             found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
             keys = {one.key for one in found}
-            owners = [self.names.owner_of(one) for one in found if one.kind in _METHODS]
+            owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
             # In Go a type that embeds another hides its methods, and the other never calls them.
             over = {one.key for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")}
             return lambda target: self.compare(use, target, keys, over)
         return lambda target: (
             self._resolve_by_name(target, UNKNOWN)
-            if on is not None and _same_family(language, target.language)
+            if on is not None and is_same_family(language, target.language)
             else None
         )
 
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same by what the text tells, in languages whose names nobody resolves."""
-        if not _same_family(use.symbols.language, target.language):
+        if not is_same_family(use.symbols.language, target.language):
             return None
         on = use.receiver
         if on is None:
-            is_method = target.kind in _METHODS and target.owner
+            is_method = target.kind in METHODS and target.owner
             return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
         return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
 
@@ -178,7 +179,7 @@ class Resolver:
         if target.key in meant:
             if use.receiver is None:
                 how = "same file" if use.path == target.path else "import"
-            elif target.kind not in _METHODS:
+            elif target.kind not in METHODS:
                 how = "module"
             elif use.receiver in OWN:
                 how = "same class" if target.owner in use.owners() else "inherited"
@@ -186,7 +187,7 @@ class Resolver:
                 how = "receiver type"
             return Resolution(PROVEN, how)
         # What is called on a type may be run by one built upon it.
-        if not owners or target.kind not in _METHODS or use.receiver == "super":
+        if not owners or target.kind not in METHODS or use.receiver == "super":
             return None
         owner = self.names.owner_of(target)
         is_over = owner is not None and not owners.isdisjoint(self.names.ancestors(owner))
@@ -197,7 +198,7 @@ class Resolver:
             return None
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
-        if any(rival.path == use.path and rival.kind not in _METHODS for rival in self.rivals if _in_scope(use, rival)):
+        if any(rival.path == use.path and rival.kind not in METHODS for rival in self.rivals if _in_scope(use, rival)):
             return None
         language, folder = use.symbols.language, use.path.rpartition(b"/")[0]
         resolution = _resolve_import(use, target)
@@ -217,7 +218,7 @@ class Resolver:
             return self._resolve_in_class(use, target)
         if target.owner in self._bases_around(use):
             return Resolution(0.9, "inherited")
-        if any(rival.kind not in _METHODS for rival in self.rivals):
+        if any(rival.kind not in METHODS for rival in self.rivals):
             return None
         return Resolution(0.4, "name only") if use.owners() else None
 
@@ -256,7 +257,7 @@ class Resolver:
             alike = sum(rival.owner == on for rival in self.rivals)
             return Resolution(0.9 if alike == 1 else GUESS, "qualified")
         module = _find_module(use, on)
-        if target.kind in _METHODS:
+        if target.kind in METHODS:
             return None if module else self._resolve_by_type(use, target, on)
         if on and (on == target.stem or module) and (module or on) in _modules_of(target):
             return Resolution(0.9, "module")
@@ -280,11 +281,11 @@ class Resolver:
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
         """Return one by the number of definitions it may be; those of one family of types count as one."""
-        if target.name in _EVERYDAY and target.kind in _METHODS:
+        if target.name in _EVERYDAY and target.kind in METHODS:
             return Resolution(0.2, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
-            alike = [rival for rival in self.rivals if _same_family(rival.language, family)]
+            alike = [rival for rival in self.rivals if is_same_family(rival.language, family)]
             owners, families = {rival.owner for rival in alike}, set[str]()
             for one in alike:
                 families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
@@ -299,8 +300,20 @@ class Resolver:
         return {}
 
 
-def _same_family(one: str, other: str) -> bool:
+def is_same_family(one: str, other: str) -> bool:
+    """Whether files in two languages use each other's names."""
     return FAMILIES.get(one, one) == FAMILIES.get(other, other)
+
+
+def may_call(path: bytes, symbols: FileSymbols, name: str, targets: Sequence[Definition]) -> bool:
+    """Whether calls of a name in a file may mean one of several definitions, as far as its language and letters tell.
+
+    Where names are resolved, a method is called on something, but for its own file: a class of Python has it bare.
+    """
+    alike = [one for one in targets if is_same_family(symbols.language, one.language)]
+    if symbols.language not in SCOPED or any(one.kind not in METHODS or one.path == path for one in alike):
+        return bool(alike)
+    return bool(alike) and re.search(rb"\.\s*" + re.escape(name.encode()), symbols.data) is not None
 
 
 def _in_scope(use: Use, target: Definition) -> bool:

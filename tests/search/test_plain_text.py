@@ -48,3 +48,68 @@ def test_what_a_method_is_called_on_is_told_as_by_the_tree(tmp_path: Path, text:
         if found.nodes[edge.target].definition.name == "run" and edge.resolution.confidence >= 0.95
     }
     assert called == ({line} if line else set())
+
+
+@pytest.mark.parametrize(
+    ("files", "callers"),
+    [
+        ({"a.py": "class A:\n    def run(f): ...\n    @run()\n    def stop(self): ...\n"}, {"a.py"}),
+        (
+            {
+                "a.ts": "export class A { run() {} }\n",
+                "b.ts": "import { A } from './a'\nfunction b(a: A) { a .\n run() }\n",
+            },
+            {"b.ts"},
+        ),
+        (
+            {
+                "a.ts": "export class A { run() {} }\n",
+                "b.ts": "import { A } from './a'\nfunction b(a?: A) { a?.run() }\n",
+            },
+            {"b.ts"},
+        ),
+        ({"a.ts": "export class A { run() {} }\n", "b.ts": "function run() {}\nfunction b() { run() }\n"}, set()),
+        ({"a.ts": "export class A { run() {} }\n", "b.py": "def b(a):\n    a.run()\n"}, set()),
+        (
+            {
+                "a.js": "export class A { run() {} }\n",
+                "b.vue": "<script>\nimport { A } from './a'\nfunction b() { new A().run() }\n</script>\n",
+            },
+            {"b.vue"},
+        ),
+        (
+            {"go.mod": "module m\n", "a.go": "package m\ntype A struct{}\nfunc (a A) run() {}\n"}
+            | {"b.go": "package m\nfunc b(a A) {\n\ta.\n\t\trun()\n}\n"},
+            {"b.go"},
+        ),
+    ],
+)
+def test_files_that_cannot_call_a_method_are_all_that_is_passed_over(
+    tmp_path: Path, files: dict[str, str], callers: set[str]
+) -> None:
+    graph = researched(project(tmp_path, files), "callers of A.run", 1).graph
+    assert {edge.path.decode() for edge in graph.edges} == callers
+
+
+@pytest.mark.parametrize(
+    "barrel",
+    [
+        "export * from './run'",
+        "export*from './run'",
+        "export type * from './run'",
+        "export /* all ( */ * from './run'",
+        "export // all\n* from './run'",
+        "export { run } from './run'",
+        "export { go as run } from './run'",
+    ],
+)
+def test_a_barrel_passes_on_what_it_says(tmp_path: Path, barrel: str) -> None:
+    files = {
+        "run.ts": "export function run() {}\nexport { run as go }\n",
+        "none.ts": "export * as all from './run'\nexport const other = 1\n",
+        "barrel.ts": barrel + "\n",
+        "index.ts": "export * from './none'\nexport * from './barrel'\n",
+        "use.ts": "import { run } from '.'\nfunction use() { run() }\n",
+    }
+    graph = researched(project(tmp_path, files), "callers of run", 1).graph
+    assert [(edge.path, edge.resolution.confidence) for edge in graph.edges] == [(b"use.ts", 0.95)]

@@ -15,7 +15,11 @@ WHOLE, ALL, DEFAULT = "", "*", "default"
 ECMA: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
 # Sources are anybody's: none of these may take more than a few steps a character.
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_FROM: Final = re.compile(r"""\s*(import|export)\s+(?:type\s+|typeof\s+)?(.*?)\bfrom\s*+["']([^"']+)["']""", re.DOTALL)
+_FROM: Final = re.compile(
+    r"""\s*(import|export)(?:\s+(?:type\s+|typeof\s+)?|(?=[*{]))(.*?)\bfrom\s*+["']([^"']+)["']""", re.DOTALL
+)
+_PASSES_ON_ALL: Final = re.compile(rb"\bexport(?:\s+type)?\s*[*/]")
+"""``export *``, or a comment that may stand before the star."""
 _REQUIRED: Final = re.compile(
     r"""(?:(?:const|let|var|import)\s+|,\s*)(\w[\w$]*|\{[^{}]*\})\s*=\s*require\(\s*["']([^"']+)["']\s*\)(?:\.(?P<member>[\w$]+))?"""
 )
@@ -179,6 +183,13 @@ def may_rename(symbols: FileSymbols, name: str) -> bool:
         given.match(data, at + size) or (is_ecma and gives.search(data, max(0, at - _MOST_BEFORE), at))
         for at in symbols.words(name.encode(), fold=False)
     )
+
+
+def may_export(symbols: FileSymbols, name: str) -> bool:
+    """Whether a file may export a name: a barrel passes on all of a hundred files, of which one has it."""
+    if symbols.language not in ECMA or name == DEFAULT or name.encode() in symbols.data:
+        return True
+    return _PASSES_ON_ALL.search(symbols.data) is not None
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
