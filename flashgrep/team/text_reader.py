@@ -21,6 +21,8 @@ from flashgrep.team.reading import ReadingAs
 
 MOST_REMEMBERED: Final = 10_000
 REMEMBERED: Final = 64
+MOST_GRAMS: Final = 8
+"""Grams of one run of letters that are looked up: each is a row of a segment to be fetched."""
 
 
 class Segment(NamedTuple):
@@ -91,6 +93,7 @@ class TextReader:
         if expression in state.known:
             return state.known[expression]
         segments = state.segments
+        expression, asked = thin_out(expression), expression
         ranges = list(_ranges(expression))
         wanted = {one.row.id: {key for span in ranges for key in one.block_keys(*span)} for one in segments}
         keys = sorted({key for of_segment in wanted.values() for key in of_segment})
@@ -111,7 +114,7 @@ class TextReader:
         if not missing and (found is None or len(found) <= MOST_REMEMBERED):
             if len(state.known) >= REMEMBERED:
                 state.known.clear()
-            state.known[expression] = found
+            state.known[asked] = found
         return found
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
@@ -193,6 +196,22 @@ class _Lists:
         if (block.first, block.last) != (key, last):
             raise Damaged("a key is in no block of postings")
         return block
+
+
+def thin_out(expression: GramExpr) -> GramExpr:
+    """Return an expression that what satisfies the given one satisfies too, with fewer grams to fetch.
+
+    Grams of neighbours overlap by three bytes, so of many in a row a few say nearly as much.
+    """
+    if isinstance(expression, AnyOf):
+        return AnyOf(tuple(map(thin_out, expression.parts)))
+    if not isinstance(expression, AllOf):
+        return expression
+    grams = [part for part in expression.parts if isinstance(part, Gram)]
+    others = [thin_out(part) for part in expression.parts if not isinstance(part, Gram)]
+    if len(grams) > MOST_GRAMS:
+        grams = [grams[at * (len(grams) - 1) // (MOST_GRAMS - 1)] for at in range(MOST_GRAMS)]
+    return AllOf((*grams, *others))
 
 
 def _ranges(expression: GramExpr) -> Iterator[tuple[int, int]]:
