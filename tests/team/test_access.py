@@ -14,6 +14,8 @@ from flashgrep.team.database import connect
 from tests.team.conftest import Rig
 from tests.team.test_store import find_all
 
+pytestmark = pytest.mark.slow
+
 SEEN = ["repository", "branch", "revision", "listing", "segment", "text", "block", "symbol", "symbol_name"]
 HIDDEN = ["token", "member", "permission", "audit", "job", "turn", "content"]
 

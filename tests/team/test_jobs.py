@@ -20,6 +20,8 @@ from tests.support.truth import ripgrep
 from tests.team.conftest import Rig
 from tests.team.test_store import draw_files, find_all
 
+pytestmark = pytest.mark.slow
+
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 
 

@@ -21,6 +21,8 @@ from tests.team.conftest import Rig
 from tests.team.test_jobs import FGREP, count
 from tests.team.test_store import draw_files
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Client:

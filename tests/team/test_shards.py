@@ -11,6 +11,8 @@ from tests.support.truth import ripgrep
 from tests.team.conftest import Rig
 from tests.team.test_store import draw_files, find_all
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shards() -> Iterator[list[Server]]:
