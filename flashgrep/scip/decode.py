@@ -29,6 +29,8 @@ _METADATA, _DOCUMENTS = 1, 2
 _TOOL, _PROJECT_ROOT = 2, 3
 _PATH, _OCCURRENCES, _TEXT, _ENCODING = 1, 2, 5, 6
 _RANGE, _SYMBOL, _ROLES = 1, 2, 3
+_TYPED_RANGES: Final = {8: 3, 9: 4}
+"""Messages of so many numbers, in the order of a range, that newer indexers write in its place."""
 """Numbers of fields, of an index, its metadata, a document, an occurrence."""
 _MOST_FIELD: Final = 15
 """Of an index; it has three, more may come."""
@@ -67,6 +69,12 @@ class ScipDocument:
     symbols: list[str] = field(default_factory=list)
     roles: list[int] = field(default_factory=list)
     """Of each occurrence its place, its symbol, and its roles as bits (1: it defines, 2: it imports)."""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether its path stays below the folder that the index was made of; that of generated code may not."""
+        parts = self.path.split(b"/")
+        return len(self.path) <= MOST_PATH and b"\0" not in self.path and {b"", b".", b".."}.isdisjoint(parts)
 
 
 def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
@@ -123,9 +131,6 @@ def read_document(message: bytes) -> ScipDocument:
             found.text = value or None
         elif number == _ENCODING and isinstance(value, int):
             found.encoding = _ENCODINGS.get(value)
-    parts = found.path.split(b"/")
-    if len(found.path) > MOST_PATH or b"\0" in found.path or not {b"", b".", b".."}.isdisjoint(parts):
-        raise Malformed("a document's path leads out of the project")
     return found
 
 
@@ -134,13 +139,8 @@ def read_occurrence(message: bytes, found: ScipDocument) -> None:
     place: list[int] = []
     symbol, roles = b"", 0
     for number, value in _fields(message):
-        if number == _RANGE and isinstance(value, bytes):
-            at = 0
-            while at < len(value):
-                one, at = _varint(value, at)
-                place.append(one)
-        elif number == _RANGE and isinstance(value, int):
-            place.append(value)
+        if number == _RANGE or number in _TYPED_RANGES:
+            place += read_range(number, value)
         elif number == _SYMBOL and isinstance(value, bytes):
             symbol = value
         elif number == _ROLES and isinstance(value, int):
@@ -154,6 +154,21 @@ def read_occurrence(message: bytes, found: ScipDocument) -> None:
     found.places.append((place[0], place[1], place[2], place[3]))
     found.symbols.append(symbol.decode("utf-8", "surrogateescape"))
     found.roles.append(roles)
+
+
+def read_range(number: int, value: int | bytes) -> list[int]:
+    """Return the numbers of a range in a field of an occurrence; raises as ``read_index``."""
+    if isinstance(value, int):
+        return [value]
+    if number in _TYPED_RANGES:
+        given = dict(_fields(value))  # what is 0 is left out
+        parts = (given.get(part, 0) for part in range(1, _TYPED_RANGES[number] + 1))
+        return [part for part in parts if isinstance(part, int)]
+    found, at = [], 0
+    while at < len(value):
+        one, at = _varint(value, at)
+        found.append(one)
+    return found
 
 
 def _read_varint(file: BinaryIO) -> int | None:

@@ -51,7 +51,7 @@ def import_index(
                     continue
                 tell(count)
                 path = prefix + one.path
-                data, is_current = read_current(files, path, made.st_mtime_ns)
+                data, is_current = read_current(files, path, made.st_mtime_ns) if one.is_inside else (None, False)
                 rows = place_occurrences(one, data) if data is not None and is_current else None
                 if data is None:
                     missing += 1

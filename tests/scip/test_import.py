@@ -126,6 +126,10 @@ def test_nothing_outside_of_the_project_is_read(root: Path, tmp_path: Path) -> N
     (root / "link.py").symlink_to(tmp_path / "secret.py")
     index = write_index(tmp_path / "index.scip", [documents()["loom.py"].replace(b"\x07loom.py", b"\x07link.py", 1)])
     assert import_index(index, os.fsencode(root), tmp_path / "state/projects/x", None).missing == 1
+    outside = ["../secret.py", str(tmp_path / "secret.py"), "", "a\0.py", "./loom.py", "x/../loom.py", "x" * 5_000]
+    write_index(index, [documents()["mill.py"], *(document(path, []) for path in outside)])
+    found = import_index(index, os.fsencode(root), tmp_path / "state/projects/x", None)
+    assert (found.documents, found.missing) == (1, len(outside))
 
 
 def test_an_import_that_fails_or_is_killed_leaves_what_was(root: Path, tmp_path: Path) -> None:
