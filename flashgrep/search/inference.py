@@ -18,7 +18,15 @@ from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
-from flashgrep.search.plain_text import find_methods, find_own_class, find_self, is_on_super, read_base, read_chain
+from flashgrep.search.plain_text import (
+    find_methods,
+    find_own_class,
+    find_self,
+    is_followed_by_point,
+    is_on_super,
+    read_base,
+    read_chain,
+)
 from flashgrep.search.research_graph import Definition
 from flashgrep.search.symbol_source import scopes_of
 
@@ -33,7 +41,7 @@ class Names(Expressions):
         return {}
 
     @LazyAttribute
-    def _bound(self) -> dict[tuple[bytes, str, int], list[int]]:
+    def _bound(self) -> dict[tuple[bytes, str, int, bool], list[int]]:
         """Of a file's name, within one of its outermost definitions: two places that may bind it."""
         return {}
 
@@ -54,9 +62,10 @@ class Names(Expressions):
         around = outermost = symbols.enclosing(offset)
         while around >= 0:
             outermost, around = around, symbols.parent(around)
-        key = (path, name, outermost)
+        is_asked = is_followed_by_point(symbols, name, offset)  # what is asked for a member binds nothing itself
+        key = (path, name, outermost, is_asked)
         if key not in self._bound:
-            self._bound[key] = list(islice(_find_bound(symbols, name, outermost), 2))
+            self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
         file = self.scopes_of(path) if any(at != offset for at in self._bound[key]) else None
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
@@ -325,20 +334,20 @@ class Names(Expressions):
         return values
 
 
-def _find_bound(symbols: FileSymbols, name: str, outermost: int) -> Iterator[int]:
+def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool) -> Iterator[int]:
     """Yield where something around a place, but its file, may bind a name; ``outermost``: the definition around all.
 
-    Nothing does where each place of the name there is a call, a member, or is asked for one: most files need no tree.
+    Nothing does where each place of the name there is a call, or a member: most files need no tree. ``is_asked``: it is
+    asked for a member at the place, so that others that are need not be looked at.
     """
     start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
-    size = len(name.encode())
     for at in symbols.words(name.encode(), fold=False):
         if start <= at < end and symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
             if own >= 0 and symbols.parent(own) < 0:
                 continue
             role = symbols.role(at)
-            if role == "reference" and symbols.data[at + size : at + size + 1] == b".":
+            if is_asked and role == "reference" and is_followed_by_point(symbols, name, at):
                 continue
             if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):
                 yield at

@@ -59,6 +59,11 @@ def find_own_class(symbols: FileSymbols, offset: int) -> int:
     return index
 
 
+def is_followed_by_point(symbols: FileSymbols, name: str, offset: int) -> bool:
+    """Whether a name at a place is asked for a member."""
+    return symbols.data.startswith(b".", offset + len(name.encode()))
+
+
 def is_on_super(symbols: FileSymbols, offset: int) -> bool:
     """Whether a name is asked of ``super()``, without arguments, in Python."""
     return _SUPER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None

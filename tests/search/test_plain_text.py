@@ -113,3 +113,9 @@ def test_a_barrel_passes_on_what_it_says(tmp_path: Path, barrel: str) -> None:
     }
     graph = researched(project(tmp_path, files), "callers of run", 1).graph
     assert [(edge.path, edge.resolution.confidence) for edge in graph.edges] == [(b"use.ts", 0.95)]
+
+
+def test_a_parameter_is_none_of_the_names_around_where_it_stands(tmp_path: Path) -> None:
+    text = "package m\n\nvar root = 1\n\nfunc f(root *node) string {\n\treturn root.path\n}\n\nvar it = root\n"
+    graph = researched(project(tmp_path, {"go.mod": "module m\n", "a.go": text}), "where is root used", 1).graph
+    assert [edge.line for edge in graph.edges] == [9]
