@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 51_027,  # since 44,084: places for editors, unsaved text, search by syntax, impact, pick, LSP
-    "modules": 242,  # 20 of them for these
-    "private functions used once": 335,  # those that are handed on are not counted
+    "lines": 56_151,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
+    "modules": 278,  # 55 of them for these
+    "private functions used once": 334,  # those that are handed on are not counted
     "functions named by a participle": 70,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

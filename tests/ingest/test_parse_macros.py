@@ -42,6 +42,12 @@ C = {
         "enumerator One",
         "enumerator Two",
     ],
+    "#define GET_ONE(x) \\\n\tFIELD_GET(ONE_BITS, x)\n"
+    "#define SECOND GENMASK(4, 1)\nstruct after;\nint last(struct after *a);\n": [
+        "macro GET_ONE",
+        "macro SECOND",
+        "function last",
+    ],
     # Types, functions and enumerators in capitals are none of these.
     "BOOL\nfoo(void)\n{\n  return x;\n}\nHANDLE bar(void) { return 0; }\nstatic DWORD count;\n": [
         "function foo",

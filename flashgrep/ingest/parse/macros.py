@@ -77,6 +77,8 @@ def _is_alone(text: bytearray, found: Any) -> bool:
     before = bytes(text[max(0, start - _MOST_BEFORE) : start]).rstrip()
     while before.endswith(b"*/"):
         before = before[: max(0, before.rfind(b"/*"))].rstrip()
+    if before.endswith(b"\\"):  # it is what a macro stands for, and without it the next ``#define`` would be
+        return False
     line = before.rpartition(b"\n")[2].lstrip()
     return (
         not before

@@ -189,7 +189,7 @@ class Routes:
             params = await self._dispatcher.reader.read_params(name, await request.body())
             if not isinstance(params, dict):
                 raise InvalidParams("the body must be an object")
-            session = await self._sessions.make(request.query_params)
+            session = await self._make_session(request, request.query_params)
             return _json(encode(await self._dispatcher.call(session, name, params)))
         except ClientDisconnect:
             return _json_error(_body_too_long(), TOO_LARGE)
