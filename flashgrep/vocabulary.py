@@ -126,6 +126,8 @@ SYNONYM_OF: Final = {
 _LISTED: Final = re.compile(r"[^,{}\s]*[*/][^,{}\s]*(?:, ?[^,{}\s]*[*/][^,{}\s]*)+")
 """Several globs in one text, as ``*.py,*.ts``: names alone may have a comma in them, and braces have their own."""
 _SPAN: Final = re.compile(r"\s*(\d{1,10})\s*(?:-|:|,|\.\.)\s*(\d{1,10})\s*")
+MOST_CHOICES: Final = 1_000
+"""Items of a list in which other names of choices are looked for; fields take fewer."""
 _PLAIN: Final = frozenset({str, int, float, bool, None})
 _DROP: Final = object()
 
@@ -169,7 +171,7 @@ class _Shape:
             value = value[0]
         elif is_number and kinds <= {str, None} and not self.verbatim:
             value = str(value)
-        if isinstance(value, list) and self.items:
+        if isinstance(value, list) and self.items and len(value) <= MOST_CHOICES:
             # Another name of a choice stands for it, or for several; so does the plural.
             read = list[Any]()
             for item in value:
@@ -256,7 +258,8 @@ class Vocabulary:
         for name, value in others:
             meant = self._translate(name, value)
             if meant is None:
-                more = sum(other not in {name, *self.names, *FLAGS} for other, _ in others)
+                taken_or_told = {name, *self.names, *FLAGS}
+                more = sum(other not in taken_or_told for other, _ in others)
                 raise FieldProblem(name, self._advise(name, more))
             for target, read in meant.items():
                 if taken.get(target, read) != read and read is not _DROP:

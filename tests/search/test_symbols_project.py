@@ -2,9 +2,10 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -14,6 +15,7 @@ from flashgrep.handlers import symbols as symbol_methods
 from flashgrep.index import schema
 from flashgrep.index import symbols as table
 from flashgrep.index.symbols import StoredSymbols
+from flashgrep.ingest.buffers import Buffers
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from flashgrep.languages import language_of
 from flashgrep.registry import Call, Registry, Session
@@ -51,6 +53,7 @@ class Host:
     """A catalogue of one project."""
 
     project: Workspace
+    buffers: WeakSet[Buffers] = field(default_factory=WeakSet)
 
     async def workspace(self, _call: Call[Any], _name: str | None) -> Workspace:
         return self.project
