@@ -139,7 +139,8 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "project": workspace.name,
         "path": path_to_text(workspace.root),
         "complete": not patience.cancelled_caught,
-        "stage": progress.stage,
+        # A pass over the stages that finds nothing to do names them one by one.
+        "stage": progress.stage if patience.cancelled_caught else "ready",
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
         "files_skipped": workspace.tree.count_skipped(),
