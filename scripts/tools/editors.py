@@ -127,8 +127,9 @@ def install_by_apt(*packages: str) -> bool:
 
 def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str, **more: str) -> int:
     """Run a script of the plugin's tests in Neovim, in a folder; its output is shown."""
-    command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={PLUGIN}"]
-    command += ["-c", f"luafile {PLUGIN}/tests/{script}"]
+    added = f"lua vim.opt.runtimepath:prepend([[{PLUGIN}]])"  # the path may have blanks
+    command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", added]
+    command += ["-c", f"lua dofile([[{PLUGIN}/tests/{script}]])"]
     return subprocess.run(command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False).returncode
 
 

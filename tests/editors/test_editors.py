@@ -46,9 +46,10 @@ def test_the_plugin_works_in_neovim(daemon: DaemonAtHand, parcels: Path) -> None
     if program is None:
         pytest.skip("nvim is not installed")
     plugin = ROOT / "editors" / "nvim"
-    command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={plugin}"]
+    added = f"lua vim.opt.runtimepath:prepend([[{plugin}]])"  # the path may have blanks
+    command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", added]
     said = subprocess.run(
-        [*command, "-c", f"luafile {plugin}/tests/run.lua"],
+        [*command, "-c", f"lua dofile([[{plugin}/tests/run.lua]])"],
         cwd=parcels,
         env=environment(daemon),
         capture_output=True,
