@@ -133,6 +133,18 @@ def test_symbols_of_a_file_are_nested_and_of_all_folders_are_found_by_part_of_a_
     assert [one["name"] for part in editor.progress[2] for one in part] == ["measure"]
 
 
+def test_names_alike_are_shown_where_few_begin_so(editor: Editor, folder: Path) -> None:
+    path = folder / "one" / "plenty.py"
+    names = [f"plentiful_{at:02}" for at in range(60)]
+    editor.open(path, "".join(f"def {name}(): pass\n" for name in ["plantiful", *names]))
+    for query, count, has_alike in (("plentiful", 50, False), ("plentiful_00", 1, False), ("plentifol", 0, True)):
+        found = {one.name for one in editor.ask(types.WORKSPACE_SYMBOL, types.WorkspaceSymbolParams(query))}
+        assert len([name for name in found if name.startswith(query)]) == count
+        assert has_alike == ("plantiful" in found)
+    document = types.TextDocumentIdentifier(path.as_uri())
+    editor.tell(types.TEXT_DOCUMENT_DID_CLOSE, types.DidCloseTextDocumentParams(document))
+
+
 def test_calls_and_types_are_followed_both_ways(editor: Editor, shapes: Path) -> None:
     prepared = types.CallHierarchyPrepareParams(**editor.at(shapes, 18, 4))
     (measure,) = editor.ask(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, prepared)

@@ -90,19 +90,22 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
         elif made:
             server.report_part(params.partial_result_token, made)
 
-    async def ask(folder: Folder, match: str) -> None:
+    async def ask(folder: Folder, match: str) -> bool:
+        """Take a folder's answer, and return whether there may be more symbols to show."""
         asked = {"symbol_name": params.query, "match": match, "case": "insensitive", "role": ["definition"]}
         try:
             answer = await folder.ask("get_symbol", {**asked, "limit": SHOWN, "position_encoding": server.encoding})
         except OutsideProjects:
-            return
+            return False
         take(folder, answer["results"])
+        return len(answer["results"]) < SHOWN
 
     if not params.query.strip():
         return Plain()
-    # First what begins so: that is what is meant by most who type on.
-    for match in ("prefix", "fuzzy"):
-        await asyncio.gather(*(ask(folder, match) for folder in server.folders))
+    # First what begins so: that is what is meant by most who type on. Names alike cost more, and the more the shorter.
+    folders = list(server.folders)
+    has_room = await asyncio.gather(*(ask(folder, "prefix") for folder in folders))
+    await asyncio.gather(*(ask(folder, "fuzzy") for folder, room in zip(folders, has_room, strict=True) if room))
     return found
 
 
