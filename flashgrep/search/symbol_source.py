@@ -278,7 +278,8 @@ def _read_once(kept: _Kept[ValueT], symbols: FileSymbols, make: Callable[[], Val
 def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     """Return a text with its symbols, packed or parsed."""
     language = packed_language(given) if isinstance(given, bytes) else given.language
-    return _symbols.find_or_make((language, data), len(data), lambda: FileSymbols(given, data))
+    # A row may turn out to be damaged when it is unpacked: what is parsed in its place must not meet it here.
+    return _symbols.find_or_make((language, data, type(given)), len(data), lambda: FileSymbols(given, data))
 
 
 def imports_of(symbols: FileSymbols) -> FileImports:

@@ -25,6 +25,7 @@ from flashgrep.search.exact import Answer, Question
 from flashgrep.search.lookup_worker import Ask, Load, pack
 from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.search.walks import search_or_count, search_unlisted
 from flashgrep.workspace.freshness import Freshness
 from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
@@ -96,6 +97,7 @@ class Lookups:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
             await self.project.start_anew(str(damage), None if snapshot is None else snapshot.own_index)
+            forget_parsed()  # damaged symbols, kept by their text
         except sqlite3.OperationalError as error:  # somebody has it locked, or it cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
         except OSError as error:
