@@ -8,7 +8,7 @@ import hashlib
 import json
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,9 +29,23 @@ from flashgrep.errors import FlashgrepError, Forbidden, InvalidParams
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.binding import client_of, parse_toolsets
 from flashgrep.mcp.http.endpoint import Endpoint, make_server
-from flashgrep.mcp.http.guard import OPEN_PATHS, VISITOR, Message, Receive, Refusal, Scope, Send, date_header, refuse
+from flashgrep.mcp.http.guard import (
+    OPEN_PATHS,
+    VISITOR,
+    Receive,
+    Refusal,
+    Scope,
+    Send,
+    date_header,
+    judge_size,
+    judge_type,
+    read_bearer,
+    receive_at_most,
+    refuse,
+    send_with,
+)
 from flashgrep.mcp.http.routes import STATUS, Routes, Sessions, is_on
-from flashgrep.mcp.http.server import Config, Protocol, Server
+from flashgrep.mcp.http.server import server
 from flashgrep.mcp.service import Service
 from flashgrep.registry import Call, Capabilities, Handler, Registry, Session
 from flashgrep.rpc.context import Log
@@ -92,11 +106,10 @@ class TeamGuard:
             await self.app(scope, receive, send)
             return
         names = [name.lower() for name, _ in scope["headers"]]
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self.judge(scope, headers, is_ambiguous=names.count(b"authorization") > 1)
-        kind, _, token = headers.get(b"authorization", "").partition(" ")
         if refusal is None and scope["path"] not in OPEN_PATHS:
-            digest = hashlib.sha256(token.strip().encode() if kind.lower() == "bearer" else b"").hexdigest()
+            digest = hashlib.sha256(read_bearer(headers).encode()).hexdigest()
             try:
                 ASKING.set(await anyio.to_thread.run_sync(self.catalogue.find_access, digest))
             except Forbidden:
@@ -107,34 +120,16 @@ class TeamGuard:
             await refuse(refusal, receive, send)
             return
         FLOW.set(("team", ASKING.get().subject if ASKING.get(None) else ""))
-        left = self.max_body
+        answering = send_with(send, [date_header()])
+        await self.app({**scope, VISITOR: False}, receive_at_most(receive, self.max_body), answering)
 
-        async def receive_at_most() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            return message if left >= 0 else {"type": "http.disconnect"}
-
-        async def send_with_date(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), date_header()]}
-            await send(message)
-
-        await self.app({**scope, VISITOR: False}, receive_at_most, send_with_date)
-
-    def judge(self, scope: Scope, headers: dict[bytes, str], *, is_ambiguous: bool) -> Refusal | None:
+    def judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
         """Return why a request is turned away whoever sends it; None: it is not."""
         if is_ambiguous:
             return Refusal(400, "ambiguous", "one token is enough")
-        if b"origin" in headers:
+        if "origin" in headers:
             return Refusal(403, "foreign_origin", "requests from this origin are refused")
-        content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and content_type != "application/json":
-            return Refusal(415, "not_json", "the body must be application/json")
-        declared = headers.get(b"content-length", "0")
-        if not declared.isdigit() or int(declared) > self.max_body:
-            return Refusal(413, "payload_too_large", f"at most {self.max_body} bytes are taken")
-        return None
+        return judge_type(scope, headers) or judge_size(headers, self.max_body)
 
 
 def make_registry(catalogue: TeamCatalogue) -> Registry:
@@ -201,18 +196,14 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log) -> 
 
 async def serve(app: TeamGuard, listener: socket.socket, ready: Callable[[], None], until: Awaitable[None]) -> None:
     """Serve until told to stop."""
-    config = Config(
-        app, http=Protocol, ws="none", log_config=None, access_log=False, server_header=False, date_header=False,
-        lifespan="on", timeout_graceful_shutdown=5, h11_max_incomplete_event_size=64 * 1024,
-    )  # fmt: skip
-    server = Server(config)
+    running = server(app)
     async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            await server.serve(sockets=[listener])
+            await running.serve(sockets=[listener])
 
         tasks.start_soon(run)
-        await server.ready.wait()
+        await running.ready.wait()
         ready()
         await until
-        server.stop()
+        running.stop()

@@ -6,7 +6,7 @@ of ours with our port, an origin, where there is one, too, a body must be declar
 
 import hmac
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any, Final
@@ -79,20 +79,7 @@ class Guard:
         added = [date_header()]
         if not (scope[VISITOR] or self._has_token(headers)):  # open to everybody: nobody keeps a connection by it
             added.append((b"connection", b"close"))
-        left = self.max_body
-
-        async def receive_at_most() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            return message if left >= 0 else {"type": "http.disconnect"}
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *added]}
-            await send(message)
-
-        await self.app(scope, receive_at_most, send_with_headers)
+        await self.app(scope, receive_at_most(receive, self.max_body), send_with(send, added))
 
     def _judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
         if is_ambiguous or headers.get("host") not in {f"{name}:{self.port}" for name in NAMES}:
@@ -100,24 +87,66 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{name}:{self.port}" for name in NAMES}:
             return Refusal(403, "foreign_origin", "requests from this origin are refused")
-        content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and content_type != "application/json":
-            return Refusal(415, "not_json", "the body must be application/json")
+        if (refusal := judge_type(scope, headers)) is not None:
+            return refusal
         path = scope["path"]
         is_let_in = path in VISITED if scope[VISITOR] else self._has_token(headers)
         if not (is_let_in or path in OPEN_PATHS or is_open(path)):
             message = "a bearer token is required; it is in the file `token` of flashgrep's state folder"
             return Refusal(401, "auth_required", message, ((b"www-authenticate", b"Bearer"),))
-        declared = headers.get("content-length", "0")
-        if not declared.isdigit() or int(declared) > self.max_body:
-            return Refusal(413, "payload_too_large", f"at most {self.max_body} bytes are taken")
-        return None
+        return judge_size(headers, self.max_body)
 
     def _has_token(self, headers: Mapping[str, str]) -> bool:
         if self.token is None:
             return True
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token().encode())
+        token = read_bearer(headers)
+        return bool(token) and hmac.compare_digest(token.encode(), self.token().encode())
+
+
+def judge_type(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    """Return why a body's type is refused; None: it is not."""
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if scope["method"] == "POST" and content_type != "application/json":
+        return Refusal(415, "not_json", "the body must be application/json")
+    return None
+
+
+def judge_size(headers: Mapping[str, str], max_body: int) -> Refusal | None:
+    """Return why a body of the declared length is refused; None: it is not."""
+    declared = headers.get("content-length", "0")
+    if not declared.isdigit() or int(declared) > max_body:
+        return Refusal(413, "payload_too_large", f"at most {max_body} bytes are taken")
+    return None
+
+
+def read_bearer(headers: Mapping[str, str]) -> str:
+    """Return the bearer token that is shown, or ""."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def receive_at_most(receive: Receive, max_body: int) -> Receive:
+    """Return a ``receive`` by which a client has gone that sends more than it may."""
+    left = max_body
+
+    async def receive_rest() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        return message if left >= 0 else {"type": "http.disconnect"}
+
+    return receive_rest
+
+
+def send_with(send: Send, headers: Iterable[tuple[bytes, bytes]]) -> Send:
+    """Return a ``send`` that adds headers to the answer's."""
+
+    async def send_more(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        await send(message)
+
+    return send_more
 
 
 def date_header() -> tuple[bytes, bytes]:

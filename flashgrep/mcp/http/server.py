@@ -15,7 +15,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from flashgrep.mcp.http.endpoint import Endpoint, make_server
-from flashgrep.mcp.http.guard import Guard
+from flashgrep.mcp.http.guard import App, Guard
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
 from flashgrep.web.site import Site
@@ -143,7 +143,7 @@ class Protocol(H11Protocol):
             self.transport.close()
 
 
-def server(app: Guard) -> Server:
+def server(app: App) -> Server:
     """Return a server for the application; run it with ``serve(sockets=[…])``."""
     config = Config(
         app,
