@@ -9,11 +9,11 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
@@ -22,21 +22,11 @@ from flashgrep.daemon import lifecycle
 from flashgrep.mcp.http import routes
 from flashgrep.mcp.http.server import HEAD_SECONDS, MOST_SILENT
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.support.http_request import Answer, send_request
 from tests.support.mcp_clients import INITIALIZE, open_http, token_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "stats"}
 MIB = 1024 * 1024
-
-
-class Answer(NamedTuple):
-    """What came back."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        return json.loads(self.body)
 
 
 class Site:
@@ -55,20 +45,7 @@ class Site:
     def send(self, method: str, path: str, body: Any = None, **changed: str | None) -> Answer:
         """Send a request with good headers, changed as said; None leaves one out."""
         headers = {**self.good, **{name.replace("_", "-"): value for name, value in changed.items()}}
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND)
-        try:
-            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in headers.items():
-                if value is not None:
-                    connection.putheader(name, value)
-            if data is not None:
-                connection.putheader("Content-Length", str(len(data)))
-            connection.endheaders(data)
-            found = connection.getresponse()
-            return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
-        finally:
-            connection.close()
+        return send_request(self.port, method, path, headers, body)
 
     def post(self, path: str, body: Any, **changed: str | None) -> Answer:
         return self.send("POST", path, body, **changed)

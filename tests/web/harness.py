@@ -1,23 +1,11 @@
 """A daemon's page, asked as a browser does and as attackers do."""
 
-import http.client
-import json
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
-from tests.conftest import BOUND, DaemonAtHand
-
-
-class Answer(NamedTuple):
-    """What came back."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        return json.loads(self.body)
+from tests.conftest import DaemonAtHand
+from tests.support.http_request import Answer, send_request
 
 
 class Page:
@@ -44,18 +32,7 @@ class Page:
             "Content-Type": "application/json" if body is not None else None,
         }
         sent = usual | {name.replace("_", "-"): value for name, value in headers.items()}
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND)
-        with closing(connection):
-            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in sent.items():
-                if value is not None:
-                    connection.putheader(name, value)
-            if data is not None:
-                connection.putheader("Content-Length", str(len(data)))
-            connection.endheaders(data)
-            found = connection.getresponse()
-            return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
+        return send_request(self.port, method, path, sent, body)
 
     def sign_in(self) -> Answer:
         """Open the link, and keep what it gives."""
