@@ -32,6 +32,7 @@ from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.search.symbol_source import forget_parsed
+from flashgrep.servers.pool import ServerPool
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from flashgrep.workspace.lookup_workers import LookupWorkers
 from flashgrep.workspace.stores import Stores, find_gone
@@ -105,6 +106,8 @@ class Catalogue:
         self._scheduler = Scheduler(self._workers)
         self._stores = Stores()
         self._outside = OutsideWatch()
+        languages = settings.servers.languages
+        self._servers = ServerPool(languages, self.environ) if languages else None
         self._former: set[Path] = set()
         """Roots of projects whose index, of an earlier version, was removed."""
         self._tasks: TaskGroup | None = None
@@ -122,6 +125,8 @@ class Catalogue:
         for workspace in self._open.values():
             await workspace.close()
         self._workers.close()
+        if self._servers is not None:
+            self._servers.close()
         assert self._tasks is not None  # noqa: S101 - set on entry
         self._tasks.cancel_scope.cancel()
         await self._exit.aclose()
@@ -141,6 +146,8 @@ class Catalogue:
             await anyio.sleep(IDLE_SECONDS)
             if any(workspace.is_lost() for workspace in self._open.values()):
                 await self.tidy()
+            if self._servers is not None:
+                self._servers.rest()
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
             if rested:
                 release()
@@ -217,6 +224,7 @@ class Catalogue:
             raise InvalidParams(f"path: no file of one project: {shown!r}", field="path", target_path=shown)
         if not own:
             roots = [os.fsencode(root) for root in self._roots.values()]
+        # Links are resolved before the path is compared: one inside a project may lead outside of all.
         real = os.path.realpath(path if path.startswith(b"/") else roots[0] + b"/" + path)
         if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
             raise Forbidden(f"outside of every project: {shown}", reason="outside_root", target_path=shown)
@@ -240,6 +248,7 @@ class Catalogue:
         root = self._find_root(root_or_name)
         if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
             raise Forbidden(f"flashgrep's own folder is no project: {root_or_name}", reason="outside_root")
+        # Two calls for one project open it once; the second finds it open when it has the lock.
         async with self._lock_project(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].is_lost():
                 await self._open.pop(name).close()
@@ -306,6 +315,7 @@ class Catalogue:
             file = (
                 store_folder(self._cache_dir, os.fsencode(root)) / INDEX if workspace is None else workspace.store.file
             )
+            # Before the name goes: if this fails, the project is still on the list and can be removed again.
             await self._stores.forget(file, [os.fsencode(root)])
             await self._forget(known)
             return root
@@ -319,6 +329,7 @@ class Catalogue:
             if workspace.is_lost():
                 with contextlib.suppress(NotFound):  # removed meanwhile
                     async with self._lock_project(name, make=False) as known:
+                        # It may have been closed and opened anew while we waited for the lock.
                         if self._open.get(known) is workspace:
                             await self._open.pop(known).close()
         gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
@@ -328,6 +339,7 @@ class Catalogue:
         for name in [name for name, root in self._roots.items() if root in forgotten]:
             with contextlib.suppress(NotFound):
                 async with self._lock_project(name, make=False) as known:
+                    # Not the folder that came back meanwhile.
                     if known not in self._open and not identify(str(self._roots[known])):
                         await self._forget(known)
         return sorted(forgotten)
@@ -398,6 +410,7 @@ class Catalogue:
             workers=self._workers,
             stores=self._stores,
             outside=self._outside,
+            servers=self._servers,
         )
         if root in self._former:
             workspace.progress.detail = "indexed anew: the index of an earlier version is not read"

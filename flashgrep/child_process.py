@@ -34,6 +34,7 @@ class ChildPipes:
         assert process.stdin is not None  # noqa: S101 # asked for by the caller; a hint to the type checker
         assert process.stdout is not None  # noqa: S101 # as above
         self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
+        # A child that does not read must not hold this thread: a blocking write has no deadline.
         os.set_blocking(self._in, False)
 
     def write(self, message: bytes, ends: float) -> None:
@@ -72,6 +73,7 @@ def _wait(descriptor: int, event: int, ends: float) -> None:
     """Wait until a pipe can be read or written, while other look-ups run."""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, event)
+        # Nearly always ready: giving the turn away costs more than looking first.
         if selector.select(0):
             return
         with blocking():
@@ -84,6 +86,7 @@ def _wait(descriptor: int, event: int, ends: float) -> None:
 def end_child(process: "subprocess.Popen[bytes]") -> None:
     """Kill a child, and close its pipes."""
     process.kill()
+    # Reaped here, or it would stay a zombie for as long as the daemon lives.
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:

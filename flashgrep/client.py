@@ -157,6 +157,7 @@ def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
     if connection is None:
         return None
     try:
+        # ripgrep decides by the same three kinds (its is_readable_stdin).
         mode = os.fstat(0).st_mode
         has_input = stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
     except OSError:  # closed

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from rapidfuzz import process
 
 from flashgrep.errors import BadSetting
-from flashgrep.paths import PATH_MAP_VARIABLE, TEAM_DATABASE_VARIABLE
+from flashgrep.paths import PATH_MAP_VARIABLE, TEAM_DATABASE_VARIABLE, TEAM_TOKEN_VARIABLE
 
 ENV_PREFIX = "FLASHGREP_"
 NOT_SETTINGS = frozenset(
@@ -29,6 +29,7 @@ NOT_SETTINGS = frozenset(
         "FLASHGREP_PYTHON",
         PATH_MAP_VARIABLE,
         TEAM_DATABASE_VARIABLE,
+        TEAM_TOKEN_VARIABLE,
     }
 )
 """Variables with our prefix that are no settings of the daemon: folders, a secret, the interpreter of the scripts, and
@@ -40,6 +41,8 @@ PLAIN_PREFIX = "MCP_"
 MIB = 1024 * 1024
 URL = r"^(https?://[^\s/?#@]+(/[^\s?#@]*)?)?$"
 """A base URL without credentials or query, or nothing; keys come from the environment alone."""
+TEAM_URL = r"^((https://[^\s/?#@]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)/?)?$"
+"""As URL, an origin alone; a token goes there."""
 PROJECT: dict[str, Any] = {"project": True}
 """A repository's own file may make this stricter."""
 REBUILDS: dict[str, Any] = {"project": True, "rebuild": True}
@@ -133,6 +136,11 @@ class Write(_Section):
     )
 
 
+def split_list(given: Any) -> Any:
+    """Return the parts of a text between commas; what is no text as it is."""
+    return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
+
+
 class Specs(_Section):
     """Where specifications are."""
 
@@ -146,7 +154,23 @@ class Specs(_Section):
     @classmethod
     def _listed(cls, given: Any) -> Any:
         """Split the text that an environment or a flag holds at its commas."""
-        return [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+        return split_list(given)
+
+
+class Servers(_Section):
+    """Language servers of the user's. A project may set none of it: they read it with the user's rights."""
+
+    languages: list[Literal["c", "cpp", "go", "javascript", "python", "rust", "tsx", "typescript"]] = Field(
+        [],
+        description="Languages whose server, if on PATH, is asked what names mean: c, cpp, go, javascript, python, "
+        "rust, tsx, typescript. Some servers run code of the project: docs/servers.md.",
+    )
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        """Split the text that an environment or a flag holds at its commas."""
+        return split_list(given)
 
 
 class Log(_Section):
@@ -208,6 +232,18 @@ class Refinement(_Section):
     timeout_seconds: float = Field(10, gt=0, le=600, description="Time one request may take.")
 
 
+class Team(_Section):
+    """A team's server, which is asked about projects that are not here."""
+
+    url: str = Field(
+        "", pattern=TEAM_URL, description="Its address; https, unless it is on this machine. Empty: none is asked."
+    )
+    token_file: str = Field(
+        "", max_length=4096, description=f"File with your token; empty: it is in {TEAM_TOKEN_VARIABLE}."
+    )
+    timeout_seconds: float = Field(10, gt=0, le=120, description="Time one question may take there.")
+
+
 class Settings(_Section):
     """Every setting of the daemon."""
 
@@ -236,6 +272,8 @@ class Settings(_Section):
     embedding: Embedding = Field(default_factory=Embedding, description="What turns text into vectors.")
     reranking: Reranking = Field(default_factory=Reranking, description="A second look at the best results.")
     refinement: Refinement = Field(default_factory=Refinement, description="A chat model that refines questions.")
+    team: Team = Field(default_factory=Team, description="A team's server.")
+    servers: Servers = Field(default_factory=Servers, description="Language servers of the user's.")
     log: Log = Field(default_factory=Log, description="The daemon's log.")
 
 
@@ -269,6 +307,7 @@ def load(
     origins: dict[str, str] = {}
     values: dict[str, Any] = {}
     for source, table in sources:
+        # Each source by itself first: the merged settings could not tell which file to mend.
         check_alone(source, table)
         values.update(table)
         origins.update(dict.fromkeys(table, source))
@@ -348,6 +387,7 @@ def _flatten(table: Mapping[str, Any], prefix: str, source: str) -> Iterator[tup
     sections = {key.rpartition(".")[0] for key in known} - {""}
     for name, item in table.items():
         key = prefix + name
+        # Before sections: a list or a text may have any shape, and is judged by its own type.
         if key in known:
             yield key, item
         elif key in sections and isinstance(item, dict):

@@ -48,6 +48,7 @@ def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.
 
     """
     found = try_connect(path or paths.socket)
+    # Only of the control socket: a project's socket answers no question about versions.
     if found is not None and not path and _is_older(found):
         found.close()
         found = None
@@ -78,11 +79,13 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
         os.write(2, f"fgrep: {error}; answering without the daemon, by scanning\n".encode(errors="replace"))
     ours, theirs = socket.socketpair()
     with theirs:
+        # Across exec; our own end stays close-on-exec, so that it ends with this process.
         os.set_inheritable(theirs.fileno(), True)
         command = [sys.executable, "-P", "-m", DAEMON_MODULE, "--alone-fd", str(theirs.fileno())]
         # What it prints must not come between the lines of a protocol.
         os.posix_spawn(sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
     ours.settimeout(READY_SECONDS)
+    # Its answer says that the process is up; without it a failing start would hang the caller's first request.
     send_request(ours, "$/version", {})
     ours.settimeout(None)
     return ours
@@ -108,6 +111,7 @@ def send_request(connection: socket.socket, method: str, params: dict[str, objec
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     connection.sendall(json.dumps(request).encode() + b"\n")
     pieces: list[bytes] = []
+    # One request is in flight, so the first line end is the answer's.
     while not pieces or not pieces[-1].endswith(b"\n"):
         piece = connection.recv(262_144)
         if not piece:
@@ -182,6 +186,7 @@ def is_starting(paths: Paths) -> bool:
     except OSError:
         return False
     try:
+        # A shared lock: two who look at once must not take each other for a start.
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

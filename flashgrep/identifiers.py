@@ -56,6 +56,7 @@ def count_identifiers(texts: Sequence[bytes]) -> Counted:
         found.extend(map(number_of.__getitem__, find_identifiers(text)))
         ends.append(len(found))
     number_of.default_factory = None  # else it held itself, and indexing processes collect garbage seldom
+    # Text and identifier in one number: one sort groups equal pairs.
     pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(found, np.int64)
     pairs.sort()
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))

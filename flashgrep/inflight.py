@@ -97,6 +97,7 @@ def parse(line: bytes) -> object:
     try:
         text = line.decode()
         value: object = json.loads(text, parse_constant=refuse)
+        # Only an escape can bring one in: UTF-8 itself holds no surrogates.
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no character
     except (ValueError, RecursionError):

@@ -81,6 +81,7 @@ def is_for_grep(arguments: list[str]) -> bool:
         return True
     if words[0] in PROTOCOLS or words[0] in OPTIONS:
         return False
+    # Read only here: for the classic fgrep of a script the table is one small file.
     if words[0] not in read_commands():
         return True
     return is_pipe_or_file(0) and is_filter(words)
@@ -107,9 +108,11 @@ def split_operands(arguments: list[str]) -> list[str] | None:
             elif name not in GREP_LONG:
                 return None
         elif argument.startswith("-") and argument != "-":
+            # What is left begins with the first letter that takes a value, or that grep does not have.
             flags = argument[1:].lstrip("".join(GREP_SHORT))
             if flags and flags[0] not in GREP_SHORT_WITH_VALUE:
                 return None
+            # Its value is the next word; otherwise it follows in the same word.
             if len(flags) == 1:
                 next(rest, None)
         else:
@@ -138,6 +141,7 @@ def guess_command(arguments: list[str]) -> str:
 def become_grep(arguments: list[str]) -> int:
     """Become the ``grep -F`` on PATH, which finds the world as it would without us; return only if there is none."""
     folder = os.path.dirname(sys.argv[0])
+    # A link named grep that leads back to us would call itself for ever.
     ours = {os.path.realpath(sys.argv[0]), os.path.realpath(os.path.join(folder, "flashgrep"))}
     for place in os.get_exec_path():
         grep = os.path.join(place, "grep")

@@ -53,10 +53,12 @@ def find_owner(root: bytes) -> bytes:
             # Git takes a common directory from within, too; such a repository is of no kind that git makes.
             return root if os.path.lexists(os.path.join(link, b"commondir")) else _check_owner(link)
         own = os.path.realpath(os.path.join(root, _read_pointer(link, b"gitdir: ")))
+        # Only a linked work tree has this file; a submodule's repository has not.
         if not os.path.lexists(os.path.join(own, b"commondir")):
             return _find_superproject(own, root)
         common = os.path.realpath(os.path.join(own, _read_pointer(os.path.join(own, b"commondir"))))
         back = os.path.join(own, _read_pointer(os.path.join(own, b"gitdir")))
+        # Both directions have to agree: the repository lists the work tree, and the work tree's entry points back here.
         listed = os.path.dirname(own) == os.path.join(common, b"worktrees")
         is_back = os.path.basename(back) == b".git" and os.path.realpath(os.path.dirname(back)) == root
         return _check_owner(common) if listed and is_back and _check_owner(own) else root
@@ -71,10 +73,12 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
         OSError, ValueError: none does, or the submodule has another work tree.
 
     """
+    # From the left: of submodules within submodules the outermost repository counts.
     for found in re.finditer(rb"/modules/", own):
         outer = own[: found.start()]
         if not os.path.isfile(os.path.join(outer, b"HEAD")):
             continue
+        # git writes core.worktree relative to the repository's folder; a value in quotes is not one that git wrote.
         core = re.search(rb"(?m)^\[core\]\n((?:(?!\[).*\n)*)", _read_file(os.path.join(own, b"config"), MOST_CONFIG))
         back = core and re.search(rb'(?m)^\s*worktree = ([^"\\\0\n]+)$', core[1])
         if not back or os.path.realpath(os.path.join(own, back[1])) != root or not _check_owner(own):

@@ -57,6 +57,7 @@ class PathMap:
         for theirs, ours in self._pairs:
             is_windows = DRIVE.match(theirs) is not None
             # Windows takes either separator and either case; elsewhere both tell paths apart.
+            # Folding changes no length, so the offset below fits the path as it was given.
             given, folder = (_fold(path), _fold(theirs)) if is_windows else (path, theirs)
             if len(theirs) > best and (given == folder or given.startswith(folder + "/")):
                 rest = path[len(theirs) :]
@@ -88,6 +89,7 @@ class PathMap:
 
     def translate_text(self, text: str) -> str:
         """Return a sentence with the folders in it as they call them."""
+        # Reversed: of two pairs with one folder of ours the first wins, as in to_theirs.
         by_ours = {ours: theirs for theirs, ours in reversed(self._pairs) if ours}
         folders = "|".join(map(re.escape, sorted(by_ours, key=len, reverse=True)))
         return (

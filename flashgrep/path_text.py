@@ -58,12 +58,14 @@ class PathText:
 
         ``low``, ``high``: between which places, if not among all.
         """
+        # A leading NUL is the separator before a path: the hit lies one byte before the path it belongs to.
         skip = part.startswith(b"\0")
         found = []
         end = len(text) if high is None else int(self._ends[high - 1]) + 1 if high else 0
         at = text.find(part, (int(self._ends[low - 1]) if low else 0) + 1 - skip, end)
         while 0 <= at < len(text) - 1:
             found.append(at + skip)
+            # On with the next path: one hit is enough for each.
             at = text.find(part, text.find(b"\0", at + skip) + 1 - skip, end)
         return np.searchsorted(self._ends, np.array(found, np.int32))
 
@@ -82,6 +84,7 @@ class PathText:
         places = self._places_of(self.text, inside, low, high) if inside else np.arange(low, high)
         for back, byte in enumerate(reversed(wanted.end), 1):
             places = places[self._bytes[self._ends[places] - back] == byte]  # a NUL stands before each path
+        # Start and end must not overlap: "ab*ba" does not match "aba".
         if wanted.exact and wanted.start:
             places = places[self._sizes[places] >= len(wanted.start) + len(wanted.end)]
         return places
@@ -94,6 +97,7 @@ class PathText:
             if glob.exact:
                 found[places] = True
                 continue
+            # Each path is matched once, however many globs propose it.
             for place in places[~found[places]].tolist():
                 checkpoint()
                 if matches(self[place]):

@@ -15,6 +15,8 @@ GRAMMARS_FOLDER = "grammars"
 """Below the state folder, which nobody else may write to: libraries of grammars, unpacked when first needed."""
 PATH_MAP_VARIABLE = "FLASHGREP_PATH_MAP"
 """Where a client sees other paths than the daemon: ``theirs=ours``, several separated by commas."""
+TEAM_TOKEN_VARIABLE = "FLASHGREP_TEAM_TOKEN"  # noqa: S105 - a variable's name
+"""A token of the team's server that the daemon asks about projects that are not here."""
 TEAM_DATABASE_VARIABLE = "FLASHGREP_TEAM_DATABASE"
 """The address of a team's store; it may have a password, which no other process sees here."""
 GRAMMARS_VARIABLE = "SEMBLE_GRAMMARS_CACHE_DIR"
@@ -60,6 +62,7 @@ def cache_folder(environ: Mapping[str, str]) -> str:
     if environ.get(STATE_OVERRIDE):
         return os.path.join(state_folder(environ), CACHE_FOLDER)
     named = os.path.isabs(environ.get("XDG_CACHE_HOME", ""))
+    # platformdirs: caches lie apart from application support on macOS, and in a folder of their own on Windows.
     if sys.platform == "darwin" and not named:
         return os.path.join(_expand("~/Library/Caches", environ), APP)
     folder = _user_folder(environ, "XDG_CACHE_HOME", "~/.cache")
@@ -97,6 +100,7 @@ def make_project_folder(root: str) -> str:
     folder = os.path.join(root, PROJECT_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, PRIVATE_FOLDER)
+    # lstat: a repository may have brought a link of this name, and chmod and the socket would follow it.
     mode = os.lstat(folder).st_mode
     if not stat.S_ISDIR(mode):
         raise NotADirectoryError(f"{folder} is no folder")
@@ -160,6 +164,7 @@ def bundled_ripgrep() -> str | None:
 
 def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     named = environ.get(variable, "")
+    # The XDG specification has relative paths ignored.
     if os.path.isabs(named):
         base = named
     elif sys.platform == "darwin":
@@ -173,6 +178,7 @@ def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> st
 
 def _expand(path: str, environ: Mapping[str, str]) -> str:
     home = environ.get("HOME", "")
+    # HOME of the environment that was given, which need not be this process's.
     if os.path.isabs(home):
         return home.rstrip("/") + path[1:]
     return os.path.expanduser(path)

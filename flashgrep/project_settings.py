@@ -37,6 +37,7 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
     except FileNotFoundError:
         return loaded
     except (OSError, ValueError, RecursionError) as problem:
+        # Without the path, which ``file`` names already.
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
         return replace(loaded, warnings=(*loaded.warnings, _clean(f"{file}: not used: {reason}")))
     declared = dict(list_settings())
@@ -47,6 +48,7 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
             items |= {f"{name}.{leaf}": inner for leaf, inner in item.items()}
         else:
             items[name] = item
+    # What holds so far is the bound: the user's own file may be stricter than any default.
     values = {key: get_value(loaded.settings, key) for key in declared}
     origins, warnings = dict(loaded.origins), []
     for key, item in items.items():
@@ -74,11 +76,13 @@ def _read(root: Path) -> bytes:
     with ExitStack() as opened:
         folder = os.open(root / PROJECT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         opened.callback(os.close, folder)
+        # O_NONBLOCK: opening a FIFO must not wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         file = os.open(PROJECT_CONFIG, flags, dir_fd=folder)
         opened.callback(os.close, file)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise ValueError("not a file")
+        # One byte over the limit tells a file that is too large without trusting st_size.
         text = os.read(file, MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
         raise ValueError(f"larger than {MAX_BYTES // 1024} KiB")
@@ -115,6 +119,7 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     if key not in allowed:
         message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
         raise BadSetting(message, source=source, key=key, allowed=allowed)
+    # Only now: a wrong type of a setting that a project may not have at all should not be what is reported.
     check_alone(source, {key: item})
     if key == "specs.folders":
         # Nothing is stricter or looser here, but no folder may lie outside the project, and each costs a walk.

@@ -4,6 +4,7 @@ This module imports neither a wire nor an index, and declaring a method changes 
 """
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_type_hints
@@ -297,6 +298,12 @@ class Registry:
         except KeyError:
             name = clip(name, MOST_NAME)
             raise MethodNotFound(f"method not found: {name}", method=name) from None
+
+    def name_commands(self, text: str) -> str:
+        """Return a sentence with methods as they are called on the command line: ``fgrep symbol`` for get_symbol."""
+        # A name without "_" may be a word of the sentence, and is its command's as well.
+        commands = {one.name: f"fgrep {one.command}" for one in self._handlers if "_" in one.name}
+        return re.sub(r"[a-z]+(?:_[a-z]+)+", lambda found: commands.get(found[0], found[0]), text)
 
     def find_command(self, command: str) -> Handler | None:
         """Return the method that has this name on the command line, or None."""

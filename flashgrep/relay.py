@@ -93,11 +93,13 @@ class Relay:
         try:
             while self._source_open or self._wire or self._attempt or self._to_daemon or self._to_host:
                 now = time.monotonic()
+                # What was not answered by then stays unanswered: the host has closed its side long ago.
                 if now >= self._until:
                     return
                 # The next request connects again, not the end itself: a daemon that was stopped stays stopped.
                 if self._wire is None and self._attempt is None and self._to_daemon and now >= self._not_before:
                     queued = {method for line in self._to_daemon for method in line.methods}
+                    # What the host sends again by itself, first of all "initialize", must not reach the daemon twice.
                     handshake = [self._session[name] for name in SESSION if name in self._session.keys() - queued]
                     self._attempt = _Attempt(self._connect, [*handshake, *self._subscriptions.values()])
                 readable, writable = self._select(now)
@@ -113,14 +115,17 @@ class Relay:
         readers: list[socket.socket | int] = [] if self._watched is None else [self._watched]
         writers: list[socket.socket | int] = [self._sink] if self._to_host else []
         until = self._until
+        # Backpressure in both directions is a descriptor that is not selected: nothing is read that has no room.
         if self._source_open and self._to_daemon_size < MOST_QUEUED:
             readers.append(self._source)
         if self._attempt is not None:
+            # The pipe's end, closed by the thread, wakes select as data would.
             readers.append(self._attempt.done)
         elif self._wire is None and self._to_daemon:
             until = min(until, self._not_before)
         if self._wire is not None and len(self._to_host) < MOST_QUEUED:
             readers.append(self._wire)
+        # A daemon that does not read any more is still read from: its last answers may be on the way.
         if self._wire is not None and self._to_daemon and self._may_send:
             writers.append(self._wire)
         found = select.select(readers, writers, [], None if until == FOREVER else max(0.0, until - now))
@@ -180,12 +185,14 @@ class Relay:
         """Note what a line of the host means for the connection, and queue it for the daemon."""
         message = parse(data)
         line = Line(data, message)
+        # A batch is one line with several items; each of them may belong to the session.
         for item in items_of(message):
             if is_reply(item) and not line.is_batch:
                 if id_key(item) not in self._daemon_requests:
                     return  # the daemon that asked is gone
                 self._daemon_requests.discard(id_key(item))
             elif item.get("method") in SESSION:
+                # The last one counts, since a host may initialize again.
                 self._session[item["method"]] = (data, next(iter(line.asked), None))
             elif item.get("method") in {SUBSCRIBE, UNSUBSCRIBE}:
                 self._note_subscription(item)
@@ -196,15 +203,19 @@ class Relay:
                 self._in_flight.settle(id_key({"id": params.get("requestId")} if isinstance(params, dict) else {}))
         if self._wire is None and message is not None and not line.asked:
             return  # the connection it was meant for is gone; what belongs to the session has been noted
+        # Before it is sent: a daemon's answer may be read in the same round as the line was written.
         self._in_flight.add(line)
         self._to_daemon.append(line)
         self._to_daemon_size += len(data)
+        # Nobody should watch a host hang for half a minute for an error that is known already.
         if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
             self._refuse(line)
 
     def _note_subscription(self, item: dict[str, object]) -> None:
         params = item.get("params")
         project = json.dumps(params.get("project") if isinstance(params, dict) else None)
+        # Removed and added at the end: the dictionary's order is then that of the last request, and the oldest one
+        # goes.
         self._subscriptions.pop(project, None)
         if item["method"] == SUBSCRIBE:
             self._subscriptions[project] = (json.dumps(item).encode() + b"\n", id_key(item) if "id" in item else None)
@@ -249,6 +260,7 @@ class Relay:
             line = bytes(self._daemon_part + part)
             self._daemon_part.clear()
             self._to_host += line + b"\n"
+            # Most lines are single answers; their id is found without parsing the result, which may be megabytes.
             key = answered_key(line)
             if key is not None:
                 self._in_flight.settle(key)
@@ -257,6 +269,7 @@ class Relay:
                 if "method" not in item:
                     self._in_flight.settle(id_key(item))
                 elif "id" in item:
+                    # Remembered, so that the host's reply to a daemon that has gone is not given to the next one.
                     self._daemon_requests.add(id_key(item))
         self._daemon_part += rest
 
@@ -269,19 +282,21 @@ class Relay:
         self._sent = 0
         self._daemon_part.clear()
         self._daemon_requests.clear()
+        # By identity: two equal lines are two requests.
         unsent = set(map(id, self._to_daemon))
+        # The regular end: the host hung up, and the daemon closed after its last answer.
         if not self._source_open and not self._in_flight and not unsent:
             return
         if self._has_buffers:  # before answers of the next daemon, which knows nothing of them
             self._to_host += BUFFERS_LOST
             self._has_buffers = False
         self._note_trouble("the daemon ended")
+        # Notifications were meant for the connection that is gone.
         waiting = [line for line in self._to_daemon if line.asked]
         self._to_daemon.clear()
         for line in waiting:
-            line.sendings += (
-                1  # counted though it did not get there: daemons that end at once would have it wait forever
-            )
+            # Counted though it did not get there: daemons that end at once would have it wait forever.
+            line.sendings += 1
         again = [line for line in self._in_flight.lines() if id(line) not in unsent]
         for line in again + waiting:
             # What was sent whole may have written, or have ended the daemon.
@@ -294,6 +309,7 @@ class Relay:
     def _note_trouble(self, why: str) -> None:
         """Say what is wrong, and wait before the next attempt, the longer the more often something is."""
         now = time.monotonic()
+        # A pause between attempts is no calm, hence both durations.
         self._troubles = 1 if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE else self._troubles + 1
         self._last_trouble, self._why = now, why
         more = self._troubles - FREE_TROUBLES
@@ -301,6 +317,7 @@ class Relay:
         os.write(2, f"fgrep: {why}\n".encode(errors="replace"))
 
     def _refuse(self, line: Line) -> None:
+        # Nobody knows whether a request that was sent whole was carried out before the daemon ended.
         suggestion = "try again; if the call writes, read first whether it was carried out"
         data: dict[str, object] = {"reason": "daemon_ended", "suggestion": suggestion}
         self._to_host += refuse_all(line, UNAVAILABLE, f"{self._why}: try again", data)
@@ -320,6 +337,7 @@ class _Attempt:
         self.unread = b""
         """What the host is to have of the daemon's side of it."""
         self.problem = ""
+        # A daemon thread: one that still connects when the host ends must not keep this process alive.
         threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
 
     def _run(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
@@ -336,6 +354,7 @@ class _Attempt:
         except (OSError, ValueError) as error:
             self.problem = str(error)
         finally:
+            # Success or not, the reader of ``done`` is woken, after all that it will read here has been set.
             os.close(self._tell)
 
 
@@ -347,6 +366,7 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
     held, news = b"", bytearray()
     for data, key in handshake:
         wire.sendall(data)
+        # A notification has no answer, and the next line follows at once.
         while key is not None:
             line, end, rest = held.partition(b"\n")
             if not end:

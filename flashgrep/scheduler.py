@@ -158,6 +158,7 @@ class Scheduler:
     def __init__(self, workers: Workers | None = None) -> None:
         self._workers = workers
         if workers is not None:
+            # Called on the event loop, where alone workers are spoken to.
             workers.freed = self._assign_to_workers
         self._lock = threading.Lock()
         self._flows: dict[Hashable, _Flow] = {}
@@ -197,14 +198,18 @@ class Scheduler:
         self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
     ) -> ResultT:
         if self._limiter is None:
+            # At the first look-up, not in __init__: only now is there a loop.
             self._limiter = anyio.CapacityLimiter(THREADS)
             self._loop = asyncio.get_running_loop()
             self._loop_thread = threading.get_ident()
         task = self._enqueue(FLOW.get(), portable)
         try:
+            # The only wait that costs no thread: here lie the look-ups of a connection beyond its share.
             await task.ready
             if portable is not None and task.reply is not None:
                 return portable.result(task.reply)
+            # ``begin`` is called here, on the loop, and takes the snapshot: what was saved while the look-up waited is
+            # seen. A cancelled look-up keeps its thread until its next checkpoint.
             return await anyio.to_thread.run_sync(
                 self._execute, task, begin(), abandon_on_cancel=True, limiter=self._limiter
             )
@@ -215,6 +220,7 @@ class Scheduler:
         """Wait until look-ups have run for ``least`` seconds since the last rest, and then none for ``seconds``."""
         while True:
             await self._used.wait()
+            # At least one such pause has passed since the last look-up when this ends.
             while self._flows or time.monotonic() - self._ended < seconds:  # noqa: ASYNC110 - a moment without any, not an event
                 await anyio.sleep(seconds)
             self._used = anyio.Event()
@@ -244,12 +250,14 @@ class Scheduler:
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
-                flow.served = max(flow.served, self._now)  # what it did not use while idle is not saved up
+                # Back from idleness here, if only workers have its look-ups: time it did not use is not saved up.
+                flow.served = max(flow.served, self._now)
             ready = asyncio.get_running_loop().create_future()
             task = _Task(flow, self, ready, portable, None if portable is None else portable.place)
             flow.members += 1
             self._used.set()
             flow.waiting.append(task)
+        # A worker that is free now is asked past the queue: where one is free, nobody who could use it waits.
         worker = self._workers.free(portable.place) if self._workers is not None and portable is not None else None
         if portable is not None and worker is not None:
             self._hand(task, portable, worker)
@@ -260,7 +268,10 @@ class Scheduler:
                         self._for_workers = [one for one in self._for_workers if one[2] in one[2].flow.waiting]
                         heapq.heapify(self._for_workers)
                         self._most_for_workers = 2 * len(self._for_workers) + SPARE
+                    # The number keeps equal times in order of arrival, and keeps the heap from comparing tasks.
                     heapq.heappush(self._for_workers, (flow.served, next(self._numbers), task))
+                # While the watch runs, one that a worker is going to take need not look for a turn here: the watch
+                # does.
                 if not self._watched or not self._waits_for_worker(task):
                     self._run_next()
         return task
@@ -282,15 +293,19 @@ class Scheduler:
                 served, number, task = heapq.heappop(self._for_workers)
                 if task.portable is None or task.worker is not None or task.stopped:
                     continue  # it runs, or has run
+                # Its flow has been served since: back to where it belongs now, instead of keeping the heap in order all
+                # along.
                 if task.flow.served > served:
                     heapq.heappush(self._for_workers, (task.flow.served, number, task))
                     continue
                 portable = task.portable
             if task.place not in free:
                 free[task.place] = self._workers.free(task.place)
+            # One look-up a worker: the next look-up of this place asks for another.
             worker = free.pop(task.place)
             if worker is None:
                 free[task.place] = None
+                # Kept aside, so that a place without a worker does not keep others from theirs.
                 passed.append((served, number, task))
             else:
                 self._hand(task, portable, worker)
@@ -319,6 +334,7 @@ class Scheduler:
                 self._end(task)
             elif reply is None:
                 task.portable = None
+                # The worker could not answer it, or ended: it has waited its turn once and comes first here.
                 task.flow.waiting.appendleft(task)
                 self._run_next()
             else:
@@ -351,6 +367,7 @@ class Scheduler:
             if task.worker is not None:
                 task.worker.cancel()  # it is not free before it replies
             elif not task.threaded:
+                # No thread will call _end for it. One with a thread ends in _execute, at its next checkpoint.
                 self._end(task)
 
     def _end(self, task: _Task) -> None:
@@ -359,6 +376,7 @@ class Scheduler:
         self._charge(task)
         flow = task.flow
         flow.members -= 1
+        # A connection without look-ups leaves nothing behind: the table is as large as what is asked just now.
         if not flow.members:
             self._flows.pop(flow.key, None)
         if task.begun:
@@ -382,6 +400,7 @@ class Scheduler:
             flow: task for flow in self._flows.values() if flow.waiting and (task := self._first(flow)) is not None
         }
         if self._running is None and firsts:
+            # Linear in the connections that wait; a heap would have to follow every change of ``served``.
             flow = min(firsts, key=lambda flow: flow.served)
             task = firsts[flow]
             flow.waiting.remove(task)
@@ -393,10 +412,13 @@ class Scheduler:
                 task.begun, task.portable = True, None
                 flow.begun += 1
                 self._begun += 1
+                # call_soon_threadsafe writes to the loop's self-pipe: a system call that the loop's own thread can
+                # spare.
                 if threading.get_ident() == self._loop_thread:
                     _set_ready(task)
                 else:
                     self._loop.call_soon_threadsafe(_set_ready, task)
+            # What else this connection has may not run now, so it does not contend.
             if self._first(flow) is None:
                 del firsts[flow]
         self.contended = bool(firsts)
@@ -406,6 +428,7 @@ class Scheduler:
 
     def _first(self, flow: _Flow) -> _Task | None:
         """Return the first of a connection's look-ups that may run here."""
+        # Look-ups that have begun always go on: their thread and memory are taken already.
         may_begin = flow.begun < (THREADS_PER_FLOW if self._begun < SPARE else 1) and self._begun < THREADS
         for task in flow.waiting:
             if task.begun or (may_begin and not self._waits_for_worker(task)):
@@ -416,6 +439,7 @@ class Scheduler:
         """Wait no longer for a look-up that reaches no checkpoint; on the event loop, while anybody waits."""
         with self._lock:
             task = self._running
+            # It goes on beside the others; at its next checkpoint it queues like them.
             if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
                 self._charge(task)
             # By these the workers learn that look-ups wait: more of them may be started.

@@ -48,6 +48,7 @@ class SharedTurn:
         return await ended
 
     async def _run_asked(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
+        # Whoever asks from here on begins the next batch.
         batch = _Batch(self._asked)
         self._asked = []
         try:
@@ -100,6 +101,7 @@ class _Batch:
                     ended.set_result(None)
 
     def _look(self) -> None:
+        # Processor time: how long the thread waits for the interpreter's lock says nothing of the look-ups.
         until = time.thread_time() + SHARED_SECONDS
         while time.thread_time() < until:
             try:

@@ -7,6 +7,7 @@ text. All of it is taken in one place, before the parameters are validated, and 
 import re
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -166,10 +167,14 @@ class _Shape:
         elif isinstance(value, str):
             value = self._read_text(value, names)
         elif list in kinds and (is_number or (isinstance(value, dict) and dict not in kinds)):
+            # One item where a list is meant.
             value = [value]
         elif isinstance(value, list) and kinds <= _PLAIN and len(value) == 1:
+            # A list of one where a single value is meant.
             value = value[0]
         elif is_number and kinds <= {str, None} and not self.verbatim:
+            # A text that looks like a number, as a model writes ``query: 404``. Not for verbatim text: 1e3 would be
+            # "1000.0".
             value = str(value)
         if isinstance(value, list) and self.items and len(value) <= MOST_CHOICES:
             # Another name of a choice stands for it, or for several; so does the plural.
@@ -188,26 +193,22 @@ class _Shape:
     def _read_text(self, text: str, names: Mapping[str, str]) -> Any:
         if self.optional and not self.verbatim and text.strip() in NOTHING:
             return _DROP
+        # Where a field takes a text as well as a list, a text that looks like JSON is that text.
         is_list = list in self.kinds and (str not in self.kinds or bool(self.choices))
         if self.choices and not is_list:
             folded = text.strip().lower()
             return names.get(folded, folded) if {folded, names.get(folded)} & self.choices else text
         if text in self.choices or not (is_list or (dict in self.kinds and str not in self.kinds)):
             return text
-        found = _read_json(text)
+        # A list or an object may be written as JSON. What is none is the text itself: ``[ab]*`` is a glob, and so is
+        # ``[1]``, though it is a list of a number as well.
+        found: Any = text
+        if len(text) <= MOST_JSON and text.lstrip()[:1] in {"[", "{"}:
+            with suppress(ValueError):
+                value = orjson.loads(text)
+                if isinstance(value, dict) or all(isinstance(item, str | dict) for item in value):
+                    found = value
         return [found] if list in self.kinds and isinstance(found, str) else found
-
-
-def _read_json(text: str) -> Any:
-    """Return the list or object a text is the JSON of, or the text: ``[ab]*`` is a glob."""
-    if len(text) > MOST_JSON or text.lstrip()[:1] not in {"[", "{"}:
-        return text
-    try:
-        found = orjson.loads(text)
-    except ValueError:
-        return text
-    is_told = isinstance(found, dict) or all(isinstance(item, str | dict) for item in found)
-    return found if is_told else text
 
 
 @dataclass(slots=True)
@@ -252,6 +253,7 @@ class Vocabulary:
         for name, value in given.items():
             shape = self._shapes.get(name)
             if shape is None:
+                # Own names first: another name only fills what they leave open.
                 others.append((name, value))
             else:
                 self._take(taken, name, shape.read(value, VALUES.get(name, {})))
@@ -260,8 +262,14 @@ class Vocabulary:
             if meant is None:
                 taken_or_told = {name, *self.names, *FLAGS}
                 more = sum(other not in taken_or_told for other, _ in others)
-                raise FieldProblem(name, self._advise(name, more))
+                # Compared with the other names too: "pattrn" is near "pattern", which stands for query.
+                known = dict(zip(self.fields, self.fields, strict=True)) | self.names
+                asked = _snake(name)[:MOST_NAME]
+                near = process.extractOne(asked, list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
+                advice = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(self.fields) or 'none'}"
+                raise FieldProblem(name, f"no such field{f' (and {more} more)' if more else ''}; {advice}")
             for target, read in meant.items():
+                # Equal values are no contradiction: some hosts send a field under both names.
                 if taken.get(target, read) != read and read is not _DROP:
                     raise FieldProblem(name, f"it is the same as {target}, and both are given")
                 self._take(taken, target, read)
@@ -285,6 +293,7 @@ class Vocabulary:
             several = (re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob] for glob in value)
             taken[name] = [glob for globs in several for glob in globs]
         elif name == "end_line" and value == TO_THE_END and shape.optional:
+            # Left out means the same.
             pass
         elif name == "symbol_name" and isinstance(value, str) and not shape.verbatim:
             declared = _DECLARED.fullmatch(value.strip())
@@ -295,6 +304,7 @@ class Vocabulary:
     def _translate(self, name: str, value: Any) -> dict[str, Any] | None:
         """Return the fields, with their values, that are meant by a name no field has; None: nothing is."""
         spelled = _snake(name)
+        # Models write booleans as texts; what the flag stands for is a choice, which pydantic would not convert.
         if isinstance(value, str) and value in {"true", "false"} and spelled in FLAGS:
             value = value == "true"
         flag, values = FLAGS.get(spelled, ("", {}))
@@ -310,15 +320,10 @@ class Vocabulary:
             is_nothing = (spelled == "offset" and value in (0, "0")) or (spelled in REMARKS and isinstance(value, str))
             return {} if is_nothing else None
         shape = self._shapes[target]
+        # An empty value under another name is a habit of filling in every field, not a wish.
         if shape.optional and not shape.verbatim and value in ("", [], None):
             return {}
         return {target: shape.read(value, VALUES.get(target, {}))}
-
-    def _advise(self, name: str, more: int) -> str:
-        known = dict(zip(self.fields, self.fields, strict=True)) | self.names
-        near = process.extractOne(_snake(name)[:MOST_NAME], list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
-        advice = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(self.fields) or 'none'}"
-        return f"no such field{f' (and {more} more)' if more else ''}; {advice}"
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
@@ -352,6 +357,7 @@ def name_place(given: Mapping[str, Any]) -> Any:
     first, last = span or (known.pop("start_line", None), known.pop("end_line", None))
     path, symbol = known.pop("path", None), known.pop("symbol_name", None)
     place = symbol if first is None else f"{first}-{first if last is None else last}"
+    # A member that is none of these would be lost in the text: the model then refuses the object as it is.
     if known or not (path or symbol) or not all(isinstance(one, str | None) for one in (path, place)):
         return given
     return f"{path}:{place}" if path and place else path or place

@@ -272,9 +272,8 @@ def project() -> Iterator[MakeProject]:
 
 
 @pytest.fixture(params=["unix", "tcp", "stdio"])
-def connect(request: pytest.FixtureRequest, daemon: DaemonAtHand) -> Iterator[Callable[..., Wire]]:
+def connect(request: pytest.FixtureRequest, daemon: DaemonAtHand, opened: list[Wire]) -> Callable[..., Wire]:
     """Return a function that connects to the module's daemon, over each of the three wires in turn."""
-    opened: list[Wire] = []
 
     def make(root: Path | None = None) -> Wire:
         if root is not None:
@@ -282,6 +281,13 @@ def connect(request: pytest.FixtureRequest, daemon: DaemonAtHand) -> Iterator[Ca
         opened.append(daemon.wire(request.param, root))
         return opened[-1]
 
-    yield make
-    for wire in opened:
+    return make
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Wire]]:
+    """Wires that a test has opened, closed at its end."""
+    wires: list[Wire] = []
+    yield wires
+    for wire in wires:
         wire.close()

@@ -20,9 +20,10 @@ Ask one local daemon about code: exact, fresh, honest and fast.
 
 Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep slice src/main.py 10 40, fgrep index ~/linux.
 
-The daemon starts by itself. Called as fgrep, it is grep -F where the first argument is none of the commands below, \
-and where one word and flags of grep read a pipe or a file: … | fgrep index filters. flashgrep is never grep: write it \
-in scripts. Exit status: 0 found, 1 nothing found, 2 error."""
+The daemon starts by itself. Exit status: 0 found, 1 nothing found, 2 error.
+
+Where fgrep is called as the classic fgrep, it becomes grep -F: if the first word is none of the commands below, or if \
+one word filters a pipe or a file, as in … | fgrep index. The name flashgrep is never grep: use it in scripts."""
 OPTIONS = {"--version": "Print the version.", "--help": "Show this message and exit."}
 MOST_COLUMNS = 80
 """Longer lines are hard to read."""
@@ -36,6 +37,7 @@ def main(arguments: list[str]) -> int:
         case [] | ["--help", *_]:
             sys.stdout.write(format_help())
             return 0 if arguments else ERROR
+        # Asked by prompts and status bars again and again, so typer is left out.
         case ["daemon", "status", *flags] if set(flags) <= {"--json"}:
             return int(import_module(DAEMON_CLIENT_MODULE).show_status(as_json=bool(flags)))
         case _:

@@ -69,6 +69,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n")
         return USAGE_ERROR
     try:
+        # standalone_mode would have typer print errors and exit by itself; ours begin with "fgrep:".
         status = load_command(name).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
         sys.stderr.write(describe_error(error))
@@ -90,7 +91,7 @@ def load_command(name: str) -> Any:
     """Return the typer command or group of this name; what it stands on is imported."""
     if name not in LOCAL_COMMANDS:
         registry = import_module("flashgrep.handlers").REGISTRY
-        return import_module("flashgrep.cli.methods").make_method_command(registry.find_command(name))
+        return import_module("flashgrep.cli.methods").make_method_command(registry, registry.find_command(name))
     module, _, attribute = LOCAL_COMMANDS[name].partition(":")
     found = getattr(import_module(f"flashgrep.cli.{module}"), attribute)
     return get_group(found) if isinstance(found, typer.Typer) else make_command(name, found)

@@ -22,12 +22,13 @@ def show(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show every setting with its value and its origin: default, a file, the environment or a flag."""
+    """Show every setting with its value and its origin. That is: default, a file, the environment or a flag."""
     try:
         loaded = config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
     except BadSetting as error:
         fail(error.message)
     folders = (path.resolve(), *path.resolve().parents)
+    # lexists: a link in the file's place is told of as a warning, not passed over.
     root = next((each for each in folders if os.path.lexists(each / PROJECT_FOLDER / PROJECT_CONFIG)), None)
     if root is not None:
         loaded = with_project(loaded, root)

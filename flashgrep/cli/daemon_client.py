@@ -97,7 +97,8 @@ def status_rows(status: Mapping[str, Any]) -> list[tuple[str, str]]:
         listens = f"127.0.0.1:{tcp['port']}{moved}"
     return [
         ("running", f"process {status['pid']}, flashgrep {status['version']}, up {status['uptime_seconds']:.0f} s"),
-        ("memory", f"{status['memory_bytes'] / MIB:.0f} MiB, {status['clients']} clients"),
+        ("memory", f"{status['memory_bytes'] / MIB:.0f} MiB"),
+        ("clients", str(status["clients"])),
         ("socket", status["socket"]),
         ("tcp", listens),
         *(("project", f"{project['name']}  {project['root']}") for project in projects),

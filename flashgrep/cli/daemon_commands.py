@@ -40,7 +40,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop
 
 @app.command()
 def start() -> None:
-    """Start the daemon unless it runs; every other command does so by itself."""
+    """Start the daemon unless it runs. Every other command does so by itself."""
     with failing_cleanly():
         start_daemon(find_user_paths(), os.environ)
         print_status(ask_daemon("$/status"))
@@ -62,7 +62,7 @@ def restart() -> None:
 
 @app.command()
 def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the raw status as JSON.")] = False) -> None:
-    """Show whether the daemon runs, where it listens and what it serves; exit status 1 when it does not run."""
+    """Show the daemon: where it listens and what it serves. Exit status 1: none runs."""
     raise typer.Exit(show_status(as_json=as_json))
 
 
@@ -70,7 +70,7 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the ra
 def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last.")] = 50,
 ) -> None:
-    """Show the end of the daemon's log, one JSON object a line, and where it is."""
+    """Show the end of the daemon's log. One JSON object a line; where the log is, is said on stderr."""
     log = Path(find_user_paths().log)
     sys.stderr.write(f"{log}\n")
     if log.exists():
@@ -82,7 +82,7 @@ def run(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="TCP port instead of the configured one.")] = None,
     idle_minutes: Annotated[float | None, typer.Option(min=0, help="Idle minutes before it ends; 0: never.")] = None,
 ) -> None:
-    """Run the daemon in the foreground, for a service manager or to look at it; it logs to its file."""
+    """Run the daemon in the foreground. For a service manager, or to look at it; it logs to its file."""
     flags = {"tcp.port": port, "idle_exit_minutes": idle_minutes}
     given = {key: item for key, item in flags.items() if item is not None}
     try:
@@ -133,16 +133,19 @@ def hold_http(
         sys.stdout.flush()
         ends: list[float] = []
         while True:
+            # Noted while it serves: afterwards the lock's holder may be its successor already.
             daemon = lifecycle.find_holder(paths)
             with connection:
                 if interrupted in select.select([connection, interrupted], [], [])[0]:
                     break
+            # A daemon that dies of what we ask must not be started for ever.
             ends = [*ends, time.monotonic()][-MOST_ENDS:]
             if len(ends) == MOST_ENDS and ends[-1] - ends[0] < CALM_SECONDS:
                 fail(f"the daemon has ended {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs")
             if not _wait_for_successor(daemon, interrupted):
                 break
             connection = connect(paths, os.environ)
+            # The same port: clients have it in their settings.
             again = call(connection, "$/serve", {**asked, "port": opened["port"]})
             sys.stderr.write("fgrep: the daemon ended; another one serves\n")
             renew(again)
@@ -179,6 +182,7 @@ def _catch_interrupts() -> Iterator[socket]:
     """
     told, tells = socketpair()
     with told, tells:
+        # set_wakeup_fd writes within a signal handler, which must not block; one byte in the pipe is enough.
         tells.setblocking(False)
         signal.set_wakeup_fd(tells.fileno())
         before = {each: signal.signal(each, lambda *_: None) for each in SIGNALS}

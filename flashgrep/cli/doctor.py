@@ -65,6 +65,7 @@ def check_folders() -> Iterator[Finding]:
     except BadSetting as error:
         yield Finding("bad", "settings", error.message)
     try:
+        # Made if it is not there, as the daemon would: what stands in the way shows only then.
         make_private(paths.state)
         yield Finding("ok", "state", paths.state)
     except OSError as error:
@@ -129,7 +130,8 @@ def check_machine() -> Iterator[Finding]:
     command = shutil.which("fgrep")
     if command is None:
         yield Finding("warn", "PATH", "no fgrep on PATH")
-    elif Path(command).resolve().parent == Path(sys.executable).parent or b"flashgrep" in _read_beginning(command):
+    elif Path(command).resolve().parent == Path(sys.executable).parent or b"flashgrep" in Path(command).read_bytes():
+        # pipx and uv link to a script beside our interpreter; otherwise the script's first lines name the package.
         yield Finding("ok", "PATH", command)
     else:
         yield Finding("warn", "PATH", f"fgrep is {command}, not ours; use flashgrep")
@@ -159,11 +161,6 @@ def check_machine() -> Iterator[Finding]:
         yield Finding(state, "inotify", f"{limit:,} folders can be watched{advice}")
 
 
-def _read_beginning(path: str) -> bytes:
-    with Path(path).open("rb") as file:
-        return file.read(4096)
-
-
 class Health(NamedTuple):
     """``problem``: what is wrong, or empty; ``sizes``: bytes of payload by kind; ``free``: bytes to be given back."""
 
@@ -181,6 +178,7 @@ def health(file: Path) -> Health:
         return Health(str(error), 0, {}, 0)
     database = Database(connection)
     try:
+        # quick_check, unlike integrity_check, does not compare indexes with their tables; 1: the first fault is enough.
         verdict = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
         page, free = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "freelist_count"))
         sizes = _sizes(database)

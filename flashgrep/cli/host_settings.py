@@ -54,6 +54,7 @@ def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_proj
             return Change(path, before, before)
         after = _edit(host.format, before, keys, entry)
         edited = parse(host.format, after)
+        # Tried out now, while the text is at hand: where it does not give the old text back, that is kept in the note.
         restored = _edit(host.format, after, keys, None)
     except (InvalidParams, ValueError) as error:
         raise InvalidParams(f"{path}: {error}; it is left as it was", path=str(path)) from None
@@ -144,6 +145,7 @@ def _load_yaml(text: str) -> Document:
 
     yaml, out = YAML(), io.StringIO()
     yaml.preserve_quotes = True
+    # ruamel would wrap long lines anew, also those that are not ours.
     yaml.width = 1 << 20
     try:
         document = yaml.load(text) or {}
@@ -175,6 +177,7 @@ def write_change(change: Change, state: Path, owner: str) -> None:
     note = {"owner": owner, "after": _digest(change.after), "made": made, "original": original}
     make_private(str(state))
     make_private(str(state / NOTES))
+    # The note before the file: killed in between, a note without a change is harmless, a change without a note is not.
     _replace(_note_file(state, target), json.dumps({**note, "path": str(change.path)}), PRIVATE_FILE)
     target.parent.mkdir(parents=True, exist_ok=True)
     _replace(target, change.after, stat.S_IMODE(target.stat().st_mode) if target.exists() else None)
@@ -190,9 +193,11 @@ def take_back(change: Change, state: Path) -> None:
     target = change.path.resolve()
     note = _read_note(state, target)
     after = change.after
+    # Only if nobody has changed the file since: otherwise the old text would undo their work.
     if note.get("original") and note.get("after") == _digest(change.before):
         after = note["original"]
     made = note.get("made", [])
+    # Made by us, and nothing of anybody's is in it.
     if str(target) in made and not after.strip(" \t\r\n{}"):
         target.unlink(missing_ok=True)
         with suppress(OSError):  # something else lies in it by now

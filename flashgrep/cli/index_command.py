@@ -54,8 +54,9 @@ def list_projects() -> None:
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="The project's name or folder.")]) -> None:
-    """Forget a project and delete its index; its own files, and its .flashgrep/config.toml, are not touched."""
+    """Forget a project and delete its index. Its own files, and its .flashgrep/config.toml, are not touched."""
     with failing_cleanly():
+        # As in --project: a slash or dots make it a path; a bare word is a name, even if a folder here is called so.
         wanted = str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
         for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:
             clear_project(Path(from_latin1(root)))
@@ -64,7 +65,7 @@ def remove(name: Annotated[str, typer.Argument(help="The project's name or folde
 
 @store_app.command("list")
 def list_stored() -> None:
-    """List the stores: size and what each is named by, then its projects, and what is kept of revisions."""
+    """List the stores with their projects. Of each: its size, what it is named by, what it keeps of revisions."""
     with failing_cleanly():
         for store in ask_daemon("$/stores")["stores"]:
             typer.echo(f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}")
@@ -79,7 +80,7 @@ def list_stored() -> None:
 
 @store_app.command()
 def clean() -> None:
-    """Remove what is stored of projects and repositories whose folder is gone."""
+    """Remove what is stored of projects whose folder is gone, and of such repositories."""
     with failing_cleanly():
         for root in ask_daemon("$/clean")["removed"]:
             typer.echo(f"removed {from_latin1(root)}")
@@ -118,7 +119,8 @@ def show_progress(root: str) -> None:
                 next_line = time.monotonic() + PLAIN_SECONDS
     if state["stage"] == "failed":
         fail(f"indexing failed: {state['detail']}")
-    sys.stderr.write(f"indexed: {state['files']:,} files, after {time.monotonic() - begun:.1f} s\n")
+    count = f"{state['files']:,} {'file' if state['files'] == 1 else 'files'}"
+    sys.stderr.write(f"indexed: {count}, after {time.monotonic() - begun:.1f} s\n")
 
 
 def _follow(root: str) -> Iterator[Any]:

@@ -54,7 +54,7 @@ def install(
     host: Annotated[
         str,
         typer.Argument(
-            metavar="[HOST]",
+            metavar="HOST",
             help=f"{', '.join(HOSTS)}, or all that are found on this machine; default: ask for each of those. "
             f"{NEOVIM} prints the lines for its plugin.",
             show_default=False,
@@ -82,7 +82,8 @@ def install(
         return
     if host not in {"", ALL, *HOSTS}:
         near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
-        fail(f"unknown host {host!r}{f', did you mean {near[0]}?' if near else ''}; known: {', '.join(HOSTS)}")
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        fail(f"unknown host {host!r}{meant}; known: {', '.join(HOSTS)}")
     if show and host not in HOSTS:
         fail("name the host whose entry is to be printed")
     try:
@@ -112,9 +113,11 @@ def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Itera
     if rules:
         for change in plan_rules(Path.cwd(), remove=uninstall):
             yield Planned(change, RULES)
+    # --rules alone is about rules only.
     if host in HOSTS or (rules and not host):
         return
     if uninstall:
+        # A list: taking an entry out removes the note that the generator reads.
         for entry in list(find_own_changes([Path.cwd()])):
             yield Planned(plan_removal(entry), entry.owner)
     else:

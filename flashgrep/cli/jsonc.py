@@ -81,9 +81,11 @@ def remove_member(text: str, path: Sequence[str]) -> str:
     start, node = parent.members[path[depth]]
     if at > 0:  # from the end of the one before, so that its comma goes too
         return text[: parent.members[names[at - 1]][1].end] + text[node.end :]
+    # The first member: its comma stands behind it.
     end = _skip_space(text, node.end)
     if text[end] == ",":
         return text[:start] + text[_skip_space(text, end + 1) :]
+    # The only member: the braces stay, as they are.
     return text[: parent.start + 1] + text[parent.end - 1 :]
 
 
@@ -100,6 +102,7 @@ def _nest(path: Sequence[str], value: Any) -> Any:
 def _parse_value(text: str, start: int) -> Node:
     opening = text[start : start + 1]
     if opening not in {"{", "["}:
+        # The patterns are JSON's own grammar, so what matches is left to json.loads.
         match = (_STRING if opening == '"' else _SCALAR).match(text, start)
         if match is None:
             raise _not_json(text, start)
@@ -118,7 +121,7 @@ def _parse_value(text: str, start: int) -> Node:
         if key:
             members[json.loads(key.group())] = (at, inner)
         at = _skip_space(text, inner.end)
-        if text[at : at + 1] == ",":
+        if text[at : at + 1] == ",":  # also behind the last item: hosts write and read that
             at = _skip_space(text, at + 1)
         elif text[at : at + 1] != closing:
             raise _not_json(text, at)

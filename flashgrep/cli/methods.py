@@ -44,7 +44,7 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
     if not argv or (declared := registry.find_command(argv[0])) is None:
         message = f"fgrep: No such command {argv[0] if argv else ''!r}.\n"
         return Output(b"", message.encode(errors="replace"), USAGE_ERROR)
-    command = make_method_command(declared)
+    command = make_method_command(registry, declared)
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -71,8 +71,8 @@ def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:
 
 
 @cache
-def make_method_command(handler: Handler) -> Any:
-    """Return the typer command of a method, which returns an Invocation."""
+def make_method_command(registry: Registry, handler: Handler) -> Any:
+    """Return the typer command of a method, which returns an Invocation; ``registry``: what else its help may name."""
     shortcuts = {
         flag: (name, value)
         for name, field in handler.params.model_fields.items()
@@ -94,11 +94,12 @@ def make_method_command(handler: Handler) -> Any:
             if item is not None and item != []
         }
         for flag, (field, value) in shortcuts.items():
+            # -i and --ignore-case may both be given; -i with --case sensitive may not.
             if params.pop(_shortcut_name(flag)) and params.setdefault(field, value) != value:
                 raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
         return Invocation(handler.name, params, as_json, projects)
 
-    parameters = [*_field_parameters(handler)]
+    parameters = [*_field_parameters(registry, handler)]
     for flag, (field, value) in sorted(shortcuts.items(), key=lambda item: item[1]):
         parameters.append(_flag(_shortcut_name(flag), flag, f"Same as --{field} {value}."))
     project: Any = Annotated[str | None, typer.Option("--project", "-p", help=PROJECT_HELP)]
@@ -111,16 +112,17 @@ def make_method_command(handler: Handler) -> Any:
     # What typer reads of a function, as if it had been written down.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return make_command(handler.command, run, handler.doc)
+    return make_command(handler.command, run, registry.name_commands(handler.doc))
 
 
-def _field_parameters(handler: Handler) -> Iterator[inspect.Parameter]:
+def _field_parameters(registry: Registry, handler: Handler) -> Iterator[inspect.Parameter]:
     """Yield the arguments and options that stand for the fields of a method's parameters."""
     fields = handler.params.model_fields
     last = max((at for at, name in enumerate(handler.arguments) if fields[name].is_required()), default=-1)
     for name in [*handler.arguments, *(name for name in fields if name not in {*handler.arguments, *PROJECT_FIELDS})]:
         field = fields[name]
         kind, extra = _find_type(field)
+        extra["help"] = registry.name_commands(extra["help"])
         if name in handler.arguments:
             # What stands before an argument that must be given has to be given too.
             required = handler.arguments.index(name) <= last
@@ -130,6 +132,7 @@ def _field_parameters(handler: Handler) -> Iterator[inspect.Parameter]:
         else:
             required = field.is_required()
             word = name.replace("_", "-")
+            # Only what is on by default needs a flag to turn it off.
             long = f"--{word}/--no-{word}" if kind is bool and field.default is True else f"--{word}"
             how = typer.Option(*filter(None, [long, usage_of(field).short]), **extra)
         yield inspect.Parameter(

@@ -113,6 +113,7 @@ def pick_plainly(kind: Kind, text: str) -> str:
 def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
     """Return the line that is chosen in fzf, or nothing."""
     ours = shlex.join(own)
+    # "|| true": nothing found is status 1, which fzf shows as a failed command.
     ask = f"{ours} {COMMANDS[kind]} -- {{q}} 2>/dev/null || true"
     if kind == "files":
         ask = f"if [ -n {{q}} ]; then {ask}; else {ours} {COMMANDS[kind]}; fi"
@@ -127,6 +128,7 @@ def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
         arguments += ["--preview-window", f"up,50%,+{AROUND}-/2"]
     found = subprocess.run(
         [*arguments, "--preview", preview],
+        # fzf runs bindings by $SHELL; in fish or csh ours would be syntax errors.
         env={**os.environ, "SHELL": "/bin/sh"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

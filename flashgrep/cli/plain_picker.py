@@ -63,6 +63,7 @@ class PlainPicker:
             raise ConnectionResetError("the daemon ended")
         *lines, self._held = (self._held + piece).split(b"\n")
         for answer in map(json.loads, lines):
+            # Answers to questions that were given up are passed over, even if they were on the way already.
             if answer.get("id") == self._asked:
                 found = answer.get("result", {}).get("results", [])
                 self.lines, self.at = [make_line(one) for one in found], 0
@@ -133,7 +134,9 @@ def pick(kind: str, text: str) -> str:
 
 def run(screen: curses.window, picker: PlainPicker, connection: socket.socket) -> Line | None:
     """Show the picker until something is chosen, or the user leaves."""
+    # Milliseconds; curses waits a second by default for the rest of an escape sequence.
     curses.set_escdelay(25)
+    # select waits, for keys and answers alike; get_wch must not.
     screen.nodelay(True)
     picker.ask()
     while True:

@@ -76,6 +76,12 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
     try:
         workspace = await catalogue.open(find_project(catalogue, style.cwd, *invocation.projects))
     except NotFound:
+        if invocation.projects and catalogue.settings.team.url:
+            # The team's server may know the name; a project of its has no root here that paths could be relative to.
+            result = await context.call_method(
+                invocation.method, {**invocation.params, "project": invocation.projects[0]}
+            )
+            return render(result, style, REGISTRY.get(invocation.method).render, as_json=invocation.as_json)
         if invocation.method != "stats" or invocation.projects:
             raise
         stats = await context.call_method("stats", invocation.params)  # of the daemon: there is no project here

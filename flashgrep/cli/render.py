@@ -34,21 +34,18 @@ def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_js
 
 
 def _render_any(result: Any, style: Style) -> Iterator[str]:
-    """Yield an answer that has no renderer: a list item by item, a text as it is, anything else as JSON."""
+    """Yield an answer that has no renderer: a list by its files and places, a text as it is, anything else as JSON."""
     if isinstance(result, dict) and isinstance(result.get("results"), list):
-        yield from (_format_item(item, style) for item in result["results"])
+        for item in result["results"]:
+            if not isinstance(item, dict) or "file_path" not in item:
+                yield style.text(item) if isinstance(item, str) else orjson.dumps(item).decode()
+            elif "start_line" not in item:
+                yield style.path(item)
+            else:
+                described = str(item.get("name") or item.get("snippet") or "")
+                described = f"{item['kind']}: {described}" if item.get("kind") else described
+                yield f"{style.path(item)}:{style.line(item['start_line'])}:{style.text(described)}"
         return
     texts = (result.get(name) for name in ("content", "text")) if isinstance(result, dict) else ()
     text = next((text for text in texts if isinstance(text, str)), None)
     yield format_json(result) if text is None else style.text(text)
-
-
-def _format_item(item: Any, style: Style) -> str:
-    """Return one result as a line: a file, or a place with what stands there."""
-    if not isinstance(item, dict) or "file_path" not in item:
-        return style.text(item) if isinstance(item, str) else orjson.dumps(item).decode()
-    if "start_line" not in item:
-        return style.path(item)
-    described = str(item.get("name") or item.get("snippet") or "")
-    described = f"{item['kind']}: {described}" if item.get("kind") else described
-    return f"{style.path(item)}:{style.line(item['start_line'])}:{style.text(described)}"

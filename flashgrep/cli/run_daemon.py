@@ -79,9 +79,9 @@ def run(environ: Mapping[str, str], flags: Mapping[str, Any], report: Callable[[
     """
     paths = Paths(state_folder(environ), cache_folder(environ))
     hold_lock(paths)
-
     daemon = assemble(paths, environ, flags)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # The soft limit of 1,024 that systems set is for select(); this process uses epoll.
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -137,6 +137,7 @@ def run_alone(connection: socket.socket) -> None:
         with suppress(OSError):  # which projects there are, if that can be told and trusted
             make_private(state_folder(os.environ))
             shutil.copy(Path(state_folder(os.environ), PROJECTS_FILE), folder)
+        # Read-only: without a state folder there is no journal, and a write that is cut short could not be recovered.
         daemon = assemble(Paths(folder), os.environ, {"read_only": True})
         anyio.run(daemon.serve_alone, connection)
 

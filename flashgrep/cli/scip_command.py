@@ -39,9 +39,10 @@ def import_file(
         typer.Option(help="The project's folder that the index is of; default: as the index says, else the root."),
     ] = None,
 ) -> None:
-    """Have definition, references and hover say what an index says, for files that have not changed since it was made.
+    """Import what a compiler knows of names.
 
-    Import again after the indexer has run again. Files that are edited meanwhile are answered for as without it.
+    definition, references and hover then say what it says, for files that have not changed since it was made. Import
+    again after the indexer has run again. Files that are edited meanwhile are answered for as without it.
     """
 
     def tell(count: int) -> None:

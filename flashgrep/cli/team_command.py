@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -57,7 +58,12 @@ def _connect(database: str) -> "Iterator[Connection[Any]]":
 
 
 def _team(database: str) -> Team:
-    return Team(database, Path(find_user_paths().cache) / "team", os.environ, count_cores())
+    embedding = _load_settings().embedding.model_dump_json()
+    return Team(database, Path(find_user_paths().cache) / "team", os.environ, count_cores(), embedding)
+
+
+def _load_settings() -> config.Settings:
+    return config.load(user_file=Path(config_file(os.environ)), environ=os.environ).settings
 
 
 @app.command()
@@ -81,13 +87,16 @@ def add(
     database: Database = "",
     name: Annotated[str, typer.Option(help="What one repository is called; by default the last part.")] = "",
     branch: Annotated[list[str] | None, typer.Option(help="Index this branch only; several may be given.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Index tags that match, as 'v1.*', too; several may be given.")
+    ] = None,
 ) -> None:
     """Add repositories; `sync` indexes them."""
     if name and len(sources) > 1:
         fail("--name is for one repository")
     with _failing_cleanly():
         for source in sources:
-            typer.echo(_team(database).add(source, name, tuple(branch or ())))
+            typer.echo(_team(database).add(source, name, tuple(branch or ()), tuple(tag or ())))
 
 
 @app.command()
@@ -136,6 +145,9 @@ def token(
         int | None, typer.Option(min=1, help="For how long it is good; default: until it is revoked.")
     ] = None,
     *,
+    proxy: Annotated[
+        bool, typer.Option("--proxy", help="For a proxy: it speaks for whomever it names, and may see nothing itself.")
+    ] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Delete all tokens of this subject instead.")] = False,
 ) -> None:
     """Make a token, print it, and keep its hash alone."""
@@ -143,7 +155,7 @@ def token(
         if revoke:
             typer.echo(f"{access.revoke_tokens(connection, subject)} revoked")
         else:
-            typer.echo(access.make_token(connection, subject, days))
+            typer.echo(access.make_token(connection, subject, days, "proxy" if proxy else "own"))
 
 
 @app.command()
@@ -172,28 +184,56 @@ def serve(
         str, typer.Option(help="Address to listen on; put a proxy with TLS in front of any other.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 7780,
+    public: Annotated[
+        str, typer.Option(help="Address of the page from outside, as https://code.example.org.", show_default=False)
+    ] = "",
+    proxy_header: Annotated[
+        str,
+        typer.Option(
+            help="Header in which a proxy names whom it has signed in, as X-Forwarded-User.", show_default=False
+        ),
+    ] = "",
+    groups_header: Annotated[
+        str, typer.Option(help="Header in which it names that one's groups.", show_default=False)
+    ] = "",
 ) -> None:
-    """Serve HTTP until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, web hooks at /hook."""
+    """Serve HTTP until interrupted: the page at /, MCP at /mcp, JSON-RPC at /rpc, methods at /call, hooks at /hook."""
+    if public and not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", public):
+        fail("--public takes a scheme and a host, as https://code.example.org")
+    for header in filter(None, (proxy_header, groups_header)):
+        if not re.fullmatch(r"[A-Za-z0-9-]+", header):
+            fail(f"no header has such a name: {header}")
     with _failing_cleanly(), tempfile.TemporaryDirectory(prefix="fgrep-team-") as folder, suppress(KeyboardInterrupt):
-        settings = config.load(user_file=Path(config_file(os.environ)), environ=os.environ).settings
+        settings = _load_settings()
         store = Store(database)
         store.open()
         log = Log(Path(find_user_paths().state) / "team.log", level=settings.log.level, max_bytes=LOG_BYTES)
         with (
-            closing(TeamCatalogue(store, settings, Path(folder))) as catalogue,
+            closing(TeamCatalogue(store, settings, Path(folder), os.environ)) as catalogue,
             socket.create_server((host, port)) as listener,
         ):
-            address = f"http://{host}:{listener.getsockname()[1]}"
-            anyio.run(partial(_serve, catalogue, settings, log, listener, address))
+            anyio.run(partial(_serve, catalogue, settings, log, listener, public, (proxy_header, groups_header)))
 
 
 async def _serve(
-    catalogue: TeamCatalogue, settings: config.Settings, log: Log, listener: socket.socket, address: str
+    catalogue: TeamCatalogue,
+    settings: config.Settings,
+    log: Log,
+    listener: socket.socket,
+    public: str,
+    headers: tuple[str, str],
 ) -> None:
-    from flashgrep.team.server import make_application, serve  # noqa: PLC0415 - takes a second to import
+    from flashgrep.team.guard import AccessRules  # noqa: PLC0415 - takes a second to import
+    from flashgrep.team.server import make_application, serve  # noqa: PLC0415 - as above
+
+    host, port = listener.getsockname()[:2]
+    here = [f"http://{name}:{port}" for name in (host, "127.0.0.1", "localhost")]
+    rules = AccessRules(
+        tuple(dict.fromkeys([*filter(None, [public.lower()]), *here])), *(one.lower() for one in headers)
+    )
 
     def say() -> None:
-        typer.echo(address)
+        typer.echo(here[0])
         sys.stdout.flush()
 
-    await serve(make_application(catalogue, settings, log), listener, say, anyio.sleep_forever())
+    await serve(make_application(catalogue, settings, log, rules), listener, say, anyio.sleep_forever())

@@ -38,6 +38,7 @@ def uninstall(
     What `fgrep install` added to the settings of agents and editors is taken out again.
     The program itself is removed as it was installed: pipx uninstall flashgrep, uv tool uninstall flashgrep, or pip.
     """
+    # Read before the state folder goes: it alone knows where projects are.
     folders = sorted({Path.cwd(), *_read_roots()})
     hosts, files = list(find_own_changes(folders)), list(find_leftovers())
     pid = lifecycle.find_holder(find_user_paths())
@@ -54,6 +55,7 @@ def uninstall(
         fail("nothing was removed: standard input is no terminal to ask on; say --yes")
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
+    # First: a running daemon would write its files again.
     stop_daemon()
     left: list[str] = []
     for entry in hosts:
@@ -65,6 +67,7 @@ def uninstall(
             left.append(f"{entry.path}: {error.strerror}")
     for path in files:
         remove(path)
+    # Looked for once more instead of trusting that every removal worked.
     left += map(str, find_leftovers())
     if left:
         fail("could not be removed: " + ", ".join(left))
@@ -139,6 +142,7 @@ def remove(path: Path) -> None:
             (path / name).unlink(missing_ok=True)
         for name in (GRAMMARS_FOLDER, NOTES):
             shutil.rmtree(path / name, ignore_errors=True)
+        # A cache below a state folder that was named for itself (FLASHGREP_STATE_DIR).
         folders = [path / CACHE_FOLDER, path]
     for folder in folders:
         for name in (STORES, PROJECTS):

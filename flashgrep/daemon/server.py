@@ -31,6 +31,7 @@ from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.tcp import auth_extension
 from flashgrep.rpc.wire import Limits
+from flashgrep.team_link import TeamLink, join_team
 
 GRACE_SECONDS = 5.0
 """Calls in flight get this long when the daemon is told to end; what takes longer is cancelled."""
@@ -117,8 +118,9 @@ class Daemon:
         extensions |= Subscriptions(catalogue).extensions()
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue)).extensions()
+        link = TeamLink(settings, self.environ)
         dispatcher = Dispatcher(
-            REGISTRY,
+            join_team(REGISTRY, link) if settings.team.url else REGISTRY,
             catalogue,
             log=self.log,
             limits=Limits(

@@ -136,6 +136,7 @@ def write_batch(
         stack.enter_context(editor.locks.hold([file.place for file in files]))
         for file in files:
             _check_tasks(editor, file)
+        # Nothing is written yet: an operation that already failed ends an atomic batch without a rollback.
         if mode == "atomic" and any(task.status for task in tasks):
             _skip(tasks, "atomic_aborted_preflight")
         elif dry_run:
@@ -169,6 +170,8 @@ def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> lis
     files: dict[tuple[int, int, bytes], _File] = {}
     for task in tasks:
         name, request = task.operation.id, task.operation.request
+        # By identity: an edit of several files comes as one object with one id. An equal edit sent twice is a
+        # duplicate.
         if seen.setdefault(name, request.edit) is not request.edit:
             task.settle("failed", "duplicate_operation_id", f"id taken twice: {name}")
             continue
@@ -178,6 +181,8 @@ def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> lis
         except FlashgrepError as error:
             task.refuse(error)
             continue
+        # By device, inode and name, so that two spellings of one path, or a link to it, share a _File and its check for
+        # overlaps. One descriptor a file stays open until the batch is done.
         key = place.key()
         if key in files:
             place.close()
@@ -193,6 +198,8 @@ def _check_tasks(editor: Editor, file: _File) -> None:
         try:
             if file.loaded is None:
                 file.loaded = load_file(editor, file.place)
+            # Before the edit is resolved, so that a conflict, too, reports the hash that the caller should have
+            # expected.
             task.before = file.loaded.hash
             task.spans = resolve_edit(file.loaded, task.operation.request)
         except FlashgrepError as error:
@@ -203,17 +210,17 @@ def _check_tasks(editor: Editor, file: _File) -> None:
     for at, (span, task) in enumerate(spans):
         for other in (farthest, spans[at - 1] if at else None):
             if other is not None and other[1] is not task and overlap(span, other[0]):
-                _refuse_both(task, other[1])
+                # Two edits of the same lines are most likely one edit sent twice: a reason of its own lets a caller
+                # drop one.
+                edits = (task.operation.request.edit, other[1].operation.request.edit)
+                same = (
+                    all(isinstance(edit, LineEdit) for edit in edits) and task.spans[0].lines == other[1].spans[0].lines
+                )
+                reason = "duplicate_target" if same else "overlapping_operations"
+                for one, another in ((task, other[1]), (other[1], task)):
+                    one.settle("failed", reason, f"touches the same text as {another.operation.id}")
         if farthest is None or span.end > farthest[0].end:
             farthest = (span, task)
-
-
-def _refuse_both(left: _Task, right: _Task) -> None:
-    edits = (left.operation.request.edit, right.operation.request.edit)
-    same = all(isinstance(edit, LineEdit) for edit in edits) and left.spans[0].lines == right.spans[0].lines
-    reason = "duplicate_target" if same else "overlapping_operations"
-    for task, other in ((left, right), (right, left)):
-        task.settle("failed", reason, f"touches the same text as {other.operation.id}")
 
 
 def _skip(tasks: Iterable[_Task], reason: str) -> None:
@@ -225,6 +232,7 @@ def _skip(tasks: Iterable[_Task], reason: str) -> None:
 def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
     """Replace all files or none; returns the paths that changed."""
     pairs = [(file, change) for file in files if (change := file.change()) is not None]
+    # ``at`` stays 0 where the journal itself could not be written: the first file reports the cause then.
     at, reason = 0, "atomic_aborted"
     try:
         commit_all(editor, [Change(file.place, loaded.original, data) for file, (loaded, data) in pairs])
@@ -239,6 +247,7 @@ def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
             for task in file.pending():
                 task.settle("applied")
         return [file.place.path for file, _ in pairs]
+    # change() set the hash after the edit in every task; none of these contents exists on disk.
     # The operations of the file that failed say why; all others, that they were given up for it.
     for task in pairs[at][0].pending():
         task.refuse(cause)
@@ -256,6 +265,7 @@ def _apply(editor: Editor, file: _File) -> bool:
         if change is None:
             return False
         loaded, data = change
+        # Each file has a journal of its own: best_effort makes a file whole or not at all, never the batch.
         commit_one(editor, Change(file.place, loaded.original, data))
     except FlashgrepError as error:
         for task in file.pending():
@@ -270,6 +280,7 @@ def _apply(editor: Editor, file: _File) -> bool:
 def _format_task(task: _Task) -> OperationResult:
     request = task.operation.request
     lines = task.spans[0].lines if task.spans else (None, None)
+    # A conflict leaves no spans, and its lines are the request's; a text that was not found has none.
     start, end = (request.edit.start, request.edit.end) if isinstance(request.edit, LineEdit) else lines
     result = OperationResult(
         id=task.operation.id,
@@ -322,6 +333,7 @@ def plan_rewriting(files: Iterable[tuple[bytes, Document, Sequence[Replacement]]
     for path, document, replacements in files:
         checkpoint()
         try:
+            # The search has decoded UTF-16 to UTF-8 already; its own bytes are made again below for the hash.
             text = document.data.decode("latin-1" if document.encoding == "latin-1" else "utf-8")
         except UnicodeDecodeError:
             text = "\ufffd"
@@ -330,6 +342,8 @@ def plan_rewriting(files: Iterable[tuple[bytes, Document, Sequence[Replacement]]
             reason: SkipReason = "encoding" if document.binary_at is None else "binary"
             rewriting.skipped[reason] = rewriting.skipped.get(reason, 0) + 1
             continue
+        # The hash is of the bytes on disk, with the mark that decoding dropped. Both are known from the text that was
+        # searched, so the edit is refused if the file has changed since, although nothing is read again here.
         raw = text.encode(document.encoding) if is_wide else document.data
         expected = Precondition(file_hash=digest(_MARKS.get(document.encoding, b"") + raw))
         edits = edit_lines(text, replacements)
@@ -346,8 +360,10 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
     groups: list[list[Replacement]] = []
     for one in replacements:
         last = groups[-1] if groups else []
+        # Overlaps the place before it.
         if last and one.start < last[-1].end:
             continue
+        # Places on one line have to be one edit, since edits are of whole lines.
         if last and (one.end - last[0].start <= reach or "\n" not in text[last[-1].end : one.start]):
             last.append(one)
         else:
@@ -357,6 +373,7 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
     for group in groups:
         begin, stop = text.rfind("\n", 0, group[0].start) + 1, text.find("\n", group[-1].end)
         stop = len(text) if stop < 0 else stop
+        # Counted from the last group's first line: the whole text is gone through once.
         line += text.count("\n", at, begin)
         parts, at = [], begin
         for one in group:

@@ -67,12 +67,14 @@ class Locks:
                 locks.append(lock)
         try:
             for lock in locks:
+                # Every caller takes its locks in the order of their keys; that alone excludes a deadlock.
                 lock.acquire()
             yield
         finally:
             for key, lock in zip(keys, locks, strict=True):
                 lock.release()
                 with self._guard:
+                    # The last user removes the lock, so the table holds only files that are being written.
                     _, users = self._users.pop(key)
                     if users > 1:
                         self._users[key] = (lock, users - 1)

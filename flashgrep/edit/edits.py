@@ -94,6 +94,7 @@ class Lines:
 
     def ending_at(self, number: int) -> str:
         """Return the end of this line, which in a mixed file need not be the usual one."""
+        # A line past the end, or the last one without an end, gets the file's usual end.
         if self.ending == "\r" or number > self.count or (number == self.count and not self.ended):
             return self.ending
         return "\r\n" if self.line(number).endswith("\r\n") else "\n"
@@ -103,6 +104,7 @@ def split_lines(decoded: DecodedText) -> Lines:
     """Return a text with its lines, ready for edits."""
     text, lossless = decoded.text, decoded.lossless
     ending = usual_ending(text)
+    # An empty text needs no end: its first line is still to come.
     ended = not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
     if not ended:
         text, lossless = text + ending, lossless + ending
@@ -110,6 +112,7 @@ def split_lines(decoded: DecodedText) -> Lines:
     for at in range(0, len(text), _BLOCK):  # ten times as fast as looking for one LF after the other
         characters = np.frombuffer(text[at : at + _BLOCK].encode("utf-32-le"), "<u4")
         starts += (np.flatnonzero(characters == _LF) + (at + 1)).tolist()
+    # Only a text of lone CRs ends past its last LF here: it counts as one line.
     if starts[-1] < len(text):
         starts.append(len(text))
     return Lines(text, lossless, starts, ending, ended)
@@ -158,6 +161,7 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
 
 
 def _find_lines(lines: Lines, edit: LineEdit) -> Span:
+    # One condition for all: end = start - 1 is an insertion, start = count + 1 with it an append.
     if not 1 <= edit.start <= edit.end + 1 <= lines.count + 1:
         if edit.end < edit.start - 1:
             problem = "end_line is before start_line (start_line - 1 inserts before start_line)"
@@ -175,6 +179,7 @@ def _find_lines(lines: Lines, edit: LineEdit) -> Span:
 
 
 def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
+    # Without the end that split_lines added: old_text must not match what the file does not hold.
     text = lines.text if lines.ended else lines.text[: -len(lines.ending)]
     old = edit.old
     places = _find_places(text, old, everywhere=edit.everywhere)
@@ -190,6 +195,7 @@ def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
     spans = []
     for at in places:
         first = lines.number_at(at)
+        # The last character is left out: a text that ends in LF does not touch the line after it.
         last = first + lines.text.count("\n", at, at + max(len(old) - 1, 0))
         spans.append(Span(at, at + len(old), new, (first, last)))
     return spans
@@ -253,6 +259,7 @@ def find_mismatches(expected: Precondition, lines: Lines | None, file_hash: str 
     wrong: list[Mismatch] = []
     if expected.absent is not None and expected.absent != (lines is None):
         wrong.append({"field": "expected_absent", "expected": expected.absent, "actual": lines is None})
+    # read_code shows the short form as "#1a2b3c4d" to models; it is taken as shown, and as the full hash.
     wanted = None if expected.file_hash is None else expected.file_hash.lower().removeprefix("#")
     if wanted is not None and (len(wanted) < HASH_SHOWN or not (file_hash or "").startswith(wanted)):
         wrong.append({"field": "expected_file_hash", "expected": expected.file_hash, "actual": file_hash})
@@ -298,6 +305,7 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
         return ""
     # Only what lies between the equal head and the equal tail is compared.
     left, right = before[head : len(before) - tail], after[head : len(after) - tail]
+    # What stands if the middle is too long to compare: one block removed, one added.
     middle: list[Opcode] = [("replace", 0, len(left), 0, len(right))]
     if max(len(left), len(right)) <= _MOST_COMPARED:
         middle = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
@@ -305,6 +313,7 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     opcodes += [(tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle]
     opcodes.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
 
+    # As diff(1) counts: from 1, and an empty range names the line before it.
     def extent(start: int, end: int) -> str:
         return f"{start + (end > start)},{end - start}"
 

@@ -62,6 +62,7 @@ def detect_encoding(head: bytes) -> tuple[bytes, Encoding]:
     bom, encoding = detect_mark(head)
     if encoding == "utf-8" and not bom:
         try:
+            # As strict decoding, but an unfinished last character is no error:
             codecs.getincrementaldecoder("utf-8")().decode(head)  # the part may end inside a character
         except UnicodeDecodeError:
             return bom, "latin-1" if is_latin1(head) else encoding

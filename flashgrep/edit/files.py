@@ -131,6 +131,7 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
                 try:
                     status = each.stat(follow_symlinks=False)
                 except FileNotFoundError:  # removed while we looked
+                    # scandir has read the names; each is looked at only now.
                     continue
                 name = os.fsencode(each.name)
                 entries.append(_format_entry(real + b"/" + name if real else name, status))
@@ -200,6 +201,8 @@ def write(
             _check_kind(path, status, folder=False)
             if not (options.overwrite or append):
                 raise destination_exists(path)
+        # An append, too, reads the file and writes it anew: a write(2) at its end could be cut short by a crash, and
+        # would change the bytes of every hard link.
         original = read_original(place, editor.limits.edit_bytes)
         before = original.data or b""
         added = _encode_content(decode(before), content, append=append)
@@ -267,6 +270,7 @@ def _encode_content(before: DecodedText, content: str, *, append: bool) -> bytes
             message = f"the file is {before.encoding} and ends inside a character; write it whole"
             raise InvalidParams(message, reason="encoding", encoding=before.encoding)
         return encode_lossless(restore_bad_bytes(before, length, length, content), before.encoding)
+    # A binary file's detected encoding is a guess: new text is not written in it.
     if "\0" in before.text:
         return encode_strict(content, "utf-8")
     try:

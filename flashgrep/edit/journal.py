@@ -78,6 +78,7 @@ class Journal:
             undo_all.callback(discard, self._folder, self._name)
             # Recovery leaves a locked journal alone; the kernel unlocks it when this process dies.
             fcntl.flock(self._file, fcntl.LOCK_EX)
+            # Not flushed: if a power cut takes it, the temporary files it names are left over, hidden, and do no harm.
             self._add("prepare", entries)
             undo_all.pop_all()
 
@@ -120,6 +121,7 @@ def undo(root: Root, entries: Iterable[Entry]) -> None:
             now = version(place.lstat())
             if (now is not None and now == entry.after) or (now is None and entry.backup is not None):
                 if entry.backup is None:
+                    # There was no file before the write, and what is there is exactly ours.
                     os.unlink(place.name, dir_fd=place.folder)
                 elif version(place.lstat(entry.backup)) is not None:
                     place.rename(entry.backup)
@@ -150,6 +152,8 @@ def _recover_one(root: Root, folder: int, name: bytes) -> Recovered | None:
     paths: tuple[bytes, ...] = ()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The lock is ours, so the writer is dead. Entries that no write of ours can have made are ignored, whatever the
+        # journal says.
         state, entries = _read(descriptor)
         entries = [each for each in entries if _is_ours(root, each)]
         paths = tuple(entry.path for entry in entries)
@@ -174,6 +178,7 @@ def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
         with _place(root, entry) as place:
             now, written = version(place.lstat()), version(place.lstat(entry.temporary))
             is_done = now == entry.after
+            # All or nothing: one file that others changed keeps every other from being redone.
             may_redo &= is_done or (now == entry.before and written == entry.after)
             # Undoing loses nobody's later change if the file is ours, or was not yet replaced.
             may_undo &= is_done or written is not None
@@ -182,6 +187,7 @@ def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
         return "undone"
     for entry in entries:
         with _place(root, entry) as place:
+            # A file that has its new name already is left: recovery may itself have been killed here before.
             if may_redo and version(place.lstat()) != entry.after:
                 place.rename(entry.temporary)
             _discard_files(place, entry)
@@ -213,6 +219,7 @@ def _read(descriptor: int) -> tuple[str, list[Entry]]:
     """Return the last state that was written whole, and the entries; nothing for what is no journal."""
     state: str = "prepare"
     entries: list[Entry] = []
+    # The part behind the last LF was cut short, or is empty.
     for line in os.pread(descriptor, _MOST_JOURNAL, 0).split(b"\n")[:-1]:
         try:
             fields = orjson.loads(line)

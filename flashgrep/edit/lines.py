@@ -65,6 +65,7 @@ class SmallFile:
         """Return where a line (from 1) starts, or None past the last."""
         if line == 1:
             return len(self.bom)
+        # Line n begins behind LF n - 1. If nothing follows the last LF, there is no line there.
         if line - 1 > len(self._ends):
             return None
         start = int(self._ends[line - 2])
@@ -104,6 +105,7 @@ class LineIndex:
                 if deadline is not None and time.monotonic() > deadline:
                     at = len(self.counts) * BLOCK
                     raise DeadlineExceeded("deadline passed while lines were counted", counted_bytes=at)
+                # preadv neither uses nor moves the descriptor's offset, which a thread that hashes the file may share.
                 part = block[: os.preadv(descriptor, [buffer], len(self.counts) * BLOCK)]
                 wide = self.encoding in UTF_16
                 lfs = len(find_line_ends(part, self.encoding)) if wide else int(np.count_nonzero(part == _LF))
@@ -191,6 +193,7 @@ class VersionCache(Generic[VersionT]):
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
+        # Without the lock: reading a file may take long, and two threads that read one file twice do no harm.
         made = make()
         # A version that is too fresh cannot be told from the next one; one that grew meanwhile is not this one.
         if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) <= _SETTLED_NS or made.size != status.st_size:

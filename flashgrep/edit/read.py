@@ -173,6 +173,7 @@ def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query
     """Return the lines asked for; ``path``: the file's, links resolved, where ``asked`` was asked for."""
     most = editor.limits.read_bytes
     part = _find_range(source, asked, query)
+    # After the range: a line that does not exist is the more useful error of the two.
     if query.max_bytes is not None and query.max_bytes > most:
         raise InvalidParams(f"max_bytes {query.max_bytes} is over {most}", field="max_bytes", limit_bytes=most)
     return _format_slice(editor, path, source, _take(source, part, query, query.max_bytes or most), query)
@@ -188,7 +189,9 @@ def _find_range(source: Source, path: bytes, query: SliceQuery) -> _Part:
         start, end = max(1, source.count() - query.tail + 1), None
     offset = None if problem else source.start_of(start)
     if offset is None:
-        problem = problem or f"start_line {start} is past the end"
+        count = source.total()
+        known = "" if count is None else f" (the file has {count} {'line' if count == 1 else 'lines'})"
+        problem = problem or f"start_line {start} is past the end{known}"
     elif query.start_byte is not None:
         if not offset <= query.start_byte < source.size:
             problem = f"continuation_start_byte {query.start_byte} is not in line {start}"
@@ -210,10 +213,12 @@ def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     if not data:
         return part
     ends = find_line_ends(data, source.encoding)
+    # Only at the end of the file does data without an LF end a line; elsewhere the read ended inside one.
     at_end = offset + len(data) >= source.size
     if at_end and (not len(ends) or ends[-1] < len(data)):
         ends = np.append(ends, len(data))  # the last line, which has no end
     wanted = [bound for bound in (end and end - start + 1, query.max_lines) if bound is not None]
+    # As many line ends as fit in the budget of bytes.
     lines = min(min(wanted, default=len(ends)), int(ends.searchsorted(room, side="right")))
     if lines == 0:  # a line over the budget: whole characters, one at least
         lossless = _decode_whole(source, data[:room]) or _decode_whole(source, data[:_LONGEST_CHARACTER])[:1]
@@ -242,7 +247,9 @@ def _decode_whole(source: Source, data: bytes) -> str:
 
 def _format_slice(editor: Editor, path: bytes, source: Source, part: _Part, query: SliceQuery) -> SliceResult:
     stop, last = part.offset + part.length, part.start + part.lines - 1
+    # Cut off by a budget, not by the range: what the caller did not ask for is not "more".
     truncated = stop < source.size and (part.is_cut or part.end is None or last < part.end)
+    # A cut line goes on at the same line's next byte.
     onward = (last if part.is_cut else last + 1) if truncated else None
     shown, in_base64 = format_path(path), encode_path(path)
     cursor: Cursor | None = None

@@ -93,6 +93,7 @@ def read_original(place: Place, most: int) -> Original:
     with translate_errors(place.path):
         descriptor = os.open(place.name, FILE, dir_fd=place.folder)
     try:
+        # Of the open file, since the name may have been given to another one since lstat.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise not_a_file(place.path)
@@ -108,10 +109,13 @@ def commit_one(editor: Editor, change: Change) -> None:
     """
     place, original, temporary = change.place, change.original, temporary_name()
     with Journal(editor.root, [Entry(place.path, temporary)]):
+        # Before a byte is written: a refusal must leave no trace.
         _check_writable(place, original)
         editor.step("write")
         _write_beside(place, temporary, change.content, original)
         try:
+            # As late as possible: only rename(2) lies between this and the new name. POSIX has no rename that compares,
+            # so a writer from outside who hits these microseconds loses his change; our own calls hold the file's lock.
             editor.step("check")
             _check_unchanged(place, original)
             editor.step("rename")
@@ -133,6 +137,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
     entries = []
     for change in changes:
         status = change.original.status
+        # A new file needs no backup: undoing it is removing it.
         backup = None if status is None else temporary_name()
         entries.append(Entry(change.place.path, temporary_name(), backup, version(status)))
     with Journal(editor.root, entries) as journal:
@@ -144,6 +149,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
         except BaseException:
             _discard_all(changes, entries)
             raise
+        # From here a killed process is completed by recovery, not undone.
         _rename_all(editor, changes, entries, journal)
         editor.step("sync")
         _sync_folders(changes)
@@ -165,6 +171,7 @@ def _prepare(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry]
             if entry.backup is not None:
                 with translate_errors(place.path):
                     _back_up(place, entry.backup, original)
+            # Recovery tells by it whether a name holds our content; rename(2) changes none of its parts.
             ready.append(replace(entry, after=version(place.lstat(entry.temporary))))
         except FlashgrepError as error:
             raise NotCommitted(at, error, begun=False) from error
@@ -178,6 +185,7 @@ def _back_up(place: Place, backup: bytes, original: Original) -> None:
     except OSError:  # no links here, or the file is another user's: a copy serves as well
         _write_beside(place, backup, original.data or b"", original)
         return
+    # The link names what was there when it was made, which need not be what was read.
     if version(place.lstat(backup)) != version(original.status):
         raise _conflict(place, original)
 
@@ -197,6 +205,7 @@ def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Ent
             except (OSError, FlashgrepError):
                 journal.keep()
                 raise
+            # Undone in full. ``begun`` tells the caller whether others may have seen new contents for a moment.
             raise NotCommitted(at, error, begun=at > 0) from error
 
 
@@ -217,6 +226,7 @@ def _check_writable(place: Place, original: Original) -> None:
     """Refuse a file its owner made read-only, which a rename would replace all the same."""
     if original.status is None or os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=_BY_EFFECTIVE):
         return
+    # access(2) gives one answer for both; the caller should know which.
     is_read_only = os.fstatvfs(place.folder).f_flag & os.ST_RDONLY
     raise translate_error(OSError(errno.EROFS if is_read_only else errno.EACCES, ""), place.path)
 
@@ -227,6 +237,7 @@ def _write_beside(place: Place, name: bytes, content: Content, original: Origina
         descriptor = os.open(name, CREATE, 0o600, dir_fd=place.folder)
         try:
             if original.status is None:  # as its folder says; the process's umask is a daemon's
+                # Never executable; writing by others is left out, whatever the folder allows.
                 os.fchmod(descriptor, 0o600 | (os.fstat(place.folder).st_mode & 0o664))
             if isinstance(content, bytes):
                 write_all(descriptor, content)
@@ -270,7 +281,9 @@ def _check_unchanged(place: Place, original: Original, *, is_linked: bool = Fals
         same = now is before
     else:
         same = os.path.samestat(now, before) and version(now) == version(before)
+        # A change time that moved without the rest means other rights, or a file put in place with an old time.
         same = same and (is_linked or now.st_ctime_ns == before.st_ctime_ns)
+        # The stamps cannot tell two writes within a tick apart, so the bytes are compared.
         if same and original.data is not None and time.time_ns() - now.st_mtime_ns < _TICK_NS:
             same = _read_now(place) == original.data
     if not same:
@@ -300,6 +313,7 @@ def _take_name(place: Place, temporary: bytes, original: Original) -> None:
             place.rename(temporary)
             return
         try:
+            # link(2) fails if the name is taken, which rename(2) would replace in silence.
             os.link(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
         except FileExistsError:
             raise _conflict(place, original) from None

@@ -143,6 +143,7 @@ class Root:
                 status = place.lstat()
                 if status is None:
                     raise missing(place.path)
+                # Opening a FIFO waits for a writer, and opening a device may act on it.
                 if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):  # never open a device
                     raise not_a_file(place.path)
                 try:
@@ -153,6 +154,7 @@ class Root:
                     if now is not None and stat.S_ISLNK(now.st_mode):
                         continue
                     raise translate_error(error, path) from error
+                # What was opened counts, not what was looked at: the name may have been swapped in between.
                 status = os.fstat(descriptor)
                 if stat.S_ISREG(status.st_mode):
                     return descriptor, status, place.path
@@ -184,6 +186,7 @@ class Root:
                 make_private(os.fsdecode(self._state_dir))
             else:
                 check_private(os.fsdecode(self._state_dir))
+            # LISTING does not follow a link, so a link put in the state folder's place after the check is refused.
             descriptor = os.open(self._state_dir, LISTING)
             try:
                 if make:
@@ -201,6 +204,7 @@ class Root:
 
         """
         if path.startswith(b"/"):
+            # Compared as text, and whole names at a time; the walk itself starts at the root's descriptor all the same.
             prefix = next((each for each in self._prefixes if (path.rstrip(b"/") + b"/").startswith(each)), None)
             if prefix is None:
                 raise outside_root(asked)
@@ -234,12 +238,14 @@ class _Walk:
             if name == b"..":
                 self._go_back()
                 continue
+            # Each name of the way, of links' targets too: a link "docs -> .git" must not lead a write there.
             if self._write and is_protected(name):
                 raise protected_path(self._asked)
             if self._ahead:
                 self._enter(name)
                 continue
             name = self._find_spelling(name)
+            # O_NOFOLLOW refused a link, with an error that differs by system; readlink tells for certain.
             target = self._read_link(name) if follow else None
             if target is None:
                 return self._end(name)
@@ -250,6 +256,7 @@ class _Walk:
         return self._end(self._names.pop())
 
     def _end(self, name: bytes) -> Place:
+        # A name that does not exist yet is nobody's; the caller finds out.
         with contextlib.suppress(OSError):
             status = os.stat(name, dir_fd=self._folders[-1], follow_symlinks=False)
             check_not_private(self._root, status, self._asked)
@@ -291,10 +298,12 @@ class _Walk:
         self._links += 1
         if self._links > _MOST_LINKS:
             raise missing(self._asked, "path")
+        # An absolute target has to begin with the root's own path; any other leaves it.
         names = self._root.split(target, self._asked)
         if target.startswith(b"/"):
             while self._names:
                 self._go_back()
+        # The target's names come before what was left of the path; "..", too, is taken on the open descriptors.
         self._ahead.extend(reversed(names))
 
     def _find_spelling(self, name: bytes) -> bytes:
@@ -313,8 +322,10 @@ class _Walk:
 
 def is_protected(name: bytes) -> bool:
     """Return whether a file system could take this name for a protected one: case, ignored characters, short names."""
+    # Most names have none of these first characters: the costly folding below is for the few others.
     if not (name.startswith(b".") or b"~" in name or name[:1] >= b"\x80"):
         return False
+    # NTFS: what follows ":" names a stream of the same file, and dots and spaces at the end are dropped.
     plain = name.decode("utf-8", "replace").translate(_IGNORED).partition(":")[0].rstrip(" .").casefold()
     return plain in PROTECTED or plain in _SHORT_NAMES
 
@@ -336,6 +347,7 @@ def make_folder(name: bytes, folder: int) -> None:
     os.mkdir(name, 0o700, dir_fd=folder)
     descriptor = os.open(name, LISTING, dir_fd=folder)
     try:
+        # Added to 0700, which mkdir made under the daemon's umask of 077.
         os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | (os.fstat(folder).st_mode & 0o775))
     finally:
         os.close(descriptor)

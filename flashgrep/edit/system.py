@@ -77,6 +77,7 @@ _CLASSES: dict[str, type[FlashgrepError]] = {
 def translate_error(error: OSError, path: bytes, kind: Kind = "file") -> FlashgrepError:
     """Return the project's error for an operating system's."""
     shown = format_path(path)
+    # ENOTDIR: a name on the way is a file, so nothing can be below it.
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return missing(path, kind)
     if error.errno == errno.ELOOP:
@@ -145,5 +146,6 @@ def discard(folder: int, name: bytes | None) -> None:
     except FileNotFoundError:
         return
     except (IsADirectoryError, PermissionError):  # Linux and macOS, for a folder
+        # unlink(2) of a folder: EISDIR on Linux, EPERM on macOS.
         with contextlib.suppress(NotADirectoryError):
             shutil.rmtree(name, dir_fd=folder)

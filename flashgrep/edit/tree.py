@@ -96,6 +96,7 @@ def move(editor: Editor, source: bytes, target: bytes, options: WriteOptions) ->
                 # The destination is on another file system: the source stays until the copy is whole.
                 with _build_beside(editor, new) as temporary:
                     _copy_any(old.folder, old.name, new.folder, temporary)
+                # A crash before this leaves both copies: nothing is lost.
                 _remove(old)
             else:
                 old.sync()
@@ -116,6 +117,7 @@ def remove(editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run
                 return Removal(place.path, already_missing=True, paths=[])
             raise missing(path, "path")
         _check_not_root(place)
+        # Listed before anything is removed: a protected name deep below refuses the whole call.
         below = _list_tree(editor, place)
         if len(below) > 1 and not recursive:
             raise recursive_required(path)

@@ -183,6 +183,7 @@ def _check_model(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
     weights = (scale.astype(np.float32), qscale.astype(np.float32))
     if not all(np.isfinite(weight).all() for weight in weights):
         raise ValueError("weights that are not finite")
-    name = f"flashgrep-static-{zlib.crc32(table.tobytes()):08x}"
+    # What a vector of code depends on; questions' weights may change with the vectors of an index still good.
+    name = f"flashgrep-static-{zlib.crc32(scale.tobytes(), zlib.crc32(table.tobytes())):08x}"
     scale_of_pairs = Scale.of([(p, c) for p, c in data["quantiles"].tolist()])
     return StaticEmbedder(Vocabulary(words), table, *weights, scale_of_pairs, name)

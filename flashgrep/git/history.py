@@ -6,7 +6,7 @@ filters of the work tree. Of a repository's settings it heeds ``blame.ignoreRevs
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from flashgrep.checkpoint import checkpoint
@@ -74,6 +74,7 @@ def list_commits(repository: Repository, rev: str, path: bytes, skip: int, most:
     """
     start = repository.resolve(rev).commit
     limits = (f"--max-count={most}", f"--skip={skip}")
+    # A project below the repository's top asks about its own folder alone.
     under = [path] if path else [b"."] if repository.prefix else []
     printed = repository.git.run("rev-list", *limits, f"--format={_FIELDS}", start, "--", *under)
     return list(_parse_commits(printed))
@@ -94,6 +95,7 @@ def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int])
             "blame", "--no-textconv", "--no-progress", "--porcelain", wanted, start, "--", path
         )
     except Unavailable as error:
+        # git has one status for all failures; LC_ALL=C keeps its words the same everywhere.
         if "no such path" in error.message or "has only" in error.message:
             message = f"no such file, or no such line, in the revision: {path_to_text(path)}"
             raise NotFound(message, reason="file_not_found", target_path=path_to_text(path)) from None
@@ -101,18 +103,16 @@ def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int])
     found: list[Blamed] = []
     for line in printed.split(b"\n"):
         head = _BLAMED.fullmatch(line)
+        # In porcelain a line with a fourth field begins a group of lines from one commit.
         if head is None or head[4] is None:
             continue
         checkpoint()
         found.append(Blamed(int(head[3]), int(head[4]), head[1].decode("ascii"), int(head[2])))
     names = list(dict.fromkeys(one.commit for one in found))
-    return found, list(_read_commits(repository, names))
-
-
-def _read_commits(repository: Repository, names: Sequence[str]) -> Iterator[Commit]:
-    if names:
-        arguments = ["--no-walk=unsorted", f"--format={_FIELDS}"]
-        yield from _parse_commits(repository.git.run("rev-list", *arguments, *names, "--"))
+    if not names:  # rev-list without a revision is an error
+        return found, []
+    printed = repository.git.run("rev-list", "--no-walk=unsorted", f"--format={_FIELDS}", *names, "--")
+    return found, list(_parse_commits(printed))
 
 
 def _parse_commits(printed: bytes) -> Iterator[Commit]:

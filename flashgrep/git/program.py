@@ -162,6 +162,7 @@ class Answers:
 
     def close(self) -> None:
         """End git, whatever it does."""
+        # SIGKILL: a git that hangs on a pipe heeds nothing else.
         self._process.kill()
         with self._process:
             pass
@@ -187,6 +188,7 @@ class Answers:
         if length > most:
             self.skip(length + 1)
             return Object(found, kind, length, None)
+        # With the line end that cat-file puts behind each object.
         data = self.read(length + 1)
         if len(data) <= length:
             raise failure(self.message())
@@ -242,11 +244,13 @@ class Answers:
 
     def _receive(self) -> bool:
         """Take in more of what is printed; False at its end."""
+        # What has been read goes only now and then, since each time the rest is moved.
         if self._at > _READ:
             del self._held[: self._at]
             self._at = 0
         since = time.monotonic()
         while True:
+            # Both are read: git blocks once the pipe of its messages is full.
             for descriptor, _ in self._waiting.poll(1000 * LOOK_SECONDS):
                 if descriptor == self._out:
                     part = os.read(self._out, _READ)
@@ -303,6 +307,7 @@ class ObjectReader:
                     asked.close()
                     if answers is None or not isinstance(error, FlashgrepError):
                         raise
+            # Closed while we asked: whoever closed could not end a git that was in use.
             if self._is_closed:
                 asked.close()
             else:

@@ -139,6 +139,7 @@ class Repository:
             Unavailable: object_missing, in a clone that has not all objects.
 
         """
+        # "^{commit}" peels annotated tags, and refuses names of trees and files.
         found = self.objects.find(name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT)
         if found is None or found.data is None:
             raise self.explain_unknown(name)
@@ -174,6 +175,7 @@ class Repository:
                     raise
                 printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
             files = parse_tree(printed)
+        # By the tree: two commits without a difference share a listing.
         self._listings[revision.tree] = files
         if len(self._listings) > KEPT_LISTINGS:
             self._listings.popitem(last=False)
@@ -185,6 +187,7 @@ class Repository:
         for entry in _STAGED.finditer(self.git.run("ls-files", "--stage", "--debug", "-z")):
             checkpoint()
             mode, blob, stage, path, seconds, rest, inode, size = entry.groups()
+            # Stage 0: merged; 2: ours, of a conflict (gitrevisions(7), ":<n>:<path>").
             if mode.startswith(_FILE) and stage in b"02":
                 found[path] = Staged(blob, int(size), int(seconds) * 1_000_000_000 + int(rest), int(inode))
         return dict(sorted(found.items()))
@@ -219,7 +222,9 @@ class Repository:
         names = known.decode("utf-8", "replace").splitlines()
         near = process.extract(base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST)
         message, more = f"no such revision: {name}", {}
-        if self.is_shallow:
+        if not names:
+            message += "; the repository has no commit yet"
+        elif self.is_shallow:
             message += "; the clone is shallow, and older commits are not in it"
             more = {"suggestion": "git fetch --unshallow, if an older commit is meant; flashgrep fetches nothing"}
         found = [one for one, _, _ in near]

@@ -128,6 +128,7 @@ async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> Boot
     else:
         text = await run_sync(packaged_skill)
     digest = hashlib.sha256(text.encode()).hexdigest()
+    # By the hash: a project's skill that has changed since is another one.
     is_fresh = params.force or call.session.notes.get(NAME) != digest
     call.session.notes[NAME] = digest
     # The heading between two lines of three dashes; what it does not say is empty.
@@ -206,6 +207,7 @@ def _read_override(project: Project, path: str) -> str:
     except NotFound:
         raise _missing(path, REMEDIATION) from None
     except FlashgrepError as error:
+        # Not softened into a broken skill: leading out of the project is refused like anywhere else.
         if error.reason == "outside_root":
             raise
         raise _unreadable(path, error.message, REMEDIATION) from None

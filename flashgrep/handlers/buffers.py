@@ -114,6 +114,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
                 raise InvalidParams("text: needed to open a file", field="text")
             return {"results": [_describe(opened.open(name, found, params.text, params.version))]}
         edits = [change.build() for change in params.changes]
+        # Most editors count by one; a gap would mean an edit that did not arrive.
         base = params.version - 1 if params.base_version is None else params.base_version
         return {"results": [_describe(opened.change(found, edits, params.version, base, params.position_encoding))]}
 

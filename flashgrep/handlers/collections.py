@@ -199,6 +199,7 @@ class Gathering:
                     "exported": is_exported(piece),
                 },
             }
+            # The same file in two collections, as a fork or a vendored copy, is one answer: the better one.
             distinct.setdefault(piece.text, snippet)
         snippets = list(distinct.values())[:top_k]
         budget = Budget(call.host.settings.query.max_tokens)
@@ -264,6 +265,7 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
 
     def wanted(piece: FoundChunk) -> bool:
         chunk = piece.chunk
+        # By its whole name, its last part, or what else the chunk defines: callers know one of them.
         called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
         return (
             (not kinds or chunk.kind in kinds)

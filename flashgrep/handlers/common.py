@@ -136,6 +136,8 @@ async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) 
 async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
     """Return a project as it is now: where the client has files of it open in an editor, as they stand there."""
     buffers = buffers_of(call)
+    # Without an editor, as nearly always, no lock is taken; locked means that an earlier call is opening a file just
+    # now.
     if not buffers and not buffers.lock.locked():
         return workspace
     async with buffers.lock:  # what was asked before this call has been done
@@ -177,6 +179,7 @@ async def make_path_filter(
     try:
         under = await resolve_path(workspace, below) if below else b""
     except NotFound:
+        # With globs beside it, or without anything of a pattern in it, the path was meant as a path.
         if include or below is None or _PATTERN.search(below) is None:
             raise
         under, include = b"", make_relative(workspace, [below])  # a pattern in the place of a folder
@@ -203,6 +206,7 @@ async def resolve_path(view: View, path: str) -> bytes:
     """
     if isinstance(view, RevisionView):
         found = view.relative(path_from_json(path))
+        # A revision has no folders of its own: one is there if a file lies below it.
         if view.paths(PathFilter((), (), under=found)):
             return found
         missing = NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
@@ -212,6 +216,7 @@ async def resolve_path(view: View, path: str) -> bytes:
             return await run_sync(place_of, project.root, path, project.options.private)
         except NotFound as error:
             missing = error
+        # A new file that was never saved: it is in the editor alone.
         if isinstance(view, UnsavedView) and view.has(path):
             return view.locate(path_from_json(path))
     raise await tell_near(view, missing, path)
@@ -264,6 +269,7 @@ def decode_value(text: str) -> Any:
     if text[:1] in {"$", "*"}:
         inside = unquote(text[1:], errors="strict")
         return inside if text[0] == "$" else orjson.loads(inside)
+    # int() takes time by the square of the digits, and a cursor comes from outside.
     if len(text) > LONGEST_NUMBER:
         raise ValueError(text)
     return int(text)
@@ -281,6 +287,7 @@ def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> S
         state = read(*map(decode_value, values))
     except (ValueError, TypeError):
         raise InvalidParams("cursor: not one of ours", field="cursor") from None
+    # Not a secret: it catches a cursor that is passed with another question, which would skip or repeat hits.
     if digest != _digest(params):
         raise InvalidParams("cursor: it belongs to another question; pass the same parameters", field="cursor")
     return state
@@ -347,6 +354,7 @@ def coverage_of(
             searched = tree.count() - sum(stats.skipped.values())
             searched += len(view.find_new()) if isinstance(view, UnsavedView) else 0
         elif len(tree.table) <= COUNT_UP_TO:
+            # Above it the number of files that were read stands, and the coverage's text says so.
             searched = len(view.paths(keep)) - sum(stats.skipped.values())
     coverage: Coverage = {
         "complete": stats.complete and is_listed,
@@ -389,6 +397,7 @@ def _coverage_of_revision(view: RevisionView, stats: SearchStats, started: float
         "files_searched": len(view.paths(keep)) - sum(stats.skipped.values()) if is_counted else stats.files_read,
         "files_skipped": stats.skipped,
         "stage": "ready",
+        # A commit never changes, so it has no generations.
         "generation": 0,
         "took_ms": milliseconds_since(started),
         "revision": view.revision.commit.decode("ascii"),

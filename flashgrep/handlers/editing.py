@@ -205,6 +205,8 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     else:
         result, path = await to_the_end(partial(stage_chunk, project.editor, request, chunk))
     if path is not None and not params.dry_run:
+        # Before the answer goes out: the caller's next question must see the new text, whether or not its event has
+        # come.
         project.mark_changed([path])
     return result
 
@@ -261,6 +263,7 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     check_may_write(call, project)
     edits = enumerate(params.operations, 1)
     every = chain.from_iterable(each.build(each.id or str(at), params.path) for at, each in edits)
+    # `paths` multiplies operations: 1,000 of 1,000 files each would be a million before the engine could refuse them.
     operations = list(islice(every, MOST_OPERATIONS + 1))  # one too many is refused
     run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
     result, paths = await to_the_end(run)

@@ -364,6 +364,7 @@ async def _run(operation: str, run: Callable[RunP, ResultT], *args: RunP.args, *
     try:
         return await to_the_end(partial(run, *args, **kwargs))
     except FlashgrepError as error:
+        # An agent may have several of them in flight; the batch's own errors name theirs already.
         error.data.setdefault("operation", operation)
         raise
 

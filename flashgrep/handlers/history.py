@@ -111,6 +111,7 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
     def ask(repository: Repository) -> list[git_history.Commit]:
         path = find_inside(workspace, params.path) if params.path else b""
         with expiring(deadline):
+            # One more than is shown tells whether there are more.
             return git_history.list_commits(repository, params.rev, path, skip, params.limit + 1)
 
     found = await workspace.revisions.ask_repository(ask)
@@ -238,6 +239,7 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
     def look() -> tuple[dict[bytes, int], list[bytes], int]:
         prefix = under + b"/" if under else b""
         paths = view.paths()
+        # Paths are sorted, so a folder's files are in one row.
         first = bisect_left(paths, prefix)
         folders: dict[bytes, int] = {}
         files: list[bytes] = []

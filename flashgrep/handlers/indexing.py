@@ -116,6 +116,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
 
     seconds = params.deadline_ms / 1000
     if call.deadline is not None:
+        # The call's own deadline would end it with an error, though indexing goes on and there is something to tell.
         seconds = min(seconds, call.deadline - time.monotonic() - ANSWER_SECONDS)
     # Time that runs out ends the waiting, not the indexing.
     with anyio.move_on_after(seconds) as patience:
@@ -124,6 +125,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
             await workspace.wait_embedded()
             tasks.cancel_scope.cancel()
     progress = workspace.progress
+    # An error, not an answer with zeros: an agent would go on as if there were an index.
     if progress.stage == "failed":
         raise Unavailable(
             f"indexing failed: {progress.detail}",
@@ -378,6 +380,7 @@ HANDLERS: tuple[Handler, ...] = (index_codebase, watch_codebase, stats)
 def difference(before: FileTable, after: FileTable) -> Incremental:
     """Count the files that are new, have another text, are gone, or are as they were."""
     texts = dict(zip(before.paths, before.columns[:, 0].tolist(), strict=True))
+    # What is left in ``texts`` afterwards was removed.
     was = [texts.pop(path, None) for path in after.paths]
     same = sum(old == new for old, new in zip(was, after.columns[:, 0].tolist(), strict=True))
     added = was.count(None)

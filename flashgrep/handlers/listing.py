@@ -33,6 +33,7 @@ from flashgrep.handlers.common import (
     make_path_filter,
     make_relative,
     milliseconds_since,
+    project_of,
     view_of,
 )
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
@@ -45,10 +46,13 @@ from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathT
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.path_search import make_worth, search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
-from flashgrep.workspace import RevisionView, UnsavedView, Workspace
+from flashgrep.workspace import RevisionView, UnsavedView, View, Workspace
 
 WILD: Final = re.compile(r"[*?]|\{.*\}|\[.+\]")
 """A wildcard of globs."""
+RECENT_SECONDS: Final = 86_400
+MOST_RECENT: Final = 50
+"""Files changed within that time that count as recent; more of them are a checkout's, not a person's."""
 MOST = 10_000
 """Files in one answer, asked for or not: about 1.5 MB of JSON."""
 FILE_OVERHEAD, TEXT_OVERHEAD = 24, 1
@@ -113,8 +117,13 @@ async def _list(
     is_glob = params.query is not None and WILD.search(params.query) is not None
     include = [*params.include, params.query] if is_glob and params.query else params.include
     keep = await make_path_filter(workspace, include, params.exclude, params.language, among.nested, below=params.path)
-    find = partial(search_paths, "" if is_glob else params.query or "", partial(workspace.paths, keep))
-    paths, is_fuzzy = await workspace.in_turn(find)
+    text = "" if is_glob else params.query or ""
+
+    def find() -> tuple[list[bytes], bool, frozenset[bytes]]:
+        recent = list_recent(workspace) if text else frozenset[bytes]()
+        return *search_paths(text, partial(workspace.paths, keep), recent), recent
+
+    paths, is_fuzzy, recent = await workspace.in_turn(find)
     # Files come and go between pages: a page begins at a place in the list as it is now.
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
@@ -134,8 +143,17 @@ async def _list(
         return Page(result, lambda at: start + at, reading=1)
     if params.query is None or is_glob:
         return Page(result)
-    worth = make_worth(params.query)
+    worth = make_worth(params.query, recent)
     return Page(result, lambda at: worth(page[at]))
+
+
+def list_recent(view: View) -> frozenset[bytes]:
+    """Return the files that whoever asks has likely in mind: changed lately, or open in the client's editor."""
+    if isinstance(view, RevisionView):
+        return frozenset()
+    since_ns = time.time_ns() - RECENT_SECONDS * 1_000_000_000
+    changed = project_of(view).tree.find_recent(since_ns, MOST_RECENT)
+    return changed.union(view.texts) if isinstance(view, UnsavedView) else changed
 
 
 def _join_list(result: ListFilesResult, _answers: Sequence[Answered[ListFilesResult]]) -> None:

@@ -22,10 +22,12 @@ from flashgrep.handlers.common import (
     MaxTokensIfSet,
     ProjectName,
     ProjectNames,
+    Rev,
     coverage_of,
     current_view,
     make_path_filter,
     milliseconds_since,
+    view_of,
 )
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
@@ -39,7 +41,7 @@ from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.passages import Shown, Span
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.vocabulary import VERBATIM
-from flashgrep.workspace import Workspace
+from flashgrep.workspace import RevisionView, Workspace
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 """Characters around a chunk's text: of JSON, and of its heading."""
@@ -72,6 +74,7 @@ class SearchCodeParams(Params):
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
+    rev: Annotated[Rev, RARE] = None
     threshold: Annotated[float, RARE] = Field(0.0, ge=0, le=1, description="Least score of a result.")
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
@@ -152,13 +155,14 @@ async def _ask(
 ) -> Page[SearchCodeResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    view = await current_view(call, workspace)
-    fresh = await workspace.refresh() if params.fresh else False
+    view = await view_of(call, workspace, params.rev)
+    fresh = await view.refresh() if params.fresh else False
     keep = await make_path_filter(
         view, params.include, params.exclude, params.language, among.nested, below=params.path
     )
     try:
-        await refuse_unindexed(workspace)
+        if not isinstance(view, RevisionView) or (workspace.is_bare and not view.known.is_stored):
+            await refuse_unindexed(workspace)
     except Unavailable as error:
         if not workspace.is_bare:  # an error by contract; what can be said without an index comes with it
             likely = await view.search_words(params.query, min(params.limit, MOST_LINES), keep)
@@ -181,11 +185,11 @@ async def _ask(
     if call.as_text and "limit" not in params.model_fields_set:
         found = [piece for piece in found if piece.near >= NEAR]
 
-    # An answer by meaning is complete once every chunk could be found in every way.
     unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at"
     coverage = coverage_of(view, SearchStats(), fresh=fresh and not answer.unseen, started=started)
     # Complete is an answer for which every chunk could be found in every way.
     coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
+    coverage["complete"] &= not answer.unseen
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))

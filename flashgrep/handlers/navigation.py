@@ -30,15 +30,17 @@ from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
 from flashgrep.params import LineNumber, PathText
 from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.search import imported, served
 from flashgrep.search.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
 from flashgrep.search.hover import Described, describe
-from flashgrep.search.imported import HOW
 from flashgrep.search.named import Named, Nothing, find_named
 from flashgrep.search.navigation import Navigation, Navigator, Place
 from flashgrep.search.references import ReferenceQuestion, ReferenceSearch
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, SymbolSource
 
+SOURCES: Final = {imported.HOW: "an imported SCIP index", served.HOW: "a language server"}
+"""Who has spoken where flashgrep has not, as answers name them."""
 MOST_LINE: Final = 200
 """Characters of the line of a use."""
 
@@ -61,7 +63,7 @@ class NamedPlace(FilePlace):
 
     `range` is that of the whole of it, `selection_range` that of its name. `confidence`: how sure it is that it is
     meant, 0 to 1, `resolved`: by what it was told; `source`: who said so, where that is not flashgrep (`scip`: an index
-    that the user has imported). A use has its `text`, the line.
+    that the user has imported, `server`: a language server). A use has its `text`, the line.
     """
 
     symbol_name: str
@@ -111,8 +113,9 @@ def render_named(result: PlacesResult, style: Style) -> Iterator[str]:
         ),
         style,
     )
-    if told := sum("source" in one for one in result["results"]):
-        yield f"[{told} of {len(result['results'])} told by an imported SCIP index]"
+    for source, shown in SOURCES.items():
+        if told := sum(one.get("source") == source for one in result["results"]):
+            yield f"[{told} of {len(result['results'])} told by {shown}]"
     if "reason" in result:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
@@ -270,6 +273,7 @@ async def ask_at(
                 found = Navigation(nothing=named) if isinstance(named, Nothing) else find(source, named)
         except Expired:
             found.complete = False
+        found.detail = source.imported.problem if source.imported is not None else ""
         return _format(params, named, found), found
 
     result, found = await view.in_thread(look)
@@ -331,8 +335,8 @@ def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> 
         "resolved": place.resolution.how,
         "language": symbols.language,
     }
-    if place.resolution.how == HOW:
-        one["source"] = HOW
+    if place.resolution.how in SOURCES:
+        one["source"] = place.resolution.how
     if place.kind:
         one["kind"] = place.kind
     around = index if index >= 0 else symbols.enclosing(place.start)

@@ -157,6 +157,7 @@ async def ask_projects(
         raise refused
     if not answered:
         error = errors[0]
+        # One project named by `projects` fails as it would by `project`.
         if len(parts) == 1:
             raise error
         told = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
@@ -164,6 +165,8 @@ async def ask_projects(
         raise type(error)(message, reason=error.reason, **error.data)
 
     first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
+    # One project found the text itself, another only its words: hits of the words are no better because their project
+    # has nothing else.
     reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
     counted = [part for part in answered if part.pages[0][1].reading == reading]
     items, taken = _merge(counted, question)
@@ -176,6 +179,7 @@ async def ask_projects(
         nexts = [
             (part.name, *place) for part, count in zip(counted, taken, strict=True) if (place := part.find_next(count))
         ]
+        # Kept in the cursor, so that later pages go on saying that a project is missing.
         nexts += [(part.name, None, FAILED) for part in parts if part.error is not None and not part.pages]
         more = any(skip != FAILED for _, _, skip in nexts)
         merged |= {"total": total, "next": encode_cursor(params, total, *chain.from_iterable(nexts)) if more else None}
@@ -200,9 +204,12 @@ class _Question(Generic[ParamsT, ResultT]):
     async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
         """Ask one project; what goes wrong is noted in the part and ends no other."""
         left = self._seconds_left()
+        # A project keeps to the deadline by itself; this is for one that hangs before it can.
         with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
             try:
                 async with contextlib.AsyncExitStack() as stack:
+                    # Its files are known, so its look-up is short. All others have to be opened or listed first, a few
+                    # at a time.
                     if self._call.host.is_listed(part.root):
                         SHARED_TURN.set(shared)
                     else:
@@ -225,6 +232,8 @@ class _Question(Generic[ParamsT, ResultT]):
             if "cursor" in self._params.field_names():
                 changed["cursor"] = cursor
                 if self._given.limit is not None:
+                    # The page begins where the project's own cursor leads, so what was shown behind it comes again and
+                    # is skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
             if (left := self._seconds_left()) is not None:
                 changed["deadline_ms"] = max(1, int(left * 1000))
@@ -246,6 +255,7 @@ class _Question(Generic[ParamsT, ResultT]):
         """Return about how many characters an item takes in the answer: as JSON, or its texts alone."""
         if not self._call.as_text:
             return len(orjson.dumps(item)) + 1
+        # About as long as the lines that the renderer makes of it.
         texts = [text for value in item.values() for text in (value if isinstance(value, list) else [value])]
         return sum(len(text) + 1 for text in texts if isinstance(text, str))
 
@@ -296,9 +306,11 @@ def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[l
     items: list[dict[str, Any]] = []
     taken, chars = [0] * len(parts), question.chars
     streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
+    # Lazily: what does not fit is not looked at.
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
         shown = {"project": parts[number].name, **item}
         chars -= question.measure(shown)
+        # One item in any case, however long: a page without any would never end.
         if len(items) == question.limit or (chars < 0 and items):
             break
         items.append(shown)

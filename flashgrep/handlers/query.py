@@ -244,10 +244,14 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
     result: QueryResult = {
         "results": answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
         "total": answer.total,
-        "next": _encode_position(params, mode, answer.next),
+        "next": None,
         "mode": mode,
         "coverage": coverage_of(workspace, answer, fresh=fresh, started=started, keep=keep),
     }
+    # Only a question in words or parts of names is perhaps one for a file's name; a regex is not.
+    if answer.next is not None:
+        tier, path, *reached = answer.next
+        result["next"] = encode_cursor(params, mode, tier, path.decode("latin-1"), *reached)
     if not answer.results and params.mode == "smart" and position is None:
         if params.fresh:  # ripgrep may have answered before the files were listed
             await workspace.refresh()
@@ -328,15 +332,9 @@ async def _search(workspace: View, question: Question, params: QueryParams) -> t
     return await workspace.search(question, max_file_size=params.max_file_size), fresh
 
 
-def _encode_position(params: QueryParams, mode: SmartMode, position: Position | None) -> str | None:
-    if position is None:
-        return None
-    tier, path, *rest = position
-    return encode_cursor(params, mode, tier, path.decode("latin-1"), *rest)
-
-
 def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[SmartMode, Position]:
     taken, total, led = state
+    # A cursor comes from outside, even one whose digest is right.
     if mode not in get_args(SmartMode):
         raise ValueError(mode)
     total = None if total is None else int(total)

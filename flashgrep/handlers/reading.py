@@ -173,10 +173,12 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     await view.refresh()
     left = params.max_tokens or view.editor.limits.read_tokens
     found: list[SliceResult] = []
+    # One after the other: what a target takes is not there for the next.
     for target in params.targets:
         asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
         if not LINES_OF_FILE.fullmatch(target):
             try:
+                # A symbol first: where none has the name it is taken for a path, whose error names paths near it.
                 await view.find_definition(target)
                 asked |= {"symbol_name": target, "symbol_context_lines": 0}
             except NotFound:
@@ -208,6 +210,7 @@ async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams)
         try:
             return await _read_one(call, view, params.model_copy(update={"symbol_name": None, **asked}))
         except NotFound:
+            # The first error: the caller asked for this name, not for what we made of it.
             raise error from None
 
 
@@ -220,6 +223,7 @@ async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -
         raise InvalidParams("give either tail or a range of lines", field="tail")
     path, others = path_from_json(params.path, params.path_bytes), list[str]()
     start, end = params.start_line, params.end_line
+    # A continuation names the file itself, which spares finding the symbol again.
     if params.symbol_name is not None and not (is_named and params.continuation_start_line):
         await view.refresh()
         below = await resolve_path(view, params.path) if params.path else path

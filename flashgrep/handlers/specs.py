@@ -239,6 +239,7 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
 
     matches, problem = await workspace.in_turn(find)
     coverage = coverage_of(workspace, SearchStats(), fresh=fresh, started=started)
+    # Specifications, not the project's files: these are what was looked at.
     coverage["files_searched"] = len(specs)
     if problem:
         coverage["detail"] = problem
@@ -256,6 +257,7 @@ async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> 
         problems: list[ProblemShown] = []
         for one in specs:
             found = [one.unreadable] if one.unreadable else []
+            # A file that cannot be read would otherwise be told, too, to have no requirements.
             if one.spec.requirements or not one.unreadable:
                 found += validate(one.spec)
             problems += [
@@ -285,6 +287,7 @@ async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read
         try:
             descriptor, status, _ = workspace.editor.root.open_file(path)
         except (Forbidden, InvalidParams) as refused:
+            # A link out of the project, or a folder called spec.md: told as a problem of this file, and of no other.
             return Skipped("unreadable", refused.message)
         try:
             if status.st_size > MOST_BYTES:

@@ -168,6 +168,7 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
     budget, reached = Budget(params.max_tokens), None
     for found in answer.files:
         hits = [_format_hit(found, match) for match in found.matches[: params.limit - len(shown)]]
+        # Of the first file one match at least, so that each page goes on.
         taken = budget.fit(hits, _measure_hit, least=not shown)
         shown += taken
         reached = Position(found.path, found.before + len(taken)) if taken else reached
@@ -191,6 +192,7 @@ async def _show_difference(
 ) -> None:
     """Put what the matches would become into a result."""
     rewriting = await _plan(workspace, answer)
+    # The engine that would write it checks it: a diff that is shown can be written as it is.
     made, _ = await run_sync(partial(write_batch, workspace.editor, rewriting.operations, "atomic", dry_run=True))
     for one in made["results"]:
         if one["status"] in {"failed", "conflict"}:
@@ -198,6 +200,7 @@ async def _show_difference(
     diff, most = made.get("diff", ""), params.max_tokens * CHARS_PER_TOKEN
     result["next"], result["files"] = None, rewriting.files
     result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most or made.get("diff_truncated", False)
+    # Only a whole change may be written: the name stands for all places, and a part would look like all of them.
     if answer.complete and answer.next is None and rewriting.operations:
         asked = params.model_dump_json(include=ASKED, exclude_defaults=True)
         result["change"] = f"{rewriting.name} {asked}"
@@ -264,6 +267,7 @@ async def structural_rewrite(call: Call[Catalogue], params: StructuralRewritePar
     if not answer.complete:
         raise DeadlineExceeded("not all files could be searched in time; nothing is written")
     rewriting = await _plan(project, answer)
+    # Made again from the pattern instead of kept: no state lies between the calls, and every change of a file shows.
     if rewriting.name != name:
         raise Conflict(
             "it would be another diff by now; nothing is written",

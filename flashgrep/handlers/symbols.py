@@ -135,10 +135,10 @@ class SymbolHit(FilePlace):
 class GetSymbolResult(TypedDict):
     """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered.
 
-    `total`: null for a name in more than 500 files, as long as there is a `next`: it is answered 500 files at a time,
-    those that define it first. `namesakes`: so many definitions have the name, and the uses are of any of them; a
-    qualified name asks about one. `unsure`: uses left out that may be of the qualified name; on what they are used is
-    not told.
+    `total`: null for a name in more than 500 files, or a prefix of names that more than 100 define, as long as there is
+    a `next`: it is answered some files at a time, those that define it first. `namesakes`: so many definitions have the
+    name, and the uses are of any of them; a qualified name asks about one. `unsure`: uses left out that may be of the
+    qualified name; on what they are used is not told.
     """
 
     symbol_name: str

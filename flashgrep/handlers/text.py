@@ -70,6 +70,7 @@ class Style:
             shown = json.dumps(shown) if CONTROL.search(shown) or "\n" in shown else shown
             shown = f"{project}: {shown}" if project else shown
             return f"{shown} (file_path_bytes {raw})" if raw else shown
+        # The bytes of the name, which a pipe passes on to the next program as they are.
         inside = base64.b64decode(raw) if raw else os.fsencode(shown)
         if project in self.roots:
             inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
@@ -126,6 +127,8 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             first = hit.get("text_column", 1)
             low, high = 0, len(hit["text"])
             if len(matched) == 1:
+                # The hit's text may itself be a part of the line (`text_column`), so the match is found relative to
+                # that.
                 low = max(0, hit["column"] - first - LINE_LEAD)
                 high = min(high, low + LINE_SHOWN)
             matched = hit["text"][low:high].split("\n")
@@ -150,6 +153,7 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ends = [*(hit["start_line"] for hit in ordered[1:]), None]
     for hit, end in zip(ordered, ends, strict=True):
         before, after = hit.get("before", []), hit.get("after", [])
+        # What the hit before it has shown already.
         before = before[max(0, shown + 1 - hit["start_line"] + len(before)) :]
         after = after if end is None else after[: max(0, end - hit["end_line"] - 1)]
         shown = hit["end_line"] + len(after)
@@ -174,6 +178,7 @@ def shorten_entries(lines: Sequence[str]) -> list[str]:
     entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
     nexts: list[tuple[int, int]] = []  # of what comes next on each level: how deep it is, and its first line
     places: list[str] = []
+    # From the last line on, since where an entry ends is evident from what follows it.
     for indent, first, last, _ in reversed(entries):
         while nexts and nexts[-1][0] > len(indent):
             nexts.pop()
@@ -224,6 +229,7 @@ def render_error(error: ErrorObject) -> str:
         data.pop("field", None)
         others = data.pop("problems")[1:]
         lines += [f"{one['field']}: {one['problem']}" for one in others]
+    # The message says it for people; twice would cost tokens.
     if "near: " in message:
         data.pop("near", None)
     if likely := data.pop("likely_lines", []):
@@ -243,7 +249,8 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         files = coverage.get("files_searched", 0)
         skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
         skipped = f" (skipped: {skipped})" if skipped else ""
-        yield f"nothing found in {files if style.is_person else f'{files:,}'} files{skipped}"
+        count = str(files) if style.is_person else f"{files:,}"
+        yield f"nothing found in {count} {'file' if files == 1 else 'files'}{skipped}"
     elif results and result.get("mode") == "words":
         yield "the text itself is nowhere; these lines are nearest to it"
     elif results and result.get("fuzzy"):
@@ -255,6 +262,7 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
         members = (f"{name}={value}" for name, value in cursor.items())
         yield f"cut at line {result['end_line']}; go on with {' '.join(flags if style.is_person else members)}"
+    # An answer that stopped at its size is not incomplete: the cursor leads on.
     is_cut = bool(result.get("next"))
     if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
         yield f"incomplete: {coverage.get('detail') or 'the deadline came first'}"

@@ -21,6 +21,7 @@ from flashgrep.index import segments, symbols
 from flashgrep.index.postings import Pairs, encode
 from flashgrep.index.schema import Left, take_numbers
 from flashgrep.index.segments import Kind, SegmentRow
+from flashgrep.index.sieve import seal_of
 from flashgrep.index.words import Fields, impacts_of
 
 STALE_SHARE: Final = 0.5
@@ -60,13 +61,15 @@ class ChunkedText(NamedTuple):
     text_id: int
     chunks: Sequence[StoredChunk]
     fields: Sequence[Fields]
+    is_whole: bool = False
+    """Whether every identifier of the text is in one of the chunks."""
 
 
 class PackedChunks(NamedTuple):
     """Chunks of some texts, ready to be stored."""
 
-    texts: list[tuple[int, int, bytes]]
-    """Number, how many chunks, and these packed."""
+    texts: list[tuple[int, int, bytes, bool]]
+    """Number, how many chunks, these packed, and whether they have every identifier of the text."""
     pairs: Pairs
     """Words, and the place of the chunk among those of all these texts."""
 
@@ -116,7 +119,12 @@ class ChunkMap(NamedTuple):
 def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
     """Return the chunks of texts as they are to be stored."""
     rows = [
-        (text.text_id, len(text.chunks), zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3))
+        (
+            text.text_id,
+            len(text.chunks),
+            zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3),
+            text.is_whole,
+        )
         for text in texts
     ]
     return PackedChunks(rows, impacts_of([fields for text in texts for fields in text.fields]))
@@ -125,19 +133,20 @@ def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
     """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
     first = number = take_numbers(
-        connection, "next_chunk", sum(count for batch in batches for _, count, _ in batch.texts)
+        connection, "next_chunk", sum(count for batch in batches for _, count, _, _ in batch.texts)
     )
     parts: list[Pairs] = []
     for batch in batches:
         parts.append(batch.pairs + np.uint64(number - first))
-        for text_id, count, packed in batch.texts:
-            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?)", [text_id, number, count, packed])
+        for text_id, count, packed, is_whole in batch.texts:
+            row = [text_id, number, count, packed, seal_of(text_id, number, count) if is_whole else None]
+            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?)", row)
             number += count
     if number > first:
         pairs = np.concatenate(parts)
         pairs.sort()
-        row = SegmentRow(take_numbers(connection, "next_segment"), Kind.WORDS, first, number - 1, 0)
-        segments.put(connection, row, encode(pairs, row.id))
+        segment = SegmentRow(take_numbers(connection, "next_segment"), Kind.WORDS, first, number - 1, 0)
+        segments.put(connection, segment, encode(pairs, segment.id))
     _advance_round(connection)
 
 

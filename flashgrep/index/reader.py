@@ -18,8 +18,10 @@ from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.kept import KnownTexts, read_known
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
+from flashgrep.index.sieve import drop_wordless
 from flashgrep.index.table import FileRow, TextIds
 from flashgrep.index.vectors import row_type
+from flashgrep.index.words import names_of
 from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
 ResultT = TypeVar("ResultT")
@@ -30,6 +32,9 @@ REMEMBERED = 128
 """Expressions whose candidates are kept, at most 1 MB in all."""
 
 MOST_REMEMBERED = 1000
+
+FEW_TEXTS = 8
+"""So few candidates are read in the time that telling which of them have a word takes."""
 
 MOST_SECONDS = 30.0
 """Processor time of one look-up; the longest, of all files of a large tree, takes about two."""
@@ -160,6 +165,14 @@ class Reader:
                 self._known.clear()
             self._known[expression] = (generation, found)
         return found
+
+    def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
+        """Return those of some texts, ascending, that may have each identifier of ``text``, whole, ASCII case aside."""
+        names = names_of(text)
+        if not names or len(text_ids) < FEW_TEXTS:
+            return text_ids
+        with self.transaction() as connection:
+            return drop_wordless(connection, text_ids, names)
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
         """Return the texts, of any project, that define a name or one that begins with it, ASCII case aside."""

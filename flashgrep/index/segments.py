@@ -173,7 +173,7 @@ def merge(
 
 
 def _slice_keys(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> list[tuple[int, int]]:
-    """Cut all keys into ranges of about SLICE_BYTES of postings each."""
+    """Cut all keys into ranges by the blocks of some segments."""
     sizes: list[tuple[int, int]] = []
     for row in rows:
         base = row.id << 32
@@ -181,9 +181,16 @@ def _slice_keys(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> l
             "SELECT id & 0xFFFFFFFF, length(data) FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY]
         )
         sizes.extend(found)
-    sizes.sort()
+    return cut_keys(sizes)
+
+
+def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cut all keys into ranges (first, last) of about SLICE_BYTES of postings.
+
+    ``sizes``: first key and bytes of each block.
+    """
     cuts, weight = [0], 0
-    for first, size in sizes:
+    for first, size in sorted(sizes):
         if weight > SLICE_BYTES and first > cuts[-1]:
             cuts.append(first)
             weight = 0

@@ -22,6 +22,9 @@ class TextIndex(Protocol):
     def candidates(self, expression: GramExpr) -> TextIds | None:
         """Return the numbers of the texts that may match, ascending; None: no text is excluded."""
 
+    def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
+        """Return those of some texts, ascending, that may have each identifier of ``text``, whole, ASCII case aside."""
+
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
         """Return the texts that define a name or one that begins with it, ASCII case aside, ascending."""
 

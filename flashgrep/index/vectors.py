@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,6 +22,8 @@ from flashgrep.checkpoint import checkpoint
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+Signs = npt.NDArray[np.uint64]
+"""Signs of rows, 64 in a word: a column a row where they are compared."""
 
 RESCORED: Final = 1500
 """Rows compared in full; the ten nearest of 250,000 are among them in 99 of 100 questions."""
@@ -136,7 +138,7 @@ class Vectors:
             with _opened(self._file, os.O_RDONLY) as number:
                 for at in range(self._count, count, READ_ROWS):
                     rows = self._read(number, at, min(READ_ROWS, count - at))
-                    self._signs[:, at : at + len(rows)] = _signs(rows["direction"]).T
+                    self._signs[:, at : at + len(rows)] = signs_of(rows["direction"]).T
             self._count = count
 
     def _read(self, number: int, at: int, count: int) -> npt.NDArray[np.void]:
@@ -147,34 +149,13 @@ class Vectors:
 
     def nearest(self, question: Floats, limit: int, among: npt.NDArray[np.bool_] | None = None) -> Nearest:
         """Return the ``limit`` rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
-        rows = self._near(_signs(question[None, :])[0], max(RESCORED, limit), among)
+        count = self._count  # once, and first: ``grow`` may go on meanwhile, and widens the signs before it counts them
+        signs = self._signs
+        parts = (signs[:, at : min(at + BLOCK_ROWS, count)] for at in range(0, count, BLOCK_ROWS))
+        rows = find_near(parts, count, question, max(RESCORED, limit), among)
         similarity = self.similarity(question, rows)
         order = np.argsort(-similarity, kind="stable")[:limit]
         return Nearest(rows[order], similarity[order])
-
-    def _near(self, asked: npt.NDArray[np.uint64], most: int, among: npt.NDArray[np.bool_] | None) -> Ints:
-        """Return the ``most`` rows whose signs differ least, ascending; of equal ones the first."""
-        count, bits = self._count, 64 * len(self._signs)
-        if among is not None:
-            among = np.pad(among[:count], (0, max(0, count - len(among))))
-        apart = np.empty(count, np.uint16)
-        found = np.zeros(bits + 2, np.int64)
-        for at in range(0, count, BLOCK_ROWS):
-            checkpoint()
-            block = slice(at, min(at + BLOCK_ROWS, count))
-            differing = np.zeros(block.stop - at, np.uint16)
-            for word, part in zip(self._signs[:, block], asked, strict=True):
-                differing += np.bitwise_count(word ^ part)
-            if among is not None:
-                differing[~among[block]] = bits + 1
-            apart[block] = differing
-            found += np.bincount(differing, minlength=bits + 2)
-        enough = min(bits, int(np.searchsorted(np.cumsum(found), most)))
-        rows = np.flatnonzero(apart <= enough)
-        if len(rows) > most:
-            equal = np.flatnonzero(apart[rows] == enough)
-            rows = np.delete(rows, equal[most - len(rows) :])
-        return rows
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row."""
@@ -199,7 +180,42 @@ class Vectors:
         return found
 
 
-def _signs(vectors: npt.NDArray[np.int8] | Floats) -> npt.NDArray[np.uint64]:
+def find_near(
+    parts: Iterable[Signs], count: int, question: Floats, most: int, among: npt.NDArray[np.bool_] | None
+) -> Ints:
+    """Return the ``most`` of ``count`` rows whose signs differ least from a vector's, ascending.
+
+    Of equal ones the first are taken. ``parts``: the signs of rows one after the other, one part after the other;
+    ``among``: as for ``nearest``.
+    """
+    asked = signs_of(question[None, :])[0]
+    bits = 64 * len(asked)
+    if among is not None:
+        among = np.pad(among[:count], (0, max(0, count - len(among))))
+    apart = np.empty(count, np.uint16)
+    found = np.zeros(bits + 2, np.int64)
+    at = 0
+    for signs in parts:
+        checkpoint()
+        block = slice(at, at + signs.shape[1])
+        differing = np.zeros(signs.shape[1], np.uint16)
+        for word, part in zip(signs, asked, strict=True):
+            differing += np.bitwise_count(word ^ part)
+        if among is not None:
+            differing[~among[block]] = bits + 1
+        apart[block] = differing
+        found += np.bincount(differing, minlength=bits + 2)
+        at = block.stop
+    enough = min(bits, int(np.searchsorted(np.cumsum(found), most)))
+    rows = np.flatnonzero(apart <= enough)
+    if len(rows) > most:
+        equal = np.flatnonzero(apart[rows] == enough)
+        rows = np.delete(rows, equal[most - len(rows) :])
+    return rows
+
+
+def signs_of(vectors: npt.NDArray[np.int8] | Floats) -> Signs:
+    """Return the signs of vectors, 64 in a word."""
     bits = np.packbits(vectors > 0, axis=1)
     padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     padded[:, : bits.shape[1]] = bits

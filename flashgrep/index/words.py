@@ -60,14 +60,15 @@ def parts(identifier: bytes) -> list[bytes]:
     return [identifier.lower(), *found] if len(found) > 1 else [identifier.lower()]
 
 
+def names_of(text: bytes) -> set[bytes]:
+    """Return the distinct identifiers of a text that count as words."""
+    found = set(find_identifiers(text))
+    return {name for name in found if SHORTEST_WORD <= len(name) <= LONGEST_WORD and not name[:1].isdigit()}
+
+
 def words_of(text: bytes) -> set[str]:
     """Return the distinct words of a text: lower case, compounds whole and in parts."""
-    names = (
-        found
-        for found in set(find_identifiers(text))
-        if SHORTEST_WORD <= len(found) <= LONGEST_WORD and not found[:1].isdigit()
-    )
-    return {word.decode("ascii") for name in names for word in parts(name)}
+    return {word.decode("ascii") for name in names_of(text) for word in parts(name)}
 
 
 def key_of(word: bytes) -> int:
@@ -135,7 +136,7 @@ def scores_of(pairs: Pairs, weights: Mapping[str, float], count: int) -> Floats:
     return scores
 
 
-class _List(NamedTuple):
+class WordList(NamedTuple):
     """Chunks of one segment that have a word with one impact: numbers less ``first``, encoded."""
 
     first: int
@@ -147,7 +148,7 @@ class WordLists(NamedTuple):
     """The chunks that have a word, dead ones included: how many, and their lists, encoded."""
 
     chunks: int
-    lists: list[_List]
+    lists: list[WordList]
 
 
 def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, WordLists]:
@@ -162,7 +163,7 @@ def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str
     for word in words:
         key = key_of(word.encode())
         lists = [
-            _List(row.first, at - key, data)
+            WordList(row.first, at - key, data)
             for row in rows
             for at, data in lists_of(connection, row.id, key, key + LEVELS - 1)
         ]

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from flashgrep.index.chunks import ChunkedText, StoredChunk
+from flashgrep.index.sieve import hold_every_identifier
 from flashgrep.index.words import Fields
 from flashgrep.indexer.chunk_cuts import CHARACTER_MASK, CHARACTER_REST, choose_cuts, find_units, rank_cuts
 from flashgrep.indexer.chunk_names import NAMED_KINDS, Outline, find_sections
@@ -52,7 +53,7 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
         defines = list(dict.fromkeys(within))
         stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
         fields.append(Fields(path, " ".join([chunk.name, *defines]).encode(), data[chunk.start : chunk.end]))
-    return ChunkedText(text_id, stored, fields)
+    return ChunkedText(text_id, stored, fields, hold_every_identifier(data, [(one.start, one.end) for one in stored]))
 
 
 def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:

@@ -97,7 +97,7 @@ class MeaningStages:
             ProviderUnavailable: the embedder of the settings (``Embedding`` as JSON) does not answer.
 
         """
-        embedder = _open_embedder(settings)
+        embedder = open_embedder(settings)
         vector_set = self._open_vector_set(embedder)
         connection = self._writer.connection
         left = table.count_to_embed(connection, self._number, vector_set.id)
@@ -199,10 +199,11 @@ def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settin
             found = table.unpack(packed)
             text_ids.append((text_id, len(found)))
             inputs.extend(embedding_text(path, data, chunk) for chunk in found)
-    return EmbeddedTexts(text_ids, vectors.quantise(_open_embedder(settings).embed_code(inputs)), size)
+    return EmbeddedTexts(text_ids, vectors.quantise(open_embedder(settings).embed_code(inputs)), size)
 
 
 @cache
-def _open_embedder(settings: str) -> Embedder:
+def open_embedder(settings: str) -> Embedder:
+    """Return the embedder of settings (``Embedding`` as JSON), opened once in a process."""
     # The environment is the daemon's, which hands it down: it holds the keys of embedding providers.
     return embedder_of(settings, os.environ)

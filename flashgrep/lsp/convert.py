@@ -37,6 +37,7 @@ def path_of(uri: str) -> str | None:
 
 def uri_of(path: str) -> str:
     """Return a path as a URI."""
+    # The bytes of the name, percent-encoded: it need not be UTF-8.
     return "file://" + quote(os.fsencode(path))
 
 

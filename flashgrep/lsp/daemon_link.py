@@ -73,6 +73,7 @@ class DaemonLink:
         if len(line) > MOST_SENT:
             answer.set_exception(DaemonError({"code": TOO_LARGE, "message": "the text is too large for the daemon"}))
             return number, answer
+        # Before it is written: the answer finds its future even if it comes at once.
         self._waiting[number] = answer
         self._writer.write(line)
         return number, answer
@@ -89,6 +90,7 @@ class DaemonLink:
         try:
             return await answer
         except asyncio.CancelledError:
+            # Not in the table: the answer came in the same step of the loop, and there is nothing to cancel.
             if self._waiting.pop(number, None) is not None and self._writer is not None:
                 self._writer.write(encode({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}}))
             raise
@@ -125,6 +127,7 @@ class DaemonLink:
                     waiting.set_exception(DaemonError(message.get("error") or {}))
             self._waiting.clear()
             return
+        # None: its caller was cancelled.
         answer = self._waiting.pop(message["id"], None)
         if answer is None or answer.done():
             return

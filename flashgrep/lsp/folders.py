@@ -66,6 +66,7 @@ class Folder:
             OutsideProjects: the file, or the folder, is in no project.
 
         """
+        # Once more with the next daemon: whatever is asked here only reads.
         for is_last in (False, True):
             await self._be_ready()
             named = self._name(path) if path else {}
@@ -153,10 +154,12 @@ class Folder:
 
     async def _connect(self) -> None:
         """Connect, and tell of the texts; in a thread, since starting a daemon takes up to half a minute."""
+        # Each key asks something: without a pause an editor would start daemons all the time.
         if time.monotonic() < self._not_before:
             raise DaemonEnded(self._problem)
         try:
             connected, self.root = await run_in_thread(lambda: connect_bound(self.path, adopt=self._adopt))
+            # What the last daemon did not confirm concerns nobody: this one is told of all texts.
             self._link, self._unconfirmed = DaemonLink(), set()
             await self._link.open(connected)
         except (OSError, ValueError) as error:
@@ -227,5 +230,6 @@ async def run_in_thread(run: Callable[[], Any]) -> Any:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, result, error)
 
+    # Not asyncio.to_thread: at the end the loop would wait for its threads, and connecting may take half a minute.
     threading.Thread(target=work, daemon=True).start()
     return await done

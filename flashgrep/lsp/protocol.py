@@ -36,6 +36,7 @@ class Protocol(LanguageServerProtocol):
             self._refuse(None, PARSE_ERROR, str(message))
             return
         number, method = message.get("id"), message.get("method", "")
+        # Checked by hand, in the order in which JSON-RPC can still name the request: pygls raises and answers nothing.
         if "id" in message and (not isinstance(number, int | str) or isinstance(number, bool)):
             self._refuse(None, INVALID_REQUEST, "id: a number or a string is required")
         elif not isinstance(method, str):
@@ -44,6 +45,7 @@ class Protocol(LanguageServerProtocol):
             if number in self._request_futures:  # an answer to us, and no other
                 self._take(message)
         elif problem := self._find_problem(method):
+            # A notification is dropped, as the protocol has it.
             if number is not None:
                 self._refuse(number, *problem)
         else:
@@ -68,6 +70,7 @@ class Protocol(LanguageServerProtocol):
     def _take(self, message: dict[str, Any]) -> None:
         number, method = message.get("id"), message.get("method")
         try:
+            # Some clients leave "jsonrpc" out, without which pygls takes a message for none.
             structured = self.structure_message({**message, "jsonrpc": self.VERSION})
         except (JsonRpcException, RecursionError):
             if number is not None and method is not None:
@@ -82,6 +85,7 @@ class Protocol(LanguageServerProtocol):
 
     def _send_data(self, data: Any) -> None:
         """Send a message; an answer of ours that has no JSON becomes an error, since the editor waits for one."""
+        # A list as JSON has it passes by the converter, which would look at each item.
         if isinstance(plain := getattr(data, "result", None), Plain):
             data = {"jsonrpc": self.VERSION, "id": data.id, "result": plain}
         try:
@@ -104,6 +108,7 @@ class Protocol(LanguageServerProtocol):
         """Agree upon bytes as columns where the editor can count them, since files are bytes."""
         general = params.capabilities.general
         if general and types.PositionEncodingKind.Utf8 in (general.position_encodings or ()):
+            # pygls takes the first that it knows of the client's order; with one left it has no choice.
             general.position_encodings = [types.PositionEncodingKind.Utf8]
         self._server.configure(params)
         return (yield from super().lsp_initialize(params))

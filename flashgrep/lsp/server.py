@@ -65,6 +65,7 @@ class Server(LanguageServer):
             try:
                 self.protocol.receive(message)
             finally:
+                # Also after a failure: the reader counts what is not taken yet, and would stop.
                 incoming.done()
 
         output = Output(sink, lambda: tell(self.end, 1))
@@ -89,6 +90,7 @@ class Server(LanguageServer):
         """
         found = [folder for folder in self.folders if folder.has(path)]
         if found:
+            # A folder beats a project that only reaches farther than its folder.
             return max(found, key=lambda folder: (lies_in(path, folder.path), len(folder.path)))
         if not self._has_no_folders or len(self.folders) >= MOST_FOLDERS:
             return None
@@ -107,7 +109,7 @@ class Server(LanguageServer):
                     self._begin(folder.connect())
 
     def configure(self, params: types.InitializeParams) -> None:
-        """Take the editor's folders and wishes."""
+        """Take the editor's folders, and register what it wants of us."""
         given = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
         if given == [""] and params.root_path:
             given = [f"file://{params.root_path}"]
@@ -115,7 +117,15 @@ class Server(LanguageServer):
         self._has_no_folders = not self.folders
         options = params.initialization_options
         disabled = options.get("disabled") if isinstance(options, dict) else None
-        self._offer(disabled if isinstance(disabled, list) else [])
+        # What is disabled is left to other servers of the editor.
+        disabled = disabled if isinstance(disabled, list) else []
+        self._reports_progress = PROGRESS not in disabled
+        for feature in FEATURES:
+            if feature.name not in disabled:
+                self.feature(feature.method, feature.options)(self._make_answer(feature.run))
+        if "executeCommand" not in disabled:
+            for name, method in COMMANDS.items():
+                self.command(name)(self._make_command(method))
 
     def greet(self) -> None:
         """Connect to the folders before the first question comes."""
@@ -130,17 +140,6 @@ class Server(LanguageServer):
     def report_part(self, token: int | str, part: list[Any]) -> None:
         """Send a part of a result ahead of the answer, which then has only the rest."""
         self.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
-
-    def _offer(self, disabled: list[Any]) -> None:
-        """Register what is not left to other servers."""
-        self._reports_progress = PROGRESS not in disabled
-        for feature in FEATURES:
-            if feature.name not in disabled:
-                self.feature(feature.method, feature.options)(self._make_answer(feature.run))
-        if "executeCommand" in disabled:
-            return
-        for name, method in COMMANDS.items():
-            self.command(name)(self._make_command(method))
 
     def _make_answer(self, run: Answer) -> Callable[[Any], Awaitable[Any]]:
         """Return a coroutine that answers what the daemon cannot say with nothing, and its other errors with one."""
@@ -175,6 +174,7 @@ class Server(LanguageServer):
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
+        # The loop itself holds tasks only weakly.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

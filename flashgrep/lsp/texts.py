@@ -59,6 +59,7 @@ class Document:
                 self.text = change.text
                 edits.append({"text": change.text})
                 continue
+            # Anew for each change, since each counts in the text that the one before it left.
             starts = [0, *(found.end() for found in LINE_END.finditer(self.text))]
             start, end = sorted(
                 find_offset(self.text, starts, place, encoding) for place in (change.range.start, change.range.end)
@@ -69,6 +70,7 @@ class Document:
                 edit |= {f"{name}_line": line, f"{name}_column": offset - starts[line - 1] + 1}
             edits.append(edit)
             self.text = self.text[:start] + change.text + self.text[end:]
+        # Where the daemon counts lines otherwise, it is sent the whole text.
         return edits if len(edits) <= MOST_EDITS and self.has_our_lines else [{"text": self.text}]
 
 
@@ -78,6 +80,7 @@ def find_offset(text: str, starts: Sequence[int], place: Position, encoding: str
         return len(text)
     start = starts[place.line]
     end = starts[place.line + 1] if place.line + 1 < len(starts) else len(text)
+    # A column behind the line's end means its end, not the next line.
     line = text[start:end].rstrip("\r\n")
     return start + count_characters(line, place.character, encoding)
 

@@ -65,6 +65,7 @@ class MessageReader:
         end = HEADER_END.search(self._held)
         if end is None:
             if len(self._held) > MOST_HEADER:
+                # Only the front goes: a header may have begun in what is kept.
                 del self._held[: -MOST_HEADER // 2]
             return False
         length = LENGTH.search(self._held, 0, end.end())

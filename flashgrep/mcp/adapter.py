@@ -78,6 +78,7 @@ class Adapter:
             return await self._answer_common(name, context, params, client.log_level, may_ask=True)
         if name in LEGACY_METHODS:
             raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
+        # Each request says them anew, and the last one counts.
         client.capabilities = envelope.capabilities
         result: dict[str, Any]
         if name == "server/discover":
@@ -100,6 +101,7 @@ class Adapter:
         wanted, capabilities = params.get("protocolVersion"), params.get("capabilities")
         if not isinstance(wanted, str):
             raise InvalidParams("initialize: protocolVersion: a string is required", field="protocolVersion")
+        # The specification: answer with the newest version we speak, and let the client decide whether to go on.
         client.version = wanted if wanted in LEGACY else LEGACY[-1]
         client.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return {
@@ -140,6 +142,7 @@ def read_envelope(params: Mapping[str, Any]) -> Envelope | None:
 
     """
     meta = params.get("_meta")
+    # _meta alone says nothing: the earlier era has it too, for progress.
     if not isinstance(meta, dict) or VERSION_KEY not in meta:
         return None
     version = meta[VERSION_KEY]

@@ -111,6 +111,7 @@ class Binder:
         if given.get("path_map"):
             session.path_map = read_path_map(given["path_map"])
         client.structured = bool(given.get("structured"))
+        # Bound by its socket, or by an earlier $/bind: an agent must not get from one project to another.
         if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
             raise Forbidden("the connection is bound already", reason="already_bound", projects=list(session.projects))
         if given.get("collections"):
@@ -174,6 +175,7 @@ class Binder:
         except (TimeoutError, Unavailable, DeadlineExceeded):
             return []
         found: dict[Path, None] = {}
+        # What a client answers is not trusted: items that are no file's URI are passed over.
         for item in answer.get("roots", []) if isinstance(answer, dict) else []:
             uri = item.get("uri") if isinstance(item, dict) else None
             parts = urlsplit(uri) if isinstance(uri, str) else None

@@ -101,6 +101,7 @@ def shorten(node: Any) -> Any:
         too_many = key == "enum" and len(value) > MOST_CHOICES
         if key not in LEFT_OUT and not too_many and not (key == "default" and not value):
             kept[key] = shorten(value)
+    # "or null" is what being optional means, and is not said twice.
     forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
     if len(forms) == 1:
         return {**forms[0], **kept}

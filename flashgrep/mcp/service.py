@@ -117,6 +117,7 @@ class Service:
             self._descriptors.get((handler.name, is_bound, structured))
             or self._describe(handler, is_bound=is_bound, structured=structured)
             for handler in self.dispatcher.registry
+            # A tool that would be refused is not shown: models try what they see.
             if handler.toolset in client.toolsets and (session.may_write or not handler.writes)
         ]
 
@@ -161,6 +162,7 @@ class Service:
             MissingCapability: the tool needs what the client has not declared.
 
         """
+        # The message lists the tools, since a model corrects itself by what it reads.
         if not isinstance(name, str) or name not in self.dispatcher.registry:
             name, known = clip(str(name), MOST_NAME), [tool["name"] for tool in self.list_tools(session)]
             raise InvalidParams(f"unknown tool: {name}; known are {', '.join(known)}", reason="unknown_tool", tool=name)
@@ -180,6 +182,7 @@ class Service:
             as_text = render is not None
             result = await self.dispatcher.call(session, name, given, progress=progress, as_text=as_text)
             if render is not None:
+                # In a thread: a long answer takes milliseconds to render, in which the loop would serve nobody.
                 text = await run_sync(render_text, result, render)
         except (Cancelled, MissingCapability):
             raise

@@ -1,5 +1,6 @@
 """What to look for: literal or regular expression, its matcher, and the grams a text must hold to match."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,17 +8,46 @@ from typing import Generic, Literal, TypeVar
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern.build import as_line, as_word, literal_texts, parse_texts, within_lines
-from flashgrep.pattern.gram_plan import ANYTHING, GRAM, NOTHING, AllOf, AnyOf, Gram, GramExpr, plan_grams
+from flashgrep.pattern.gram_plan import (
+    ANYTHING,
+    FOLDS,
+    GRAM,
+    MAX_PARTS,
+    NOTHING,
+    AllOf,
+    AnyOf,
+    Gram,
+    GramExpr,
+    any_of,
+    grams_in,
+    plan_grams,
+)
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
 from flashgrep.pattern.tree import Node
 
-__all__ = ["ANYTHING", "GRAM", "NOTHING", "AllOf", "AnyOf", "Gram", "GramExpr", "LineMatch", "Matcher", "Pattern"]
+__all__ = [
+    "ANYTHING",
+    "FOLDS",
+    "GRAM",
+    "NOTHING",
+    "AllOf",
+    "AnyOf",
+    "Gram",
+    "GramExpr",
+    "LineMatch",
+    "Matcher",
+    "Pattern",
+]
 
 MAX_TEXT = 64 * 1024  # Characters over all texts; a longer pattern is a mistake, and reading it would hold the loop.
 SHORT = 2000  # Characters; what people and agents write by hand is far shorter.
 CACHED_LONG = 2
 CACHED = 64  # Compiled patterns kept: RE2 takes at most 8 MB for each usual one.
+
+_NAME = re.compile(r"\\b([A-Za-z0-9_]+)\\b")
+_ONE_LINE = re.compile(r"[ -~]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
 
 Made = TypeVar("Made")
 
@@ -38,6 +68,16 @@ class Pattern:
     def __str__(self) -> str:
         marks = [name for name in ("word", "line", "multiline", "dotall", "crlf") if getattr(self, name)]
         return " ".join([self.mode, self.case, *marks, " | ".join(map(repr, self.texts))])
+
+    @property
+    def whole_words(self) -> str:
+        r"""A text whose identifiers stand whole wherever this matches: with `word`, or of `\bname\b`; may be empty."""
+        if len(self.texts) != 1:
+            return ""
+        if self.mode == "regex":
+            found = _NAME.fullmatch(self.texts[0])
+            return found[1] if found else self.texts[0] if self.word and _PLAIN.fullmatch(self.texts[0]) else ""
+        return self.texts[0] if self.word else ""
 
     def matcher(self) -> Matcher:
         """Return the compiled pattern, kept for later calls.
@@ -77,8 +117,10 @@ def _tree(pattern: Pattern) -> Node:
     else:
         flags = Flags(insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf)
         node = parse_texts(pattern.texts, flags, smart=smart)
+    # The order matters: line ends are taken out of classes before -x or -w adds conditions about them.
     if not pattern.multiline:
         node = within_lines(node, crlf=pattern.crlf)
+    # -x implies -w's condition, and wins over it as in ripgrep.
     if pattern.line:
         return as_line(node, crlf=pattern.crlf)
     return as_word(node) if pattern.word else node
@@ -91,6 +133,13 @@ def _matcher(pattern: Pattern) -> Matcher:
 
 @_Cache
 def _grams(pattern: Pattern) -> GramExpr:
+    text = pattern.texts[0] if len(pattern.texts) == 1 else ""
+    is_bare = pattern.mode == "literal" and not (pattern.word or pattern.line)
+    if is_bare and len(text) <= MAX_PARTS and _ONE_LINE.fullmatch(text):  # most questions: a tenth of the time
+        folded = text.lower()
+        need = grams_in(folded.encode())
+        is_loose = pattern.case == "insensitive" or (pattern.case == "smart" and folded == text)
+        return any_of((need, Gram(FOLDS))) if is_loose and ("s" in folded or "k" in folded) else need
     return plan_grams(_tree(pattern), multiline=pattern.multiline)
 
 

@@ -41,6 +41,7 @@ class Backtracker:
     def __init__(self, pattern: Pattern, *, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
         self._seconds = seconds
+        # The alarm is a second or two behind our own limit: it counts only if nobody is left to kill the worker.
         command = [sys.executable, "-m", "flashgrep.pattern.backtracking", str(int(seconds) + 2)]
         self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._pipes = ChildPipes(self._worker)
@@ -114,6 +115,7 @@ def main() -> None:
 def _compile(options: dict[str, Any]) -> re.Pattern[str]:
     escape = options["mode"] == "literal"
     texts = [re.escape(text) if escape else text for text in options["texts"]]
+    # One text stays as it was given, so that an error's position is one in it.
     body = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
     flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
     smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
@@ -126,6 +128,7 @@ def _compile(options: dict[str, Any]) -> re.Pattern[str]:
 
 
 def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
+    # By "\n" alone, as ripgrep has it: str.splitlines would cut at form feeds and U+2028 too.
     start = 0
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
         found = spans_between(_Text(pattern, line), line, 0, len(line))
@@ -141,6 +144,7 @@ class _Text:
     def __init__(self, pattern: re.Pattern[str], data: bytes) -> None:
         self._search = pattern.search
         self._text = data.decode(errors="surrogateescape")
+        # re counts characters and every hit counts bytes; for ASCII the two are equal, and no table is made.
         sizes = (len(char.encode(errors="surrogateescape")) for char in self._text)
         self._offsets = range(len(data) + 1) if data.isascii() else list(accumulate(sizes, initial=0))
 

@@ -30,6 +30,7 @@ def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
     """Parse regular expressions into one tree; smart case looks at the literals of all of them together."""
     lexer = Lexer(flags)
     nodes = [parse(lexer, text) for text in texts]
+    # Only a parser can tell a literal from an escape's letter, so the texts are read, judged and read again.
     if smart and lexer.any_literal and not lexer.any_uppercase:
         return parse_texts(texts, replace(flags, insensitive=True), smart=False)
     return nodes[0] if len(nodes) == 1 else Either(tuple(nodes))
@@ -40,6 +41,7 @@ def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> 
     cased = any(char.isupper() for text in texts for char in text)
     loose = insensitive or (smart and not cased)
     sets: dict[str, CharSet] = {}
+    # Each character once: folding one takes microseconds, and a text of 64 KiB has few different ones.
     for char in set().union(*texts):
         checkpoint()
         sets[char] = unicode.fold(CharSet.chars(char)) if loose else CharSet.chars(char)
@@ -65,6 +67,7 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
                 raise BadPattern(f"a literal line end at {at} needs multiline", at=at, construct=construct)
             return replace(node, set=left)
         case Look(kind, ascii):
+            # RE2 and the Pike VM search whole files, so \A would mean the file's beginning.
             return Look(_LINE_ANCHORS.get(kind, kind), ascii)
         case Either(parts) if all(isinstance(part, Chars) for part in parts):
             # `a|b|\n` equals a class, which may lose its line end where a literal may not.
@@ -93,6 +96,7 @@ def _beside(look: Look, node: Node, *, first: bool) -> Node:
     """
     push = partial(_beside, look, first=first)
     found = edge(node, first=first)
+    # Only a mixed edge needs it: beside word characters alone, or others alone, RE2 can say the condition as it is.
     if not found.empty and (found.chars & ASCII_WORD).ranges and not found.chars <= ASCII_WORD:
         match node:
             case Chars(chars) | Octet(chars):
@@ -102,6 +106,7 @@ def _beside(look: Look, node: Node, *, first: bool) -> Node:
                 return Concat((push(parts[0]), *parts[1:]) if first else (*parts[:-1], push(parts[-1])))
             case Either() | Group():
                 return map_children(node, push)
+            # One copy is taken out to stand beside the condition. What may be absent (low 0) cannot be.
             case Repeat(inner, low, high, greedy) if low:
                 rest = Repeat(inner, low - 1, None if high is None else high - 1, greedy)
                 return Concat((push(inner), rest) if first else (rest, push(inner)))

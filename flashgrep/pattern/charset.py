@@ -20,6 +20,7 @@ class CharSet:
         """Return the union of inclusive ranges given in any order."""
         merged: list[Range] = []
         for low, high in sorted(ranges):
+            # Adjacent ranges are joined too, so that equal sets have equal ranges and can be compared by them.
             if merged and low <= merged[-1][1] + 1:
                 merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
             else:

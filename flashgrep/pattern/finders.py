@@ -67,7 +67,9 @@ class WordFinder(LiteralFinder):
                 if before not in _WORD and after not in _WORD:
                     return start, stop
             elif word_before(data, start) is False and word_after(data, stop) is False:
+                # Decoded only beside bytes above 127. Invalid UTF-8 (None) is no boundary, as in Rust's regex.
                 return start, stop
+            # By one byte: occurrences may overlap, and the next one may be a word where this was none.
             start = data.find(self._needle, start + 1, end)
         return NONE
 
@@ -94,6 +96,7 @@ class Re2Finder:
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next match."""
         while end - pos > self._most:
+            # Cut behind a line end, so no match within a line is cut.
             stop = data.find(b"\n", pos + self._most, end) + 1 or end
             part: Span = self._match(_UNANCHORED, data, pos, stop)[0]
             if part[0] >= 0:
@@ -123,17 +126,21 @@ class RequiredFinder:
             at = data.find(self._needle, pos, end)
             if at < 0:
                 return NONE
+            # From ``pos`` at the earliest: what lies before it has been reported.
             start, stop = max(pos, data.rfind(b"\n", pos, at) + 1), data.find(b"\n", at, end)
             found = self._finder.find(data, start, end if stop < 0 else stop)
             if found[0] >= 0 or stop < 0:
                 return found
             pos = stop + 1
+        # The bytes are in nearly every line here: looking for them costs more than it spares.
         return self._finder.find(data, pos, end)
 
 
 def _options(max_mem: int) -> re2.Options:
     options = re2.Options()
     options.max_mem = max_mem
+    # One byte, one character: offsets are bytes, and files with invalid UTF-8 can be searched.
     options.encoding = re2.Options.Encoding.LATIN1
+    # RE2 would write to stderr, which belongs to the daemon's log.
     options.log_errors = False
     return options

@@ -83,8 +83,10 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     kept: list[GramExpr] = []
     for part in flat:
         if isinstance(part, Gram) and len(part.value) < GRAM:
+            # A gram of three bytes says nothing beside a full one that begins with it.
             implied = any(gram.startswith(part.value) and gram != part.value for gram in grams)
         else:
+            # (a OR c) says nothing where a is among the parts itself.
             implied = isinstance(part, AnyOf) and any(_terms(branch) <= flat.keys() for branch in part.parts)
         if not implied:
             kept.append(part)
@@ -106,7 +108,9 @@ def any_of(parts: Iterable[GramExpr]) -> GramExpr:
     if ANYTHING in flat or len(flat) > MAX_PARTS * 2:
         return ANYTHING
     terms = {part: _terms(part) for part in flat}
+    # And a alone covers (a AND b).
     kept = [part for part in flat if not any(terms[other] < terms[part] for other in flat)]
+    # Dropping an alternative would lose matches; only the whole disjunction may be given up.
     if len(kept) > MAX_PARTS:
         return ANYTHING
     most = max(2, MAX_TERMS // max(1, len(kept)))
@@ -120,6 +124,7 @@ def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
     if isinstance(part, Gram) or not part.parts:
         return (part,)
     grams = tuple(inner for inner in part.parts if isinstance(inner, Gram))
+    # Only disjunctions: the first is chosen, being the shortest (all_of sorts by size).
     if not grams:
         return _alternatives(part.parts[0])
     return (grams[0] if len(grams) == 1 else AllOf(grams),)
@@ -149,6 +154,7 @@ def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
             windows.append(line)  # Three bytes that do not end a line are the start of some gram.
         else:
             windows += [line[at : at + GRAM] for at in range(len(line) - GRAM + 1)]
+    # Windows of blanks alone are not indexed, so none may be asked for.
     return all_of(_spread(tuple(Gram(window) for window in windows if window.strip(_BLANKS)), most))
 
 
@@ -227,9 +233,11 @@ def _facts(node: Node) -> _Facts:
         case Chars(found) | Octet(found):
             if len(found) > MAX_CLASS:
                 return _NOTHING_KNOWN
+            # Folded only now: two members of a class, as k and K, become one string.
             texts = (chr(value).encode() if isinstance(node, Chars) else bytes((value,)) for value in found)
             strings = frozenset(text.translate(_FOLD) for text in texts)
             facts = _Facts(strings) if len(strings) <= MAX_STRINGS else _NOTHING_KNOWN
+        # It consumes nothing; that the condition narrows the matches is left to verification.
         case Look() | Repeat(_, _, 0):
             facts = _EMPTY
         case Concat(parts):
@@ -237,9 +245,11 @@ def _facts(node: Node) -> _Facts:
         case Either(parts):
             facts = _either([_facts(part) for part in parts])
         case Repeat(inner, 0, high):
+            # What may be absent needs nothing; only "?" keeps its two exact cases.
             facts = _either([_facts(inner), _EMPTY]) if high == 1 else _NOTHING_KNOWN
         case Repeat(inner, low, high):
             copies = reduce(_join, [_facts(inner)] * min(low, MAX_COPIES), _EMPTY)
+            # An open count: the copies that must be there are known, and the match may go on behind them.
             facts = copies if low == high and low <= MAX_COPIES else _close(copies)
         case Group(inner):
             facts = _facts(inner)
@@ -251,10 +261,12 @@ def _join_all(parts: tuple[Node, ...]) -> _Facts:
     facts, run = _EMPTY, _EMPTY
     for part in map(_facts, parts[:MAX_JOINED]):
         joined = _join(run, part)
+        # The run ends here. It is joined as a whole: its inner grams would be lost at a join of parts.
         if joined.exact is None:
             facts, joined = _join(_join(facts, run), part) if part.exact is None else _join(facts, run), part
         run = _EMPTY if part.exact is None else joined
     facts = _join(facts, run)
+    # What stands behind the planned parts is unknown, so is how the match ends.
     return facts if len(parts) <= MAX_JOINED else _close(facts)._replace(suffix=_UNKNOWN)
 
 
@@ -269,6 +281,7 @@ def _join(left: _Facts, right: _Facts) -> _Facts:
         left = _close(left)
     prefix = left.prefix if left.exact is None else _cross(left.exact, right.starts)
     suffix = right.suffix if right.exact is None else _cross(left.ends, right.exact)
+    # The grams across the seam: the only ones that neither side has by itself.
     between = _any_text(_cross(left.ends, right.starts))
     return _trim(_Facts(None, prefix, suffix, all_of((left.need, right.need, between))))
 
@@ -312,6 +325,7 @@ def _cross(left: Strings, right: Strings) -> Strings:
 
 def _any_text(texts: Strings) -> GramExpr:
     """Return what a text must hold to contain one of these, which are folded."""
+    # A single text that is too short makes the disjunction say nothing.
     if len(texts) > MAX_PARTS or not all(len(text) >= _EDGE for text in texts):
         return ANYTHING
     most = max(2, MAX_PARTS // max(1, len(texts)))

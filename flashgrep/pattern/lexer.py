@@ -122,24 +122,20 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Look:
     if char in _HEX_DIGITS:
         return _read_hex(lexer, char, start)
     if char in "dDsSwW":
-        return _perl_class(char, unicode_on=lexer.flags.unicode)
+        if lexer.flags.unicode:
+            members = {"d": unicode.digit, "s": unicode.space, "w": unicode.word}[char.lower()]()
+        else:
+            members = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[char.lower()]
+        return members if char.islower() else complement(members, unicode_on=lexer.flags.unicode)
     if char in "pP":
         return _read_property(lexer, start, negated=char == "P")
+    # Rust refuses escapes without a meaning, so that one may be added later.
     if not char.isascii() or (char.isalnum() and char not in _CONTROL):
         if char == "K" or char.isdecimal():
             what = "resetting the match start is" if char == "K" else "back-references are"
             lexer.fail(f"{what} not supported {HINT}", start)
         lexer.fail("unrecognized escape sequence", start)
     return Literal(_CONTROL.get(char, ord(char)))
-
-
-def _perl_class(char: str, *, unicode_on: bool) -> CharSet:
-    r"""Return `\d`, `\s` or `\w`, without its members for the capital letter."""
-    if unicode_on:
-        found = {"d": unicode.digit, "s": unicode.space, "w": unicode.word}[char.lower()]()
-    else:
-        found = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[char.lower()]
-    return found if char.islower() else complement(found, unicode_on=unicode_on)
 
 
 def complement(found: CharSet, *, unicode_on: bool) -> CharSet:
@@ -176,6 +172,7 @@ def _read_hex(lexer: Lexer, kind: str, start: int) -> Literal:
     if not digits or set(digits) - set("0123456789abcdefABCDEF"):
         lexer.fail("invalid hexadecimal digit", start)
     value = int(digits, 16)
+    # Surrogates and what is above U+10FFFF.
     if value not in ANY_CHAR:
         lexer.fail("hexadecimal literal is not a Unicode scalar value", start)
     return Literal(value, byte=kind == "x" and not braces)

@@ -36,6 +36,7 @@ class Matcher:
         self._node = node
         self._crlf = crlf
         self._sees_carriage = any(kind.endswith("crlf") for kind in looks)
+        # Multiline was asked for, but only such a pattern can tell: all others take the quicker way by lines.
         self.crosses_lines = multiline and (
             any(kind.startswith(("line", "text")) for kind in looks)
             or any(isinstance(part, Chars | Octet) and ord("\n") in part.set for part in walk(node))
@@ -44,6 +45,7 @@ class Matcher:
         self._literal: Finder | None = None
         match node:
             case Concat((Concat((Look("half_start", False), inner)), Look("half_end", False))):
+                # -w with a literal: bytes.find and a look at both neighbours are far quicker than RE2.
                 if needle := plain_bytes(inner):
                     self._literal = WordFinder(needle)
             case _:
@@ -63,6 +65,8 @@ class Matcher:
         if not self.crosses_lines:
             finder, exact = self._finder(data)
             start = finder.find(data, 0, len(data))[0]
+            # An inexact finder may match too much, never too little: no match is certain. An empty match at the very
+            # end may lie behind the last line end, on no line.
             if start < 0 or (exact and start < len(data)):
                 return start >= 0
         return next(self.lines(data, limit=1), None) is not None
@@ -87,6 +91,7 @@ class Matcher:
             start, stop = find(data, pos, end)
             if start < 0:
                 break
+            # On to the next line: a line counts once, whatever it has of matches.
             pos = data.find(b"\n", stop) + 1 or end
             lines += start < end or data[end - 1] != ord("\n")
         return lines
@@ -100,6 +105,7 @@ class Matcher:
         if self._literal is not None:
             return self._literal, True
         kind = Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
+        # At most four kinds. Two threads may make one at once; the second replaces an equal one.
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
@@ -139,6 +145,7 @@ class Matcher:
                 before_crlf = self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
                 shown = spans_between(confirming, data, line_start, line_end - before_crlf)
                 spans = tuple(span for span in shown if span[0] < end)
+            # Line feeds are counted from the last hit on: all in all the data is gone through once.
             number += count_line_ends(data, counted, line_start)
             counted = line_start
             yield _new_match(LineMatch, (number, number, line_start, line_end, spans))
@@ -172,6 +179,7 @@ def _find_all(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]
         if start < 0:
             return
         yield start, stop
+        # Behind an empty match by one byte, or the loop would stay where it is.
         pos = stop if start < stop else stop + 1
 
 

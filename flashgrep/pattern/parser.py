@@ -71,6 +71,7 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
     """Read sequences separated by `|` up to a `)` or the end; flags set inside end there."""
     if depth > MAX_DEPTH:
         lexer.fail("groups nested too deeply", lexer.pos - 1)
+    # (?i) holds up to the end of the group it is in.
     outer = lexer.flags
     branches: list[Node] = []
     parts: list[Node] = []
@@ -99,6 +100,7 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
 def _atom(lexer: Lexer, depth: int) -> Node | None:
     """Read one thing that can be repeated; None for flags, which cannot."""
     checkpoint()
+    # The flags of this place: an escape or a class below reads them while it is parsed.
     at, flags = lexer.pos, lexer.flags
     char = lexer.peek()
     if char == "(":
@@ -120,6 +122,7 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
         return _literal(lexer, found, at)
     if isinstance(found, Look):
         return found
+    # With (?-u) a class of bytes above 127 matches single bytes, which need not be UTF-8.
     return Chars(found, at) if flags.unicode or found.is_ascii() else Octet(found, at)
 
 
@@ -132,7 +135,7 @@ def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
         return Chars(unicode.fold_ascii(found) if lexer.flags.insensitive else found, at)
     if literal.byte:
         return Octet(found, at)
-    if lexer.flags.insensitive:
+    if lexer.flags.insensitive:  # bytes have no case rules beyond ASCII
         lexer.fail("Unicode not allowed here", at)
     return Chars(found, at)
 
@@ -165,6 +168,7 @@ def _decimal(lexer: Lexer, digits: str, at: int) -> int:
 def _group(lexer: Lexer, depth: int) -> Node | None:
     """Read a group; the lexer is at its `(`. None if it only sets flags."""
     start = lexer.pos
+    # Told apart from a syntax error: the hint names the engine that can do it.
     for token in _LOOK_AROUND:
         if lexer.take(token):
             lexer.fail(f"look-around is not supported {HINT}", start)
@@ -172,7 +176,18 @@ def _group(lexer: Lexer, depth: int) -> Node | None:
     lexer.pos += 1
     captures = True
     if lexer.take("?P<") or lexer.take("?<"):
-        _group_name(lexer)
+        named = lexer.pos
+        name = lexer.take_until(">", named, "unclosed capture group name")
+        end = lexer.pos - 1
+        if not name:
+            lexer.fail("empty capture group name", named - 1)
+        # Rust's rule: a letter or "_", then letters, digits, "_", ".", "[" and "]".
+        plain = name.translate(str.maketrans(".[]", "___"))
+        if not (plain[0].isalpha() or (plain[0] == "_" and name[0] == "_")) or not plain.replace("_", "a").isalnum():
+            lexer.fail("invalid capture group character", named, end)
+        if name in lexer.names:
+            lexer.fail("duplicate capture group name", named, end)
+        lexer.names.add(name)
     elif lexer.take("?"):
         if _inline_flags(lexer, start):
             return None
@@ -182,20 +197,6 @@ def _group(lexer: Lexer, depth: int) -> Node | None:
     if not lexer.take(")"):
         lexer.fail("unclosed group", start, start + 1)
     return Group(node) if captures else node
-
-
-def _group_name(lexer: Lexer) -> None:
-    start = lexer.pos
-    name = lexer.take_until(">", start, "unclosed capture group name")
-    end = lexer.pos - 1
-    if not name:
-        lexer.fail("empty capture group name", start - 1)
-    plain = name.translate(str.maketrans(".[]", "___"))
-    if not (plain[0].isalpha() or (plain[0] == "_" and name[0] == "_")) or not plain.replace("_", "a").isalnum():
-        lexer.fail("invalid capture group character", start, end)
-    if name in lexer.names:
-        lexer.fail("duplicate capture group name", start, end)
-    lexer.names.add(name)
 
 
 def _inline_flags(lexer: Lexer, start: int) -> bool:
@@ -252,6 +253,7 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
         if not lexer.peek():
             lexer.fail("unclosed character class", start, len(lexer.text))
         operator = _OPERATORS.get(lexer.text[lexer.pos : lexer.pos + 2])
+        # Items beside each other are joined first; an operator combines whole unions.
         if operator is None and lexer.peek() != "]":
             items |= _item(lexer, depth)
             continue

@@ -88,12 +88,15 @@ class PikeVm:
         state = self._state((self._start,))
         starts = [pos]
         before = data[pos - 1] if pos else _NONE
+        # One step more than there are bytes: a match is noticed at the step behind it.
         for at, byte in enumerate(chain(data[pos:end], (_NONE,)), pos):
             key = (self._flags(data, at, before) if self._looks else 0) | byte
             move = state.moves.get(key) or self._step(state, key)
             if move.matched is not None:
                 best = (starts[move.matched], at)
+            # Offsets are no part of a state, or no state would ever be met twice.
             starts = [starts[source] for source in move.sources]
+            # No thread is begun once there is a match: a later start could not be the leftmost.
             if best[0] < 0:
                 starts.append(at + 1)
                 state = move.fresh
@@ -108,6 +111,7 @@ class PikeVm:
         state = self._states.get(threads)
         if state is None:
             if len(self._states) > MAX_STATES:
+                # States that are in use stay alive by reference, and are made anew when they are met again.
                 self._states.clear()
             state = self._states[threads] = _State(threads)
         return state
@@ -115,6 +119,7 @@ class PikeVm:
     def _flags(self, data: bytes, at: int, before: int) -> int:
         """Return which conditions hold at `at`, as bits above the byte's."""
         after = data[at] if at < len(data) else _NONE
+        # Nine bits each: 256 values of a byte, and the end of the text.
         key = before << 9 | after
         flags = self._flag_cache.get(key)
         if flags is not None:
@@ -138,6 +143,7 @@ class PikeVm:
         seen: set[int] = set()
         threads: dict[int, int] = {}  # Each thread behind the byte, and the one it came from.
         matched: int | None = None
+        # A stack, popped in order of priority: what a thread splits into comes before the next thread.
         stack = [(thread, source) for source, thread in enumerate(state.threads)][::-1]
         while stack:
             at, source = stack.pop()
@@ -150,6 +156,7 @@ class PikeVm:
             match self._program[at]:
                 case _Byte(wanted, then):
                     if byte in wanted:
+                        # The first one to get there has the highest priority and keeps it.
                         threads.setdefault(then, source)
                 case _Split(first, second):
                     stack += ((second, source), (first, source))
@@ -176,6 +183,7 @@ class PikeVm:
                     self._looks.append(node)
                 return self._add(_Check(self._looks.index(node), then))
             case Concat(parts):
+                # Written from the end, so each part knows where it goes on.
                 return reduce(lambda after, part: self._compile(part, after), reversed(parts), then)
             case Either(parts):
                 begins = [self._compile(part, then) for part in reversed(parts)]
@@ -201,6 +209,7 @@ class PikeVm:
                 begin = self._add(split(begin))
         else:
             begin = then
+            # Optional copies are nested, (x(x)?)?, not in a row: a row would try every way to leave some out.
             for _ in range(node.high - node.low):
                 begin = self._add(split(self._compile(node.node, begin)))
         for _ in range(copies):

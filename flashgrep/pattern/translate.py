@@ -72,6 +72,7 @@ def check_weight(node: Node) -> None:
     Raises:
         BadPattern: the pattern unrolls to more byte classes than the bounds allow.
     """
+    # The first bound is for what repetitions add: alternatives that were written out are bounded by MAX_TEXT.
     added = _weight(node, plain=True, unrolled=True) - _weight(node, plain=True, unrolled=False)
     if added > MAX_UNROLLED or _weight(node, plain=False, unrolled=True) > MAX_WEIGHT:
         raise BadPattern("pattern is too large once its repetitions are unrolled", at=0, construct="")
@@ -125,6 +126,7 @@ class _Writer:
                 written = []
                 for at, part in enumerate(parts):
                     if isinstance(part, Look):
+                        # A condition's meaning depends on what stands beside it, which only the sequence knows.
                         before, after = edge_of(parts[:at][::-1], first=False), edge_of(parts[at + 1 :], first=True)
                         written.append(self._look(part, before, after))
                     else:
@@ -145,6 +147,7 @@ class _Writer:
             exactly = b"{%d}" % low if low == high else b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
             return copy + _COUNTS.get((low, high), exactly) + lazy
         # More than RE2 counts: write the copies out, what must occur, then what may, each within the one before it.
+        # x{1200,} is x 1200 times and then x*.
         if high is None:
             return copy * (low + 1) + b"*" + lazy
         if high - low > RE2_MAX_REPEAT:
@@ -155,9 +158,11 @@ class _Writer:
         r"""Write a condition between two edges: as an anchor, or by RE2's `\b` and `\B`, else leave it out."""
         kind = look.kind
         if kind in _ANCHORS:
+            # RE2 has no anchor for CRLF; without a carriage return in the text the plain one means the same.
             exact = not (kind.endswith("crlf") and self.kind.carriage)
             self.exact = self.exact and exact
             return _ANCHORS[kind] if exact else b""
+        # Only one side of a boundary's name is fixed by the pattern; what is known of it decides how RE2 can say it.
         side = after if kind.endswith("start") else before
         seen = side.chars & ASCII if self.kind.ascii else side.chars
         written: bytes | None = None
@@ -166,6 +171,7 @@ class _Writer:
         elif not side.empty and seen <= ASCII_WORD:
             written = rb"\b"
         elif not side.empty and not (seen & ASCII_WORD).ranges:
+            # The neighbour is no word character: a half boundary holds where RE2's \B does, a whole one nowhere.
             written = rb"\B" if kind.startswith("half") else _NEVER
         if written is not None and (look.ascii or self.kind.ascii):
             return written

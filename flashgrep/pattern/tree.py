@@ -143,6 +143,7 @@ def find_required(node: Node) -> bytes:
                 if len(best) >= _ENOUGH:
                     return best[:_ENOUGH]
             return best
+        # At least once: what each copy needs, the match needs.
         case Group(inner) | Repeat(inner, low=1):
             return find_required(inner)
         case _:
@@ -182,6 +183,7 @@ def edge_of(parts: tuple[Node, ...], *, first: bool) -> Edge:
     for part in parts:
         found = edge(part, first=first)
         ranges += found.chars.ranges
+        # This part always takes a character, so what follows cannot be at the edge.
         if not found.empty:
             return Edge(CharSet.of(*ranges), empty=False)
     return Edge(CharSet.of(*ranges), empty=True)

@@ -83,6 +83,7 @@ def fold(chars: CharSet) -> CharSet:
             "\N{LATIN SMALL LETTER LONG S}" if ord("s") in found else ""
         )
         return found | CharSet.chars(extra)
+    # Only members that have a case are gone through: \w has 140,000, of which few thousand do.
     orbits, cased = _case_orbits()
     return chars | CharSet.chars(other for char in chars & cased for other in orbits[char])
 
@@ -169,6 +170,7 @@ def _split(low: int, high: int) -> Iterator[ByteRanges]:
     if high <= LAST_ASCII:
         yield ((low, high),)
         return
+    # Each continuation byte holds six bits. A range is cut where one does not span all its values.
     for bits in (6, 12, 18):
         mask = (1 << bits) - 1
         if low & ~mask != high & ~mask:
@@ -190,6 +192,7 @@ def _trie(sequences: list[ByteRanges]) -> Node:
         tails.setdefault(first, []).append(tuple(rest))
     heads: dict[tuple[ByteRanges, ...], list[Range]] = {}
     for first, found in tails.items():
+        # Equal tails are shared: RE2 writes the program out in full, and \w would repeat most of them.
         heads.setdefault(tuple(found), []).append(first)
     branches: list[Node] = []
     for rests, firsts in heads.items():

@@ -47,6 +47,7 @@ class Calls:
             elif isinstance(item, Request) and item.method in CANCELLING and not item.wants_answer:
                 name, silent = CANCELLING[item.method]
                 request_id = item.params.get(name) if isinstance(item.params, dict) else next(iter(item.params), None)
+                # Anything else is no id, and may not be hashable.
                 if request_id is None or isinstance(request_id, (str, int, float)):
                     for pending in self._pending.get(request_id, []):
                         pending.cancel(silent=silent)
@@ -56,6 +57,7 @@ class Calls:
                     self._pending.setdefault(item.id, []).append(pending)
                     if item.replaces is not None:
                         if (before := self._latest.get(item.replaces)) is not None:
+                            # It is answered as cancelled: its client still waits for it.
                             before.cancel(silent=False)
                         self._latest[item.replaces] = pending
                 jobs.append(pending)
@@ -68,6 +70,7 @@ class Calls:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
             first = jobs[0]
+            # A batch is answered as a whole, so cancelling one of its calls must not end the wait for the others.
             if len(jobs) > 1 or isinstance(first, Faulty):
                 await self._slots.acquire()
             else:
@@ -121,6 +124,7 @@ class Calls:
                     workers.start_soon(work_and_release)
 
         async with anyio.create_task_group() as workers:
+            # The batch has one slot of its own, so it goes on even if every other slot is taken by single calls.
             recruiting = anyio.CancelScope()
             workers.start_soon(recruit)
             await work()

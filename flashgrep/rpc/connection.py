@@ -54,6 +54,7 @@ class Connection:
 
     def _send_now(self, data: bytes) -> int:
         """Send what goes without waiting, unless more answers are to come: those go together."""
+        # With several calls pending the write queue joins their answers into one system call.
         if self._calls.are_several or not isinstance(self._stream, SocketStream):
             return 0
         return self._stream.send_now(data)
@@ -77,9 +78,12 @@ class Connection:
                     async with anyio.create_task_group() as tasks:
                         with self._reading:
                             await self._read(tasks, admit)
+                        # Only after the end of input: while lines come, the client is there, and reading notices a
+                        # reset.
                         around.start_soon(self._watch, watching)
                     # All calls are answered. What is queued is sent, however long the client takes it.
                     watching.cancel()
+                    # From now on nothing can be followed: it would keep the group from ending.
                     self._around = None
                     for following in self._following.values():
                         following.cancel()
@@ -122,6 +126,7 @@ class Connection:
         async def run() -> None:
             with scope:
                 await work()
+            # Another may run by this key by now.
             if self._following.get(key) is scope:
                 del self._following[key]
 
@@ -152,6 +157,7 @@ class Connection:
     async def _read_first(self, reader: LineReader, admit: Admit) -> bytes | Oversized | None:
         first = b""
         with anyio.move_on_after(self._limits.first_line_seconds):
+            # Peeked at, not read: which user the client is decides how long its first line may be.
             first = await reader.peek_byte()
         if first not in {b"{", b"["}:
             return None
@@ -173,6 +179,7 @@ class Connection:
                 )
             message = await self._dispatcher.reader.read(line)
         except FlashgrepError as error:
+            # Without an id, as the specification has it for what could not be read.
             await self._queue.put(error_line(None, error))
             return
         # Replies and cancellations take effect before waiting for room: they are what makes room.
@@ -187,6 +194,7 @@ class Connection:
                 waiting.start_soon(self._watch, anyio.CancelScope())
                 await self._backpressure.wait(size)
                 waiting.cancel_scope.cancel()
+        # Released by _answer, once the line is answered in full.
         self._backpressure.acquire(size)
         if self.session.authenticated:
             tasks.start_soon(self._answer, message, jobs, size)

@@ -99,6 +99,7 @@ class ProgressReporter:
             params["total"] = total
         if message:
             params["message"] = message
+        # A notification may only be queued on the event loop.
         if threading.get_ident() == self._thread:
             self._send(params)
         else:

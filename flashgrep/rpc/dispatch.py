@@ -93,6 +93,7 @@ class OpenConnections:
         for opened in tuple(self._open):  # a copy: what is stopped may close, and leave the set
             opened.stop_reading()
         with anyio.move_on_after(grace):
+            # A new event each time: the set may have been emptied and filled again by a connection accepted meanwhile.
             while self._open:
                 self._empty = anyio.Event()
                 await self._empty.wait()
@@ -142,6 +143,7 @@ class Dispatcher:
         self._control = frozenset(control or {})
         self._extensions = {**(extensions or {}), **(control or {})}
         taken = self._extensions.keys() & set(registry.names())
+        # An extension would hide the method of its name from JSON-RPC alone.
         if taken:
             raise ValueError(f"method name taken twice: {', '.join(sorted(taken))}")
 
@@ -179,6 +181,7 @@ class Dispatcher:
         request = pending.request
         if not peer.session.authenticated and request.method not in OPEN_METHODS:
             message = "this connection has to show the token first"
+            # Unknown methods are refused alike: without the token nobody learns which there are.
             refused = Forbidden(message, reason="auth_required", suggestion="call auth")
             return error_line(request.id, refused) if request.wants_answer else None
         token = request.progress_token
@@ -209,6 +212,7 @@ class Dispatcher:
 
     def _is_writing(self, name: Any, params: Any) -> bool:
         """Tell whether a request may carry the text of a file, and so be long."""
+        # MCP's tools/call is as long as the tool it calls needs.
         if name in CARRIERS and isinstance(params, dict):
             name = params.get(CARRIERS[name])
         return name in {COMMAND_LINE, UNSAVED_TEXT} or (
@@ -231,6 +235,7 @@ class Dispatcher:
             if name in self._control and not context.session.capabilities.control:
                 message = f"{name} is answered on the daemon's control socket alone"
                 raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
+            # Extensions declare no safety, so none counts as one that only reads.
             if context.session.capabilities.only_reads and extension is not None:
                 raise Forbidden(f"{name} is no method that only reads", reason="read_only")
             if extension is None:
@@ -251,6 +256,7 @@ class Dispatcher:
 
     async def _run_handler(self, call: Call[Any], name: str, params: Params) -> Any:
         handler, session = self.registry.get(name), call.session
+        # Rights are checked at each call, not at the start: the token may have been shown in between.
         if handler.writes and session.lacks_token:
             message = f"{name} writes, and over TCP that needs the token"
             raise Forbidden(message, reason="auth_required", suggestion="call auth")
@@ -298,6 +304,7 @@ class Dispatcher:
             FlashgrepError: its own; Cancelled, DeadlineExceeded, or the internal error for what has no name of ours.
 
         """
+        # Set when the call begins: time spent in the queue for a slot does not count.
         pending.scope.deadline = anyio.current_time() + self.limits.call_seconds
         if not pending.cancelled:
             self.running += 1
@@ -358,6 +365,7 @@ class Parts:
             if allowed is not None:
                 asked["deadline_ms"] = max(1, allowed - int((time.monotonic() - started) * 1000))
             result = await run(handler.name, {**asked, "limit": min(size, left)})
+            # An incomplete page, as at a deadline, ends it too: the next page would be no better.
             left -= len(result["results"])
             if left <= 0 or not result.get("next") or not result["coverage"]["complete"]:
                 return {**result, "results": [*unsent, *result["results"]]}

@@ -52,6 +52,7 @@ def _by_descriptor(path: bytes, use: Callable[[bytes], None]) -> None:
     folder, name = os.path.split(path)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        # The kernel resolves the folder by its descriptor, so only the name's length counts.
         use(b"/proc/self/fd/%d/%s" % (descriptor, name))
     finally:
         os.close(descriptor)
@@ -59,6 +60,7 @@ def _by_descriptor(path: bytes, use: Callable[[bytes], None]) -> None:
 
 def _by_link(path: bytes, use: Callable[[bytes], None]) -> None:
     folder, name = os.path.split(os.path.abspath(path))
+    # /tmp and not TMPDIR, which is itself long on macOS. Mode 0700: nobody else can put another link in ours' place.
     private = b"/tmp/fgrep-" + os.urandom(8).hex().encode()  # made by mkdir, which fails on an existing one
     link = private + b"/d"
     os.mkdir(private, 0o700)

@@ -101,6 +101,7 @@ class MessageReader:
             TooLarge: it has too many values, or is a batch that is too long for what it calls.
 
         """
+        # Shorter than every limit of length, so the methods need not be looked at.
         if len(line) <= LONG:
             return read_message(line, self._limits.batch_items)
         message = await run_sync(read_message, line, self._limits.batch_items, limiter=self._threads)
@@ -122,6 +123,7 @@ class MessageReader:
             TooLarge: it is too long for the method, or has too many values.
 
         """
+        # Over HTTP the method is in the path, so a body that is too long is refused before it is parsed.
         if not self._writes(method, {}):
             self._check_length(len(body))
         if len(body) <= LONG:
@@ -132,6 +134,7 @@ class MessageReader:
         limit = self._limits.max_line_reading
         if observed > limit:
             message, guidance = "request too long for a method that does not write", "send it in parts"
+            # One answer for the whole batch: it has no item to blame.
             raise TooLarge(message, limit_bytes=limit, observed_bytes=observed, guidance=guidance)
 
 
@@ -170,10 +173,12 @@ def _read_item(value: Any) -> Item:
     if not isinstance(value, dict):
         problem = "a request is an object"
     elif not (request_id is None or isinstance(request_id, (str, int, float))) or isinstance(request_id, bool):
+        # The answer goes out with a null id: a wrong one cannot be repeated.
         request_id, problem = None, "id must be a string, a number or null"
     elif value.get("jsonrpc") != "2.0":
         problem = 'jsonrpc must be "2.0"'
     elif "method" not in value and "id" in value and ("result" in value or "error" in value):
+        # A reply to a request of ours: the connection goes both ways.
         return Reply(request_id, value.get("result"), value.get("error"))
     elif not isinstance(value.get("method"), str):
         problem = "method must be a string"
@@ -227,6 +232,7 @@ def decode(line: bytes) -> Any:
         TooLarge: it holds more than MAX_VALUES values.
 
     """
+    # A value takes two bytes at least (itself and a comma), so most lines are not counted at all.
     if len(line) > 2 * MAX_VALUES and _count_marks(line) >= MAX_VALUES:
         # Strings may be full of marks, as a file's text is: only those outside count. Two quotes make a string, and a
         # value has at most two strings: itself and its name.
@@ -280,6 +286,7 @@ def _repair(value: Any) -> Any:
     """Return a value with U+FFFD for what is no character and null for what is no number."""
     match value:
         case str():
+            # By way of UTF-16, which joins a pair of surrogates into its character; what is alone becomes U+FFFD.
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case float():
             return value if math.isfinite(value) else None

@@ -105,11 +105,13 @@ class SocketStream(ByteStream):
     async def hung_up(self) -> bool:
         """Tell whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
         poll = select.poll()
+        # No events asked for: POLLHUP and POLLERR are reported always.
         poll.register(self.socket, 0)
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
     async def _wait_readable(self) -> None:
         if self._waiter is not None:
+            # Two readers of one stream would each get parts of lines.
             raise anyio.BusyResourceError("receiving from")
         if self.socket.fileno() < 0:
             raise anyio.ClosedResourceError
@@ -182,6 +184,7 @@ class Listener:
                 # A client that gave up while it was queued does not matter. Without free descriptors others must end.
                 if error.errno in NO_MORE_FILES:
                     self._dispatcher.log.warning("cannot accept", cause=error.strerror)
+                    # accept(2) would fail at once again, and the loop would spin until somebody closes a file.
                     await anyio.sleep(0.1)
                 else:
                     await anyio.lowlevel.checkpoint()
@@ -206,4 +209,5 @@ class Listener:
             self._dispatcher.log.exception("connection failed")
         finally:
             self._clients -= 1
+            # A connection closes itself; this is for one that failed before, or was cancelled.
             stream.close()

@@ -57,6 +57,7 @@ def auth_extension(token: Callable[[], str]) -> Extension:
         shown = params.get("token") if isinstance(params, dict) else next(iter(params), None)
         if not isinstance(shown, str):
             raise InvalidParams("auth: token: a string is required", field="token")
+        # In constant time: how long it takes must not tell how much of a guess was right.
         if not hmac.compare_digest(shown.encode("utf-8", "replace"), token().encode()):
             raise Forbidden("wrong token", reason="auth_required")
         session = context.session
@@ -103,6 +104,7 @@ async def _serve_client(
         ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
     except OSError:  # reset before we came to it
         return
+    # Until the lookup or the token says otherwise: nothing a stranger sends is more than a call of auth.
     session.authenticated = False
     writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
     session.capabilities = Capabilities(writes=writes)
@@ -111,6 +113,7 @@ async def _serve_client(
 
     async def admit() -> None:
         nonlocal uid
+        # Only after its first byte: a flood of silent connections costs no reading of the tables.
         unknown.begin_lookup(stream)
         uid = await find_uid(theirs, ours)
         session.authenticated = uid is not None and uid == os.geteuid()
@@ -139,6 +142,7 @@ def _listen(port: int, further: int) -> socket.socket:
             listening.listen(BACKLOG)
         except OSError as error:
             listening.close()
+            # Another user's socket or a reserved range: the next port may do.
             if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
                 raise
         else:
@@ -209,9 +213,11 @@ class PeerTable:
 
     async def _read(self) -> dict[bytes, int]:
         """Return the rows of a reading that began after now."""
+        # A reading under way may have passed our row before the client connected; only a later one is certain.
         asked = self._begun
         async with self._reading:
             if self._rows_of <= asked:  # else somebody who waited for the lock before us has read since
+                # At most half of one core goes into readings, however many connections ask.
                 await anyio.sleep_until(self._not_before)
                 self._begun += 1
                 reading, started = self._begun, anyio.current_time()

@@ -57,6 +57,7 @@ def _listen(path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.setblocking(False)
         bind_unix(listening, os.fsencode(path))
+        # By inode: at the end only our own socket may be removed.
         ours = _identify(path)
         try:
             # Nobody can connect before listen, so the mode is right before the socket can be reached.

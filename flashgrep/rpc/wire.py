@@ -83,6 +83,7 @@ class LineReader:
                 continue
             # At the end of the stream what is left is a line too.
             line = b"" if self._dropping else bytes(self._held[:size])
+            # A bytearray drops its front without moving the rest.
             del self._held[: size + 1]
             self._searched = 0
             self._dropping = False
@@ -125,6 +126,7 @@ class BackpressureLimiter:
     async def wait(self, size: int) -> None:
         """Wait until a line of ``size`` bytes fits."""
         while not self.has_room(size):
+            # Made only when somebody waits: most lines find room at once.
             self._freed = self._freed or anyio.Event()
             await self._freed.wait()
 
@@ -163,6 +165,7 @@ class WriteQueue:
 
     async def put(self, line: bytes) -> None:
         """Queue a line, waiting while the client is behind; a line larger than the bound goes alone."""
+        # An empty queue takes a line of any size; otherwise an answer over the bound could never be sent.
         while self._size and self._size + len(line) > self._max_bytes:
             await self._freed.wait()
         self._push(line)
@@ -200,6 +203,7 @@ class WriteQueue:
                 for start in range(0, len(data), CHUNK):
                     with anyio.fail_after(self._stall_seconds):
                         await stream.send(data[start : start + CHUNK])
+                # Only once all is sent: what is in ``stream.send`` is still held in memory.
                 self._size -= len(data)
                 self._freed.set()
                 self._freed = anyio.Event()
@@ -210,6 +214,7 @@ class WriteQueue:
 
     def _push(self, line: bytes) -> None:
         data = line + b"\n"
+        # Never past what is queued: the order of lines is the client's only guarantee.
         sent = 0 if self._size or self._closed else self._send_now(data)
         if sent < len(data):
             self._lines.append(data[sent:])

@@ -19,7 +19,7 @@ from flashgrep.ingest.columns import Columns, PositionEncoding
 from flashgrep.ingest.parse.describe import Lines
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, path_to_json
-from flashgrep.pattern import ANYTHING, LineMatch, Matcher, Pattern
+from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
@@ -360,9 +360,14 @@ class Search:
 def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:
     """Return whether all files have to be scanned, and the places in the table of those that may match."""
     is_narrow = question.use_index and question.engine == "linear"
-    text_ids = (
-        snapshot.reader.candidates(question.pattern.grams() if is_narrow else ANYTHING) if snapshot.reader else None
-    )
-    if text_ids is None:
+    reader, pattern = snapshot.reader, question.pattern
+    text_ids = reader.candidates(pattern.grams() if is_narrow else ANYTHING) if reader else None
+    if reader is None or text_ids is None:
         return True, np.flatnonzero(snapshot.table.columns[:, TEXT_ID])
+    if whole := pattern.whole_words:
+        having = reader.with_words(text_ids, whole.encode())
+        # A letter beyond ASCII that folds to one of ASCII parts no word for a reader, and does where words are stored.
+        if len(having) < len(text_ids) and (folding := reader.candidates(Gram(FOLDS))) is not None:
+            having = np.union1d(having, np.intersect1d(text_ids, folding))
+        text_ids = having
     return False, snapshot.table.places(text_ids)

@@ -57,7 +57,9 @@ def find_called(source: SymbolSource, named: Named) -> Hierarchy:
     """Return the definitions that the one at a place calls, each as sure as it is that it is meant."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
-    uses = (use for place in found.places[:1] for use in _find_calls(place))
+    marked = ((place, use) for place in found.places[:1] for use in _find_marked(place, "call"))
+    # What functions inside it call is theirs.
+    uses = (use for place, use in marked if _callable_around(place.symbols, use.start, place.index) == place.index)
     return _put_together(found, _follow(navigator, uses, found))
 
 
@@ -82,13 +84,6 @@ def _follow(navigator: Navigator, uses: Iterable[Named], found: Navigation) -> l
                 step = steps.setdefault((one.path, one.start), Step(one, use.symbols))
                 step.uses.append((use.start, use.end))
     return list(steps.values())
-
-
-def _find_calls(place: Place) -> Iterator[Named]:
-    """Yield the names that a definition calls, but for what functions inside it call."""
-    for use in _find_marked(place, "call"):
-        if _callable_around(place.symbols, use.start, place.index) == place.index:
-            yield use
 
 
 def _find_marked(place: Place, mark: str) -> Iterator[Named]:

@@ -1,9 +1,12 @@
-"""What imported indexes say of the names in a file, for one look-up: a compiler knows, where flashgrep works it out."""
+"""What others say of the names in a file, for one look-up: a compiler knows, where flashgrep works it out.
+
+``Imported`` answers from indexes that the user has imported, ``served.Served`` from language servers.
+"""
 
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.damage import Damaged
@@ -26,24 +29,70 @@ class Told:
     role: Role
 
 
+class OtherSources(Protocol):
+    """Others who know what names mean."""
+
+    @property
+    def problem(self) -> str:
+        """Return why one of them has not answered, where a reader of the answer should know."""
+
+    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> "Meaning | None":
+        """Return what the name at some bytes of a file stands for, with the files that use it if ``uses``; or None."""
+
+
+class OtherSource(OtherSources, Protocol):
+    """One of them, who has told what a name stands for."""
+
+    @property
+    def how(self) -> str:
+        """Return by what such a place is told, in answers."""
+
+    def find_known(self, path: bytes, open_file: Open) -> list[int]:
+        """Return where the names begin of which it knows whether they mean what was asked for."""
+
+    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[Told] | None:
+        """Return where a file has some symbols, by place; None where that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """Symbols that a name stands for, by number, with their definitions, and the files that have them."""
 
+    told_by: OtherSource
     numbers: frozenset[int]
     definitions: list[Told]
     files: list[bytes]
     """As indexed, by path; none of a symbol that only one file can have."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstToKnow:
+    """Several sources, of whom the first that knows a name answers."""
+
+    sources: tuple[OtherSources, ...]
+
+    @property
+    def problem(self) -> str:
+        """Return why some have not answered."""
+        return "; ".join(filter(None, (one.problem for one in self.sources)))
+
+    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> Meaning | None:
+        """Return what the first says that knows the name; ``Meaning.told_by`` is asked for the rest."""
+        answers = (one.find_meaning(path, span, open_file, uses=uses) for one in self.sources)
+        return next((one for one in answers if one is not None), None)
+
+
 class Imported:
     """Answers from what was imported, about texts that are still as they were then."""
+
+    how = HOW
+    problem = ""
 
     def __init__(self, table: ScipTable) -> None:
         self._table = table
         self._rows: dict[bytes, Rows | None] = {}
 
-    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open) -> Meaning | None:
+    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool = True) -> Meaning | None:
         """Return what the name at some bytes of a file stands for.
 
         None where that is not known: nothing was imported of the file, or of one that defines it, as they are now.
@@ -61,7 +110,8 @@ class Imported:
             if told is None:  # its definitions are elsewhere now
                 return None
             found += [one for one in told if one.role == "definition"]
-        return Meaning(numbers, found, self._find_files(numbers, defining=False)) if found else None
+        files = self._find_files(numbers, defining=False) if uses else []
+        return Meaning(self, numbers, found, files) if found else None
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
         """Return where the names begin of which something was imported, in a file with that text."""

@@ -18,6 +18,7 @@ from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
 from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
+from flashgrep.search.includes import Includes
 from flashgrep.search.plain_text import (
     find_methods,
     find_own_class,
@@ -35,6 +36,11 @@ _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 
 class Names(Expressions):
     """Resolves names in one state of a project; what was found is kept."""
+
+    @LazyAttribute
+    def includes(self) -> Includes:
+        """Return what files of C include."""
+        return Includes(self.open_file, self._modules.has_path)
 
     @LazyAttribute
     def _scopes(self) -> dict[bytes, FileScopes | None]:
@@ -80,12 +86,15 @@ class Names(Expressions):
             return found
         return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
 
-    def _find_meaning(self, file: FileScopes, bindings: Iterable[Binding]) -> Values:
+    def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
         """Return what the bindings of a name in one scope stand for, definitions as themselves."""
         held: list[Value] = []
         defined: list[Definition] = []
         symbols = self.open_file(file.path)
-        for one in bindings:
+        # A class's overloads count where none of them has a body.
+        words = [(one, file.node_at(one.offset)) for one in bindings] if len(bindings) > 1 else ()
+        written = [one for one, word in words if getattr(word and word.parent, "type", "") != "method_signature"]
+        for one in written or bindings:
             index = symbols.index_at(one.offset) if symbols is not None else -1
             if symbols is not None and index >= 0:
                 defined.append(Definition(file.path, symbols, index))

@@ -31,10 +31,10 @@ from flashgrep.search.fusion import (
     semantic_share,
 )
 from flashgrep.search.meaning_index import (
+    ChunkIndex,
     Floats,
     Ints,
     Known,
-    MeaningIndex,
     Recall,
     Texts,
     covered_share,
@@ -108,7 +108,7 @@ class MeaningSearch:
     numbers: -1 is the first of ``_changed``.
     """
 
-    def __init__(self, snapshot: Snapshot, index: MeaningIndex, question: MeaningQuestion) -> None:
+    def __init__(self, snapshot: Snapshot, index: ChunkIndex, question: MeaningQuestion) -> None:
         self._snapshot = snapshot
         self._index = index
         self._question = question
@@ -155,15 +155,14 @@ class MeaningSearch:
     def _recall(self) -> list[Candidate]:
         answer, question = self._answer, self._question
         words = query_words(question.text)
-        if self._snapshot.own_index is None:
-            self._query = analyze_query(question.text, dict.fromkeys(words, 1.0))
-            self._unready = self._snapshot.table.texts()
-            return []
-        with self._snapshot.own_index.transaction() as connection:
-            # One transaction, so that words, chunks and rows of vectors are of one state of the index.
-            known = self._known = self._index.at(connection)
-            texts = self._index.texts(known, self._snapshot.table)
-            found = weigh_words(connection, words, known, texts, question.rules)
+        with self._index.open(self._snapshot) as opened:
+            if opened is None:
+                self._query = analyze_query(question.text, dict.fromkeys(words, 1.0))
+                self._unready = self._snapshot.table.texts()
+                return []
+            known, texts = opened.known, opened.texts
+            self._known = known
+            found = weigh_words(words, opened.find_words(words), known, texts, question.rules)
             self._query = analyze_query(question.text, found.weights)
             answer.problem, answer.damaged = known.problem, known.damaged
             if known.embedder is not None and known.vectors is not None:
@@ -175,7 +174,7 @@ class MeaningSearch:
                 else:
                     answer.ranked_by = "words and meaning"
                     answer.embedding_ms = (time.perf_counter() - started) * 1000
-            recall = Recall(connection, known, question.rules, self._choose_texts(texts))
+            recall = Recall(known, question.rules, self._choose_texts(texts))
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:

@@ -4,11 +4,13 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +25,7 @@ from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
 from flashgrep.index.schema import find_project
 from flashgrep.index.table import FileTable
-from flashgrep.index.vectors import Vectors, VectorsDamaged
+from flashgrep.index.vectors import Nearest, Vectors, VectorsDamaged
 from flashgrep.index.words import WordLists, find_words, numbers_in, score, words_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.fusion import Candidate, Rules
@@ -49,12 +51,25 @@ QUESTION_SECONDS = 3.0
 """An embedder has so long for a question, then words answer it: all other questions of the project wait meanwhile."""
 
 
+class VectorRows(Protocol):
+    """Vectors by row, wherever they are kept; ``index.vectors.Vectors``."""
+
+    def nearest(self, question: Floats, limit: int, among: Bools | None = None) -> Nearest:
+        """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
+
+    def similarity(self, question: Floats, rows: Ints) -> Floats:
+        """Return the cosine of a unit vector and each row."""
+
+    def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return, for each span of rows (first, count), the sum of its vectors."""
+
+
 class Known(NamedTuple):
     """The state of one moment: chunks by number, vectors by row, and the embedder that made them (if it answers)."""
 
     chunks: ChunkMap
     rows: ChunkMap
-    vectors: Vectors | None
+    vectors: VectorRows | None
     embedder: Embedder | None
     problem: str
     damaged: bool = False
@@ -91,6 +106,24 @@ class Texts(NamedTuple):
         return cls(there, not alive.all(), unchunked, unembedded, int(chunks.size[alive].sum()))
 
 
+class Opened(NamedTuple):
+    """The chunks of a project as one question sees them."""
+
+    known: Known
+    texts: Texts
+    find_words: Callable[[Sequence[str]], dict[str, WordLists]]
+
+
+class ChunkIndex(Protocol):
+    """What a question by meaning asks of an index, wherever that is kept."""
+
+    def open(self, snapshot: Snapshot) -> AbstractContextManager[Opened | None]:
+        """Lend the chunks in one state while a question looks for candidates; None: there are none."""
+
+    def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
+        """Answer by words alone for a while: the embedder did not answer, or the vectors cannot be read."""
+
+
 class MeaningIndex:
     """Keeps ``Known`` as new as the index; safe from any thread."""
 
@@ -110,6 +143,16 @@ class MeaningIndex:
         self._texts: tuple[FileTable, Known, Texts] | None = None
         self._file = ""
         self._vectors: Vectors | None = None
+
+    @contextmanager
+    def open(self, snapshot: Snapshot) -> Iterator[Opened | None]:
+        """Lend the chunks in one transaction, so that words, chunks and rows of vectors are of one state."""
+        if snapshot.own_index is None:
+            yield None
+            return
+        with snapshot.own_index.transaction() as connection:
+            known = self.at(connection)
+            yield Opened(known, self.texts(known, snapshot.table), partial(find_words, connection))
 
     def at(self, connection: sqlite3.Connection) -> Known:
         """Return what the index knows as this transaction sees it; costs a look-up where nothing has changed."""
@@ -224,10 +267,12 @@ class WeighedWords(NamedTuple):
 
 
 def weigh_words(
-    connection: sqlite3.Connection, words: Sequence[str], known: Known, texts: Texts, rules: Rules
+    words: Sequence[str], found: Mapping[str, WordLists], known: Known, texts: Texts, rules: Rules
 ) -> WeighedWords:
-    """Weigh words by how rare they are in the files, and choose the rarest as far as ``rules.common_words`` goes."""
-    found = find_words(connection, words)
+    """Weigh words by how rare they are in the files, and choose the rarest as far as ``rules.common_words`` goes.
+
+    ``found``: the lists of those that are in some chunk.
+    """
     having = {word: lists.chunks for word, lists in found.items()}
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
@@ -252,7 +297,6 @@ def idf(everything: int, having: int) -> float:
 class Recall:
     """Asks one state of the index."""
 
-    connection: sqlite3.Connection
     known: Known
     rules: Rules
     allowed: Ints | None

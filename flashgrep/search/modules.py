@@ -73,6 +73,10 @@ class Modules:
         """Whether the project has a file."""
         return self._source.has(path.encode("utf-8", "surrogateescape"))
 
+    def has_path(self, path: bytes) -> bool:
+        """Whether the project has a file, by its path as it is kept."""
+        return self._source.has(path)
+
     # Python
 
     def _find_python(self, folder: str, module: str) -> str | None:

@@ -14,7 +14,6 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
-from flashgrep.search import imported
 from flashgrep.search.definitions import Definitions
 from flashgrep.search.exports import Values
 from flashgrep.search.expressions import MEMBER_OF
@@ -86,7 +85,7 @@ class Navigator:
         """Return what a name stands for, the surest first."""
         self._definitions.files[named.path] = named.symbols
         told = self.find_meaning(named)
-        places = self._find_places(named) if told is None else [place_occurrence(one) for one in told.definitions]
+        places = self._find_places(named) if told is None else place_definitions(told)
         found = Navigation(places=places)
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
@@ -168,10 +167,10 @@ class Navigator:
                 return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
         return self._find_by_name(named)
 
-    def find_meaning(self, named: Named) -> Meaning | None:
-        """Return what an imported index says that a name stands for, where it speaks of these texts."""
-        imported = self._source.imported
-        return None if imported is None else imported.find_meaning(named.path, (named.start, named.end), self.open)
+    def find_meaning(self, named: Named, *, uses: bool = False) -> Meaning | None:
+        """Return what another source says that a name stands for, where it speaks of these texts."""
+        other, span = self._source.imported, (named.start, named.end)
+        return None if other is None else other.find_meaning(named.path, span, self.open, uses=uses)
 
     # In languages whose names are resolved
 
@@ -320,9 +319,14 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
     return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
 
 
-def place_occurrence(told: Told) -> Place:
-    """Return where an imported index has a definition."""
-    how, index = Resolution(1.0, imported.HOW), told.symbols.index_at(told.start)
+def place_definitions(told: Meaning) -> list[Place]:
+    """Return where another source has definitions."""
+    return [place_occurrence(one, Resolution(1.0, told.told_by.how)) for one in told.definitions]
+
+
+def place_occurrence(told: Told, how: Resolution) -> Place:
+    """Return where another source has a definition."""
+    index = told.symbols.index_at(told.start)
     if index >= 0:
         return place_of(Definition(told.path, told.symbols, index), how)
     kind = "variable" if told.start < told.end else "module"

@@ -6,7 +6,7 @@ path has all terms so, their letters may lie apart (``webres``: ``web_response.p
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
@@ -27,6 +27,15 @@ MOST_ALIGNED: Final = 150
 _STEPS: Final = 512
 """Paths between two checkpoints, about 0.5 ms."""
 _BOUNDARY: Final = frozenset(b"/_-. ")
+_RECENT: Final = 2.0
+"""Of 100: what a file that was changed or opened lately is worth more."""
+_APART: Final = 0.6
+"""What a letter loses that does not follow the one before it: `paseUtil` is not `packages/src/enumUtil.ts`."""
+_IN_NAME: Final = 0.5
+"""What a letter in the file's name is worth more: `strsta` is `stringifyStatic.ts` before `transforms/cacheStatic.ts`.
+
+`scripts/eval_paths` over six repositories: of 165 prefixes 137 find their file first, with 0.25 and without a loss 130.
+"""
 
 
 class Term(NamedTuple):
@@ -70,10 +79,13 @@ def parse_terms(text: str) -> list[Term]:
     return terms
 
 
-def search_paths(text: str, paths_with: Callable[[str], list[bytes]]) -> tuple[list[bytes], bool]:
+def search_paths(
+    text: str, paths_with: Callable[[str], list[bytes]], recent: Collection[bytes] = ()
+) -> tuple[list[bytes], bool]:
     """Return the paths that have all terms, the best first; else (True) at most ``MOST_NEAR`` that are like them.
 
-    ``paths_with`` returns the sorted paths that contain a text in any case of ASCII letters.
+    ``paths_with`` returns the sorted paths that contain a text in any case of ASCII letters. Those in ``recent`` are a
+    little ahead.
     """
     terms = parse_terms(text)
     if not terms:
@@ -84,21 +96,21 @@ def search_paths(text: str, paths_with: Callable[[str], list[bytes]]) -> tuple[l
     if len(terms) > 1 or not terms[0].is_plain:
         found = [path for path in found if all(term.matches(path.lower()) for term in terms)]
     if found or len(text) > LONGEST:
-        return rank_paths(found, text), False
-    return near_paths(text, paths_with(""), MOST_NEAR), True
+        return rank_paths(found, text, recent), False
+    return near_paths(text, paths_with(""), MOST_NEAR, recent), True
 
 
-def rank_paths(paths: Sequence[bytes], text: str) -> list[bytes]:
+def rank_paths(paths: Sequence[bytes], text: str, recent: Collection[bytes] = ()) -> list[bytes]:
     """Return paths that have all terms, the best places of the terms first, then the shortest."""
     if len(paths) > MOST_RANKED:
         whole = text.encode(errors="surrogateescape").lower()
         named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
         return [*sorted(named, key=len), *(path for path in paths if path not in named)]
-    return sorted(paths, key=make_worth(text))
+    return sorted(paths, key=make_worth(text, recent))
 
 
-def make_worth(text: str) -> Callable[[bytes], tuple[int, int, int, bytes]]:
-    """Return what paths that have all terms of a text are sorted by, the best first."""
+def make_worth(text: str, recent: Collection[bytes] = ()) -> Callable[[bytes], tuple[int, int, int, bytes]]:
+    """Return what paths that have all terms of a text are sorted by, the best first; recent ones a place ahead."""
     whole = text.encode(errors="surrogateescape").lower()
     terms = [term for term in parse_terms(text) if not term.negated]
 
@@ -106,6 +118,7 @@ def make_worth(text: str) -> Callable[[bytes], tuple[int, int, int, bytes]]:
         lower = path.lower()
         base = lower.rpartition(b"/")[2]
         places = sum(_place_of(term.text, path, lower, base) for term in terms)
+        places -= path in recent
         return places - 3 * (len(terms) > 1 and whole in lower), len(base), len(path), path
 
     return worth
@@ -133,7 +146,7 @@ def _is_boundary(path: bytes, at: int) -> bool:
     return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
 
 
-def near_paths(text: str, paths: Sequence[bytes], limit: int) -> list[bytes]:
+def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection[bytes] = ()) -> list[bytes]:
     """Return paths like what was typed, the nearest first: its letters in their order, or nearly all of them."""
     if len(text) > LONGEST:
         return []
@@ -146,7 +159,8 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int) -> list[bytes]:
     for number, term in enumerate(wanted):
         near = score_likeness(term, paths)
         scores = near if number == 0 else {at: scores[at] + score for at, score in near.items() if at in scores}
-    best = nsmallest(limit, scores.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
+    ahead = {at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()}
+    best = nsmallest(limit, ahead.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
     return [paths[at] for at, _ in best]
 
 
@@ -212,10 +226,10 @@ def _align(term: bytes, path: bytes) -> float:
             if lower[at] == letter:
                 begins = 2.0 if _is_boundary(path, at) else 0.0
                 begins += 0.5 if begins and path[at - 1 : at] in (b"/", b"") else 0.0
-                apart = (0.0 if number == 0 else best) + begins - (0.0 if begins else 1.0)
+                apart = (0.0 if number == 0 else best - _APART) + begins - (0.0 if begins else 1.0)
                 joined = before[at - 1] + 2.0 if number and at else nothing
-                row[at] = max(apart, joined) + (0.25 if at >= base else 0.0)
+                row[at] = max(apart, joined) + (_IN_NAME if at >= base else 0.0)
             if number:
                 best = max(best - 0.01, before[at])
         before = row
-    return min(100.0, max(0.0, 100 * max(before, default=0.0) / (2.25 * len(term))))
+    return min(100.0, max(0.0, 100 * max(before, default=0.0) / ((2 + _IN_NAME) * len(term))))

@@ -13,7 +13,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import LANGUAGES
-from flashgrep.search.imported import HOW, Meaning
+from flashgrep.search.imported import Meaning
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
 from flashgrep.search.research_graph import Definition, Resolution
@@ -70,7 +70,7 @@ class ReferenceSearch:
     def _find(self, named: Named, targets: list[Place], found: Navigation) -> Iterator[Place]:
         question, after = self._question, self._question.after
         defined, first = {(one.path, one.start): one for one in targets}, targets[0]
-        judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named)
+        judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named, uses=True)
         if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
             names = {named.path: {named.text}}
         else:
@@ -103,12 +103,12 @@ class ReferenceSearch:
     def tell_uses(
         self, meaning: Meaning | None, path: bytes, defined: Mapping[tuple[bytes, int], Place]
     ) -> dict[int, list[Place]]:
-        """Return the uses in a file by what was imported, by place; none at a place that means something else."""
-        imported, open_file, how = self._source.imported, self._navigator.open, Resolution(1.0, HOW)
-        if meaning is None or imported is None:
+        """Return the uses in a file by another source, by place; none at a place that means something else."""
+        if meaning is None:
             return {}
-        told: dict[int, list[Place]] = {at: [] for at in imported.find_known(path, open_file)}
-        for one in imported.find_occurrences(meaning.numbers, path, open_file) or ():
+        teller, open_file, how = meaning.told_by, self._navigator.open, Resolution(1.0, meaning.told_by.how)
+        told: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
+        for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
             use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
             told[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
         return told

@@ -15,11 +15,13 @@ _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ("impact", rf"(?:impact\s+of|affected\s+by)\s+(?:chang(?:es?|ing)\s+(?:to|of|in)?\s*)?{_NAME}"),
     ("impact", rf"what\s+(?:would\s+|will\s+|may\s+)?breaks?\s+(?:if|when)\s+(?:i\s+change\s+)?{_NAME}"),
     ("impact", rf"(?:which|what)\s+tests?\s+(?:reach|cover|run|exercise|call|use|test)\s+{_NAME}"),
+    ("impact", rf"tests?\s+(?:of|for)\s+{_NAME}"),
     ("unused", r"(?:unused|dead|unreferenced)\s+(?:\w+\s+)?(?:in|below|of|under)\s+(\S+)"),
     ("unused", r"\b(?:unused|dead|unreferenced)\s+(?:code|definitions?|functions?|methods?|classes|symbols?)\b"),
     ("overrides", rf"(?:(?:what|which\s+\w+|who)\s+overrides?|overrid(?:es|ers|ing\s+methods)\s+(?:of|for))\s+{_NAME}"),
     ("hierarchy", rf"(?:type|class|inheritance)\s+(?:hierarchy|tree)\s+(?:of|for|around)\s+{_NAME}"),
     ("path", rf"(?:path|chain|route|way)s?\s+from\s+{_NAME}\s+to\s+{_NAME}"),
+    ("path", rf"(?:path|chain|route|way)s?\s+between\s+{_NAME}\s+and\s+{_NAME}"),
     ("path", rf"how\s+(?:does|do|can|could)\s+{_NAME}\s+(?:reach|call|get to|lead to|end up in|use)\s+{_NAME}"),
     ("callees", rf"what\s+(?:functions?\s+|methods?\s+)?(?:does|do|is|are)\s+{_NAME}\s+(?:call|calling|invoke)"),
     (
@@ -28,7 +30,10 @@ _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ),
     ("callees", rf"what\s+{_NAME}\s+(?:calls|invokes)\b"),
     ("callers", rf"(?:who|what|which\s+\w+|everything\s+that|all\s+that)\s+(?:calls?|invokes?|runs?)\s+{_NAME}"),
-    ("callers", rf"(?:callers?|calls|call\s+sites?|call\s+graph|call\s+chain)\s+(?:of|to|for)\s+{_NAME}"),
+    (
+        "callers",
+        rf"(?:callers?|calls|call\s+sites?|call\s+graph|call\s+chain|call\s+hierarchy)\s+(?:of|to|for)\s+{_NAME}",
+    ),
     ("callers", rf"(?:where|from\s+where|how)\s+(?:is|are|does)\s+{_NAME}\s+(?:get\s+)?(?:called|invoked)"),
     (
         "supertypes",

@@ -105,6 +105,7 @@ class RevisionTable:
 
     unreached: Sequence[str] = ()
     """Git's objects are all here."""
+    is_stored = False
 
     def __init__(self, files: Files, blobs: Blobs) -> None:
         self.files = files

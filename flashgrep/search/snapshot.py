@@ -16,6 +16,7 @@ from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.ripgrep import Ripgrep
+from flashgrep.servers.pool import ServerPool
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of the file table, ascending: files by path."""
@@ -67,6 +68,8 @@ class Snapshot:
     """Texts of the asking client's editor, by path: they stand in the place of what is on disk."""
     scip: Path | None = None
     """Where what the user has imported lies, if that is asked."""
+    servers: ServerPool | None = None
+    """The language servers that the user allows to be asked."""
     files: RootFiles = field(init=False)
     """Opens the project's files, as long as the snapshot is in use."""
 
@@ -120,6 +123,13 @@ class Snapshot:
         """Return what the table has of a file's version."""
         at = self.table.find(path)
         return None if at is None else FileStat(*self.table.columns[at, SIZE : SIZE + 4].tolist())
+
+    def has(self, path: bytes) -> bool:
+        """Return whether a file is the project's."""
+        mark = self.pending.get(path)
+        if mark is not None:
+            return mark.ours and self.version(path) is not None
+        return self.table.find(path) is not None
 
     def changed_paths(self) -> list[bytes]:
         """Return the project's pending files, in no order."""

@@ -24,7 +24,8 @@ from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Skipped, SkipReason
 from flashgrep.pattern import Pattern
-from flashgrep.search.imported import Imported
+from flashgrep.search.imported import FirstToKnow, Imported, OtherSources
+from flashgrep.search.served import Served
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 ReadResult = FileSymbols | Skipped | None
@@ -51,14 +52,14 @@ class SymbolSource(Protocol):
     """Files with their symbols, as a look-up needs them."""
 
     @property
-    def imported(self) -> Imported | None:
-        """What was imported of the project; None: nothing."""
+    def imported(self) -> OtherSources | None:
+        """What was imported of the project, and language servers; None: neither."""
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
 
-    def candidates(self, name: str, *, fold: bool) -> list[bytes]:
-        """Return the files that may hold the text, by path: a superset of those that do."""
+    def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
+        """Return the files that may hold the text, by path: a superset of those that do; ``whole``: as a name."""
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
         """Return the files that may define the name; None where not all files have been parsed."""
@@ -90,22 +91,27 @@ class SnapshotSource:
         """Stored symbols by text: of files opened lately, and of those proposed behind them."""
 
     @LazyAttribute
-    def imported(self) -> Imported | None:
-        """Return what was imported of the project; None: nothing."""
+    def imported(self) -> OtherSources | None:
+        """Return what was imported of the project, and language servers; None: neither."""
         table = None if self._snapshot.scip is None else ScipTable.open(self._snapshot.scip)
-        return None if table is None else Imported(table)
+        found: tuple[OtherSources, ...] = () if table is None else (Imported(table),)
+        if self._snapshot.servers is not None:
+            found = (*found, Served(self._snapshot.servers, self._snapshot))
+        return FirstToKnow(found) if found else None
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
         return self._with_changed(range(len(self._snapshot.table)))
 
-    def candidates(self, name: str, *, fold: bool) -> list[bytes]:
-        """Return the files that may hold the text, by path."""
+    def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
+        """Return the files that may hold the text, by path; ``whole``: as a name."""
         pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
         reader, files = self._snapshot.reader, self._snapshot.table
         text_ids = reader.candidates(pattern.grams()) if reader else None
-        if text_ids is None:
+        if reader is None or text_ids is None:
             return self.paths()
+        if whole:
+            text_ids = reader.with_words(text_ids, name.encode())
         self._proposed = self._with_changed(files.places(text_ids))
         return self._proposed
 
@@ -157,10 +163,7 @@ class SnapshotSource:
 
     def has(self, path: bytes) -> bool:
         """Whether the project has a file."""
-        mark = self._snapshot.pending.get(path)
-        if mark is not None:
-            return mark.ours and self._snapshot.version(path) is not None
-        return self._snapshot.table.find(path) is not None
+        return self._snapshot.has(path)
 
     def _with_changed(self, places: Iterable[int]) -> list[bytes]:
         """Return the unchanged files at these places of the table and all that changed, by path."""

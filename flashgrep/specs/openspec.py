@@ -119,6 +119,7 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     """Yield a document's lines but for front matter and comments, knowing which of them are code."""
     lines = [Line(number, line) for number, line in enumerate(_END.split(text), 1)]
     first = 0
+    # Front matter, only if it is closed: otherwise the rule is Markdown's.
     if lines[0].text.rstrip() == "---":
         first = next((line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."}), 0)
     rest = iter(lines[first:])
@@ -126,6 +127,7 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     for line in rest:
         if fence:
             mark = line.text.strip(" \t>")
+            # CommonMark: the closing fence is at least as long, of the same character, with nothing behind it.
             if len(mark) >= len(fence) and set(mark) == {fence[0]}:
                 fence = ""
             yield line._replace(code=True)
@@ -134,6 +136,7 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
                 problems.append(Problem(line.number, "comment <!-- is never closed"))
         else:
             opening = _FENCE.match(line.text)
+            # A backtick in the info string makes it inline code in a paragraph (CommonMark 4.5).
             if opening is not None and not (opening["mark"][0] == "`" and "`" in opening["info"]):
                 fence, fence_line = opening["mark"], line.number
             yield line._replace(code=True) if fence else line
@@ -200,6 +203,7 @@ class _Parser:
             self._check_level("requirement", REQUIREMENT_LEVEL, block)
             if not self._in_requirements:
                 self._report(block.line, f"requirement {name!r} stands outside a section of requirements")
+            # Taken all the same: one misplaced heading must not hide a requirement.
             self._open = _Draft(name, block.line, self._operation, block.body)
             self.drafts.append(self._open)
         elif found := _SCENARIO.fullmatch(block.heading):
@@ -216,6 +220,7 @@ class _Parser:
             body = self._open.scenarios[-1].body if inner else self._open.body
             body.extend([Line(block.line, ""), heading, *block.body])
         elif block.level <= SECTION_LEVEL:
+            # Headings of level 1 and 2 end a section; deeper ones outside a requirement are prose.
             self._begin_section(block)
         else:
             self._open = None
@@ -233,6 +238,7 @@ class _Parser:
                 items = ((line.number, _REMOVED.match(line.text)) for line in block.body if not line.code)
                 self.drafts += [_Draft(_clean_name(item["name"]), at, "REMOVED") for at, item in items if item]
         elif block.heading.lower() == "purpose":
+            # The first one counts, as with the title.
             self.purpose = self.purpose or block
         elif block.level == 1 and self.title is None:
             self.title = block.heading

@@ -119,9 +119,16 @@ def validate(spec: Spec) -> list[Problem]:
         problems += _find_duplicates("requirement", group)
     for requirement in spec.requirements:
         problems += _check_requirement(requirement)
+        # A delta that removes or renames only names the requirement; its text stands in the specification.
         if requirement.operation not in _WITHOUT_TEXT:
             for scenario in requirement.scenarios:
-                problems += _check_scenario(scenario)
+                if not scenario.name:
+                    problems.append(Problem(scenario.line, "scenario without a name"))
+                for word in sorted({"WHEN", "THEN"} - {step.keyword for step in scenario.steps}):
+                    problems.append(Problem(scenario.line, f"scenario {scenario.name!r} has no {word}"))
+                problems += [
+                    Problem(one.line, f"{one.keyword} without a text") for one in scenario.steps if not one.text
+                ]
     return sorted(problems, key=lambda problem: (problem.line, problem.message))
 
 
@@ -142,17 +149,8 @@ def _check_requirement(requirement: Requirement) -> Iterator[Problem]:
     if not requirement.text:
         yield Problem(line, f"requirement {name!r} says nothing before its first scenario")
     elif not _BINDING.search(requirement.text):
+        # RFC 2119's words, in capitals: "must" in a sentence is not yet a requirement.
         yield Problem(line, f"requirement {name!r} says neither SHALL nor MUST", "warning")
     if not requirement.scenarios:
         yield Problem(line, f"requirement {name!r} has no scenario")
     yield from _find_duplicates("scenario", requirement.scenarios)
-
-
-def _check_scenario(scenario: Scenario) -> Iterator[Problem]:
-    if not scenario.name:
-        yield Problem(scenario.line, "scenario without a name")
-    for word in sorted({"WHEN", "THEN"} - {step.keyword for step in scenario.steps}):
-        yield Problem(scenario.line, f"scenario {scenario.name!r} has no {word}")
-    for step in scenario.steps:
-        if not step.text:
-            yield Problem(step.line, f"{step.keyword} without a text")

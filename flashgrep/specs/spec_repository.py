@@ -70,10 +70,12 @@ def find_spec_files(paths: Iterable[bytes], folders: Sequence[str]) -> list[Spec
     for folder in folders:
         ids = [(spec_id, path) for path in candidates if (spec_id := _id_below(folder, path)) is not None]
         for spec_id, path in sorted(ids):
+            # A file below two of the folders belongs to the first of them.
             if path not in seen:
                 seen.add(path)
                 file = SpecFile(spec_id, path)
                 parent = file.text_path.rpartition("/")[0]
+                # Paths that differ in bytes alone are one text, hence the number at the end.
                 names = chain((spec_id, parent, file.text_path), (f"{file.text_path}~{at}" for at in count(2)))
                 free = next(name for name in names if name and name not in found)
                 found[free] = SpecFile(free, path)
@@ -91,6 +93,7 @@ def _id_below(folder: str, path: bytes) -> str | None:
         if "*" in pattern and fnmatchcase(part, pattern):
             starred.append(part)
         elif pattern != part:
+            # "*" does not cross a slash: patterns and names are compared one by one.
             return None
     return "/".join([*starred, *parents[len(wanted) :]]) or (wanted[-1] if wanted else "spec")
 

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from flashgrep.errors import NotFound
 from flashgrep.team.database import translate_errors
@@ -12,13 +12,19 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 
-def make_token(connection: "Connection[Any]", subject: str, days: int | None = None) -> str:
-    """Return a new token of a subject, of which the store keeps a hash; ``days``: for so long it is good."""
+def make_token(
+    connection: "Connection[Any]", subject: str, days: int | None = None, kind: Literal["own", "proxy"] = "own"
+) -> str:
+    """Return a new token of a subject, of which the store keeps a hash; ``days``: for so long it is good.
+
+    ``kind``: proxy, it shows nothing by itself, and speaks for whomever its bearer names.
+    """
     token = secrets.token_urlsafe(32)
     with translate_errors():
         connection.execute(
-            "INSERT INTO flashgrep.token (hash, subject, expires) VALUES (%s, %s, now() + make_interval(days => %s))",
-            [hashlib.sha256(token.encode()).digest(), subject, days],
+            "INSERT INTO flashgrep.token (hash, subject, expires, kind) "
+            "VALUES (%s, %s, now() + make_interval(days => %s), %s)",
+            [hashlib.sha256(token.encode()).digest(), subject, days, kind],
         )
     return token
 
@@ -66,7 +72,8 @@ def describe(connection: "Connection[Any]") -> list[dict[str, Any]]:
     query = (
         "SELECT name, source, head, next_text - 1 AS texts, parsed_to AS parsed, generation, "
         "to_char(synced AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') AS synced, problem, "
-        "(SELECT count(*) FROM flashgrep.branch WHERE repository = r.id) AS branches, "
+        "(SELECT count(*) FROM flashgrep.branch WHERE repository = r.id AND name NOT LIKE 'refs/tags/%') AS branches, "
+        "(SELECT count(*) FROM flashgrep.branch WHERE repository = r.id AND name LIKE 'refs/tags/%') AS tags, "
         "(SELECT count(*) FROM flashgrep.segment WHERE repository = r.id) AS segments, "
         "(SELECT coalesce(sum(bytes), 0)::bigint FROM flashgrep.segment WHERE repository = r.id) AS posting_bytes, "
         "(SELECT count(*) FROM flashgrep.job WHERE repository = r.id) AS waiting "

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -14,6 +14,7 @@ from rapidfuzz import fuzz, process
 from flashgrep.config import Settings
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.root import Root
+from flashgrep.embed.models import Models
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.git.repository import INDEX, NEAREST, Range, Revision, parse_revision
 from flashgrep.index.table import FileTable
@@ -23,8 +24,10 @@ from flashgrep.own_folders import PrivateFolders
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.snapshot import Snapshot
+from flashgrep.team.clones import TAGS
 from flashgrep.team.listing import Listing, unpack
-from flashgrep.team.reading import Store
+from flashgrep.team.meaning import TeamMeaning
+from flashgrep.team.reading import Shown, Store
 from flashgrep.team.text_reader import IndexState
 from flashgrep.team.view import Asking, Contents, TeamFiles
 from flashgrep.workspace import RevisionView
@@ -33,6 +36,9 @@ ACCESS: Final = "team"
 """What a session's notes have of who asks."""
 KEPT_LISTINGS: Final = 32
 KEPT_STATES: Final = 256
+BROWSER_SECONDS: Final = 12 * 3600
+MOST_BROWSERS: Final = 32
+"""Signed in at a time for one subject; the oldest makes room."""
 LEAST_COMMIT: Final = 4
 """Digits by which a commit may be named."""
 ResultT = TypeVar("ResultT")
@@ -53,8 +59,7 @@ class RepositoryRow(NamedTuple):
 class Access:
     """Who asks, and the repositories that are to be seen."""
 
-    token: str
-    """The hash of the token that was shown, in hexadecimal digits."""
+    shown: Shown
     subject: str
     repositories: dict[str, RepositoryRow]
 
@@ -102,11 +107,13 @@ class Kept:
 class TeamCatalogue:
     """What the registry's methods ask for projects: the repositories that a session's token may see."""
 
-    def __init__(self, store: Store, settings: Settings, folder: Path) -> None:
-        """``folder``: an empty one, which stands for the root of every repository: none has files here."""
+    def __init__(self, store: Store, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
+        """Ask a store; ``folder``: an empty one, which stands for the root of every repository: none has files here."""
         self.settings = settings
         self._store = store
         self._kept = Kept()
+        self.meaning = TeamMeaning(settings.embedding.model_dump_json(), environ)
+        self.models = Models(settings, environ)
         self.scheduler = Scheduler()
         self.folder = RootFolder(os.fsencode(folder))
         limits = Limits(read_bytes=settings.read.max_bytes)
@@ -117,33 +124,56 @@ class TeamCatalogue:
         self.editor.close()
         self._store.close()
 
-    def find_access(self, token: str) -> Access:
-        """Return what a token's hash may see; call it in a thread.
+    def find_access(self, token: str, person: str = "", groups: tuple[str, ...] = ()) -> Access:
+        """Return what a token's hash may see, or whom a proxy's token speaks for; call it in a thread.
 
         Raises:
             Forbidden: auth_required, nobody has such a token, or not any more.
             Unavailable: database_away.
 
         """
-        with self._store.read(token) as reading:
+        shown = Shown(token, person, groups)
+        with self._store.read(shown) as reading:
             subject = reading.fetch("SELECT flashgrep.subject()")[0][0]
             if subject is None:
                 raise Forbidden("nobody has such a token", reason="auth_required")
             rows = reading.fetch(
                 "SELECT id, name, head, generation, parsed_to, problem FROM flashgrep.repository ORDER BY name"
             )
-        return Access(token, subject, {row[1]: RepositoryRow(*row) for row in rows})
+        return Access(shown, subject, {row[1]: RepositoryRow(*row) for row in rows})
 
     def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
         """Write a line of the audit log; call it in a thread."""
-        with self._store.read(access.token) as reading:
+        with self._store.read(access.shown) as reading:
             reading.fetch(
                 "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)", [method, asked, outcome, took_ms]
             )
 
+    def sign_in(self, token: str, browser: str) -> str:
+        """Make a token for a browser of whoever shows one of his own, and return who it is; call it in a thread.
+
+        Both are hashes in hexadecimal digits.
+
+        Raises:
+            Forbidden: auth_required, nobody has such a token of his own.
+            Unavailable: database_away.
+
+        """
+        with self._store.read(Shown(token)) as reading:
+            query = "SELECT flashgrep.sign_in(decode(%s, 'hex'), %s::integer, %s::integer)"
+            subject: str | None = reading.fetch(query, [browser, BROWSER_SECONDS, MOST_BROWSERS])[0][0]
+        if subject is None:
+            raise Forbidden("nobody has such a token", reason="auth_required")
+        return subject
+
+    def sign_out(self, access: Access) -> None:
+        """Delete the token of a browser; call it in a thread."""
+        with self._store.read(access.shown) as reading:
+            reading.fetch("SELECT flashgrep.sign_out()::text")
+
     def request(self, access: Access, name: str) -> bool:
         """Have a repository brought up to date, and return whether the token may see one of the name."""
-        with self._store.read(access.token) as reading:
+        with self._store.read(access.shown) as reading:
             return reading.fetch("SELECT flashgrep.request(%s::text)", [name])[0][0] is not None
 
     # As ``Catalogue``
@@ -187,7 +217,7 @@ class TeamCatalogue:
         if row is None:
             near = [name for name, _, _ in process.extract(str(named), list(known), scorer=fuzz.WRatio, limit=NEAREST)]
             raise NotFound(f"no such repository: {named}", reason="project_not_found", near=near)
-        return TeamProject(self, row, Asking(self._store, access.token), self._kept)
+        return TeamProject(self, row, Asking(self._store, access.shown), self._kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +270,11 @@ class TeamProject:
         """The limits of reading."""
         return self.catalogue.editor
 
+    @property
+    def meaning(self) -> TeamMeaning:
+        """The index of the chunks of all repositories."""
+        return self.catalogue.meaning
+
     def snapshot(self) -> Snapshot:
         """Return the project without any file: its revisions have them."""
         return Snapshot(self.catalogue.folder, FileTable(), None, {}, self.catalogue.settings.index.max_file_size)
@@ -260,7 +295,7 @@ class TeamProject:
 
         Raises:
             InvalidParams: invalid_revision.
-            NotFound: revision_not_found; of history the store has the heads of branches.
+            NotFound: revision_not_found; of history the store has the heads of branches, and tags.
 
         """
         asked = parse_revision(rev)
@@ -289,17 +324,22 @@ class TeamProject:
         self, name: str, branches: dict[str, bytes], commits: dict[bytes, tuple[bytes, int]]
     ) -> tuple[bytes, bytes, int]:
         """Return the commit, the tree and the time of a revision."""
-        called = name.removeprefix("refs/heads/").removeprefix("heads/").removesuffix("^{commit}")
+        given = name.removesuffix("^{commit}")
+        called = given.removeprefix("refs/heads/").removeprefix("heads/")
         if called == "HEAD":
-            called = self.row.head if self.row.head in branches or not branches else next(iter(branches))
-        commit = branches.get(called)
+            heads = [one for one in branches if not one.startswith(TAGS)]
+            called = self.row.head if self.row.head in branches or not heads else heads[0]
+        # As git does, a tag before a branch of its name, unless it is called a head.
+        tag = None if called != given else branches.get(TAGS + given.removeprefix(TAGS).removeprefix("tags/"))
+        commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
             named = [one for one in commits if one.hex().startswith(called.lower())]
             commit = named[0] if len(named) == 1 else None
         if commit is None or commit not in commits:
-            near = [one for one, _, _ in process.extract(called, list(branches), scorer=fuzz.WRatio, limit=NEAREST)]
+            names = [one.removeprefix(TAGS) for one in branches]
+            near = [one for one, _, _ in process.extract(called, names, scorer=fuzz.WRatio, limit=NEAREST)]
             problem = f"; {self.row.problem}" if self.row.problem else ""
-            message = f"no such revision: {name}; the store has the heads of branches: {', '.join(near)}{problem}"
+            message = f"no such revision: {name}; the store has branches and tags: {', '.join(near)}{problem}"
             raise NotFound(message, reason="revision_not_found", rev=name, near=near)
         return commit, *commits[commit]
 

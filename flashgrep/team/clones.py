@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from flashgrep.git.repository import Repository, Revision, is_bare
 from flashgrep.team.queue import Job
 
 FETCH_SECONDS: Final = 3600
+TAGS: Final = "refs/tags/"
 ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 """What git fetches from; it begins with no dash, and names no program to be run."""
 
@@ -45,6 +47,20 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
         said = done.stderr.decode("utf-8", "replace").strip()[-500:]
         raise Unavailable(f"git cannot fetch {job.name}: {said}", reason="fetch_failed")
     return folder
+
+
+def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
+    """Return the commits of tags that match wildcards, by whole name; tags of files and trees are left out."""
+    if not wanted:
+        return {}
+    form = "%(refname)%00%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)"
+    found = {}
+    for line in repository.git.run("for-each-ref", f"--format={form}", "refs/tags").splitlines():
+        name, own, kind, tagged, tagged_kind = line.decode("utf-8", "replace").split("\0")
+        is_wanted = any(fnmatchcase(name.removeprefix(TAGS), one) for one in wanted)
+        if is_wanted and (tagged_kind or kind) == "commit":
+            found[name] = repository.resolve(tagged or own)
+    return found
 
 
 def list_branches(repository: Repository, wanted: list[str]) -> dict[str, Revision]:

@@ -15,12 +15,15 @@ from flashgrep.errors import FlashgrepError, InvalidParams, NotFound
 from flashgrep.git.program import Git
 from flashgrep.git.repository import Repository, is_bare
 from flashgrep.ingest.openat import RootFolder
-from flashgrep.team.clones import ADDRESS, fetch, list_branches
+from flashgrep.team.clones import ADDRESS, fetch, list_branches, list_tags
+from flashgrep.team.cutting import Cutter
 from flashgrep.team.database import connect, translate_errors
 from flashgrep.team.load import Content, Loader
+from flashgrep.team.merge import drop_dead, merge
 from flashgrep.team.publish import find_new_trees, name_of, publish, put_listing
 from flashgrep.team.queue import Job, postpone, take
 from flashgrep.team.schema import check
+from flashgrep.team.segments import clean
 from flashgrep.team.shards import SHARDED
 
 if TYPE_CHECKING:
@@ -40,7 +43,9 @@ class Team:
     """Where clones of addresses are kept."""
     environ: Mapping[str, str]
     workers: int = 2
-    """Processes that parse."""
+    """Processes that parse, cut and embed."""
+    embedding: str = "{}"
+    """Settings of the embedder, as JSON."""
 
     def open(self) -> "Connection[Any]":
         """Return a connection, once the tables are known to be those of this version; raises as ``schema.check``."""
@@ -52,7 +57,7 @@ class Team:
             raise
         return connection
 
-    def add(self, source: str, name: str = "", branches: tuple[str, ...] = ()) -> str:
+    def add(self, source: str, name: str = "", branches: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> str:
         """Add a repository by the path of a bare clone or by an address, have it indexed, and return its name.
 
         Raises:
@@ -74,8 +79,8 @@ class Team:
                 if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
                     raise InvalidParams(f"the name is taken, or a folder of another's: {other}", field="name")
             row = connection.execute(
-                "INSERT INTO flashgrep.repository (name, source, branches) VALUES (%s, %s, %s) RETURNING id",
-                [name, source, list(branches)],
+                "INSERT INTO flashgrep.repository (name, source, branches, tags) VALUES (%s, %s, %s, %s) RETURNING id",
+                [name, source, list(branches), list(tags)],
             ).fetchone()
             connection.execute("INSERT INTO flashgrep.turn VALUES (%s)", row)
             connection.execute("INSERT INTO flashgrep.job (repository) VALUES (%s)", row)
@@ -149,10 +154,11 @@ class Team:
                 if branches
                 else ""
             )
+            branches |= list_tags(repository, job.tags)
             row = connection.execute("SELECT count(*) FROM flashgrep.shard").fetchone()
             loader = Loader(connection, job.repository, row[0] if row else 1)
             with translate_errors():
-                loader.clean()
+                clean(connection, job.repository)
                 trees = find_new_trees(connection, job, branches)
                 known = loader.known()
                 for revision in trees.values():
@@ -163,9 +169,15 @@ class Team:
                         known |= found
                         tell(f"{job.name}: {len(known)} contents")
                     put_listing(connection, job, revision, listed, known)
-                generation = publish(connection, job, branches, head, job.generation)
+                publish(connection, job, branches, head, job.generation)
                 for at in loader.parse(self.workers):
                     tell(f"{job.name}: symbols of {at} texts")
-                publish(connection, job, branches, head, generation)
+                cutter = Cutter(connection, job.repository, self.embedding)
+                for count in cutter.run(self.workers):
+                    tell(f"{job.name}: chunks of {count} texts")
+                if dead := drop_dead(connection, job.repository):
+                    tell(f"{job.name}: {dead} contents dropped")
+                for count in merge(connection, job.repository):
+                    tell(f"{job.name}: {count} segments merged")
         finally:
             repository.close()

@@ -57,6 +57,21 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     return zlib.compress(body, _LEVEL)
 
 
+def read_text_ids(stored: bytes) -> list[int]:
+    """Return the numbers of the texts of a packed listing's files, 0 for those without.
+
+    Raises:
+        Damaged: it is not what was written.
+
+    """
+    try:
+        body = zlib.decompressobj().decompress(stored, MOST_BYTES)
+        numbers: list[int] = np.frombuffer(body, "<i8", int(np.frombuffer(body, "<u4", 1)[0]), _HEADER).tolist()
+    except (zlib.error, ValueError) as error:
+        raise Damaged("a listing of files") from error
+    return numbers
+
+
 def unpack(stored: bytes) -> Listing:
     """Return what ``pack`` was given.
 

@@ -3,7 +3,6 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -12,11 +11,13 @@ from flashgrep.git.repository import Repository
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.kept import Name
 from flashgrep.index.postings import encode, pairs_of
+from flashgrep.index.segments import Kind
 from flashgrep.index.symbols import take_bytes
 from flashgrep.indexer.process import PARSE_BATCH, PARSE_BYTES, Parsers
 from flashgrep.ingest.extract import extract
 from flashgrep.machine import release_memory
 from flashgrep.model import Document
+from flashgrep.team.segments import Segment, put_blocks, put_segment, take_segments, write_rows
 from flashgrep.team.text_reader import fold_name
 
 if TYPE_CHECKING:
@@ -59,26 +60,6 @@ class Loader:
         rows = self._connection.execute(query, [self._repository], binary=True)
         return {(blob, named): (text, skip) for blob, named, text, skip in rows}
 
-    def clean(self) -> None:
-        """Delete what a worker that died has left: texts and blocks of no segment, symbols nobody counted."""
-        one, repository = self._connection.execute, self._repository
-        rows = one("SELECT id, first, last FROM flashgrep.segment WHERE repository = %s ORDER BY first", [repository])
-        segments = rows.fetchall()
-        found = one("SELECT next_text, next_segment, parsed_to FROM flashgrep.repository WHERE id = %s", [repository])
-        next_text, next_segment, parsed_to = found.fetchone() or (1, 1, 0)
-        ends = [(0, 0), *((first, last) for _, first, last in segments), (next_text, next_text)]
-        with self._connection.transaction():
-            for (_, last), (first, _) in pairwise(ends):
-                if last + 1 < first:
-                    condition = "WHERE repository = %s AND id > %s AND id < %s"
-                    one(f"DELETE FROM flashgrep.text {condition}".encode(), [repository, last, first])
-            if next_segment > len(segments) + 1:
-                condition = "WHERE repository = %s AND segment <> ALL(%s)"
-                one(f"DELETE FROM flashgrep.block {condition}".encode(), [repository, [row[0] for row in segments]])
-            for table in ("symbol", "symbol_name"):
-                statement = f"DELETE FROM flashgrep.{table} WHERE repository = %s AND text > %s"
-                one(statement.encode(), [repository, parsed_to])
-
     def store(self, contents: Iterable[Content], source: Repository) -> Iterator[dict[Name, tuple[int, str]]]:
         """Read contents from git and store them, yielding after each batch what is known of them now.
 
@@ -113,15 +94,16 @@ class Loader:
         # Numbers are taken by themselves: those of a batch that fails are never used again.
         texts = sum(map(len, shards.values()))
         taken = connection.execute(
-            "UPDATE flashgrep.repository SET next_text = next_text + %s, next_segment = next_segment + %s "
-            "WHERE id = %s RETURNING next_text, next_segment",
-            [texts, len(shards), repository],
+            "UPDATE flashgrep.repository SET next_text = next_text + %s WHERE id = %s RETURNING next_text",
+            [texts, repository],
         ).fetchone()
         if taken is None:
             raise LookupError(repository)
-        first, segment = taken[0] - texts, taken[1] - len(shards)
+        first = taken[0] - texts
+        segment = take_segments(connection, repository, len(shards))
         found = {name: (0, skip) for name, skip in skips.items()}
-        with connection.transaction(), connection.cursor() as cursor:
+        numbers = range(first, first + texts), range(segment, segment + len(shards))
+        with write_rows(connection, repository, ("text", "block"), *numbers) as cursor:
             for shard, of_shard in sorted(shards.items()):
                 blocks = list(encode(pairs_of([text.grams for text in of_shard]), segment))
                 with cursor.copy(
@@ -131,26 +113,16 @@ class Loader:
                     for number, text in enumerate(of_shard, first):
                         copy.write_row([repository, shard, number, text.content.path, text.raw])
                         found[text.content.name] = (number, "")
-                with cursor.copy(
-                    "COPY flashgrep.block (repository, shard, segment, key, data) FROM STDIN (FORMAT BINARY)"
-                ) as copy:
-                    copy.set_types(["int4", "int2", "int8", "int8", "bytea"])
-                    for block in blocks:
-                        copy.write_row([repository, shard, segment, block.first, block.data])
-                keys = np.array([block.first for block in blocks], "<u4").tobytes()
-                size = sum(len(block.data) for block in blocks)
-                cursor.execute(
-                    "INSERT INTO flashgrep.segment (repository, id, shard, first, last, bytes, keys) "
-                    "VALUES (%s, %s, %s, %s, %s, %s, %s)",
-                    [repository, segment, shard, first, first + len(of_shard) - 1, size, keys],
-                )
+                put_blocks(cursor, repository, shard, segment, blocks)
+                named = np.arange(first, first + len(of_shard))
+                put_segment(cursor, repository, Segment.of_blocks(segment, Kind.GRAMS, shard, blocks, named))
                 first, segment = first + len(of_shard), segment + 1
             with cursor.copy(
                 "COPY flashgrep.content (repository, blob, name_class, text, skip) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "bytea", "text", "int8", "text"])
-                for (blob, named), (number, skip) in found.items():
-                    copy.write_row([repository, blob, named, number, skip])
+                for (blob, named_class), (number, skip) in found.items():
+                    copy.write_row([repository, blob, named_class, number, skip])
         return found
 
     def parse(self, workers: int) -> Iterator[int]:
@@ -194,7 +166,8 @@ class Loader:
         ]
         rows.sort(key=lambda row: shards[row[0]])
         repository = self._repository
-        with self._connection.transaction(), self._connection.cursor() as cursor:
+        numbers = [number for number, _, _ in rows]
+        with write_rows(self._connection, repository, ("symbol", "symbol_name"), numbers, ()) as cursor:
             with cursor.copy(
                 "COPY flashgrep.symbol (repository, shard, text, packed) FROM STDIN (FORMAT BINARY)"
             ) as copy:
@@ -208,7 +181,10 @@ class Loader:
                 for number, _, names in rows:
                     for name in {fold_name(name) for name in names} - {None}:
                         copy.write_row([repository, shards[number], name, number])
-            cursor.execute("UPDATE flashgrep.repository SET parsed_to = %s WHERE id = %s", [done, repository])
+            cursor.execute(
+                "UPDATE flashgrep.repository SET parsed_to = %s, generation = generation + 1 WHERE id = %s",
+                [done, repository],
+            )
 
 
 def read_content(source: Repository, content: Content) -> bytes | str:

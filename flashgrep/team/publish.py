@@ -45,8 +45,8 @@ def put_listing(
     )
 
 
-def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revision], head: str, generation: int) -> int:
-    """Make a state of the branches the one that is asked, in one step, and return its generation.
+def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revision], head: str, generation: int) -> None:
+    """Make a state of the branches the one that is asked, in one step.
 
     Raises:
         Conflict: another worker has published a state meanwhile.
@@ -77,4 +77,3 @@ def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revisio
             "(SELECT tree FROM flashgrep.revision WHERE repository = %s)",
             [repository, repository],
         )
-    return generation + 1

@@ -19,6 +19,7 @@ class Job(NamedTuple):
     name: str
     source: str
     branches: list[str]
+    tags: list[str]
     generation: int
     requests: list[int]
     attempts: int
@@ -27,7 +28,7 @@ class Job(NamedTuple):
 def take(connection: "Connection[Any]") -> Job | None:
     """Return a repository with a job that is due, locked until the transaction ends; None: there is none."""
     row = connection.execute(
-        "SELECT id, name, source, branches, generation FROM flashgrep.turn "
+        "SELECT id, name, source, branches, tags, generation FROM flashgrep.turn "
         "JOIN flashgrep.repository ON repository.id = turn.repository "
         "WHERE EXISTS (SELECT FROM flashgrep.job WHERE job.repository = turn.repository AND due <= now()) "
         "ORDER BY (SELECT min(due) FROM flashgrep.job WHERE job.repository = turn.repository) "
@@ -39,9 +40,9 @@ def take(connection: "Connection[Any]") -> Job | None:
     jobs = connection.execute(
         "SELECT id, attempts FROM flashgrep.job WHERE repository = %s AND due <= now()", [row[0]]
     ).fetchall()
-    number, name, source, branches, generation = row
+    number, name, source, branches, tags, generation = row
     attempts = max((job[1] for job in jobs), default=0)
-    return Job(number, name, source, branches, generation, [job[0] for job in jobs], attempts)
+    return Job(number, name, source, branches, tags, generation, [job[0] for job in jobs], attempts)
 
 
 def postpone(locked: "Connection[Any]", connection: "Connection[Any]", job: Job, error: FlashgrepError) -> None:

@@ -1,15 +1,17 @@
 """One question's connection: as the one who asks, until its deadline, and told which shards did not answer."""
 
 import contextlib
+import json
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep.checkpoint import blocking
 from flashgrep.errors import Unavailable
-from flashgrep.team.database import INSTALL, describe, load_psycopg, translate_errors
+from flashgrep.team.database import INSTALL, load_psycopg, translate_errors
 from flashgrep.team.schema import check
 
 if TYPE_CHECKING:
@@ -19,13 +21,51 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS: Final = 16
 WAIT_SECONDS: Final = 5.0
 STATEMENT_SECONDS: Final = 3.0
-"""What one statement may take; one that a shard hangs in ends then."""
+"""What one statement may take; PostgreSQL ends it then."""
+CUT_SECONDS: Final = 3.5
+"""After so long without an answer the connection is cut: a backend that a shard hangs in stays for half a minute."""
 AVOID_SECONDS: Final = 15.0
 """A shard that did not answer is not asked for so long: each further question would wait for it, too."""
 _AS_READER: Final = (
     "SELECT set_config('role', 'flashgrep_reader', false), set_config('flashgrep.token', %s, false), "
+    "set_config('flashgrep.person', %s, false), set_config('flashgrep.groups', %s, false), "
     "set_config('statement_timeout', %s, false)"
 )
+
+
+@contextlib.contextmanager
+def cut_after(connection: "Connection[Any]", seconds: float) -> Iterator[None]:
+    """Run a block, and end the connection if it takes longer: what waits for an answer fails then."""
+    # No copy of it: Socket.dup() would make the one that libpq reads a blocking one.
+    own, lock = socket.socket(fileno=connection.fileno()), threading.Lock()
+
+    def cut() -> None:
+        with lock, contextlib.suppress(OSError):
+            own.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            own.detach()
+
+
+def check_answers(connection: "Connection[Any]") -> None:
+    """Raise if a connection of the pool does not answer."""
+    with cut_after(connection, CUT_SECONDS):
+        connection.execute("")
+
+
+class Shown(NamedTuple):
+    """What a client has shown: the hash of a token in hexadecimal digits; if it is a proxy's, whom it speaks for."""
+
+    token: str
+    person: str = ""
+    groups: tuple[str, ...] = ()
 
 
 class Store:
@@ -59,7 +99,7 @@ class Store:
             max_size=MOST_CONNECTIONS,
             timeout=WAIT_SECONDS,
             kwargs={"autocommit": True, "application_name": "flashgrep", "connect_timeout": int(WAIT_SECONDS)},
-            check=ConnectionPool.check_connection,
+            check=check_answers,
             reconnect_timeout=WAIT_SECONDS,
             open=True,
         )
@@ -87,17 +127,23 @@ class Store:
             self._pool.putconn(connection)
 
     @contextlib.contextmanager
-    def read(self, token: str) -> "Iterator[Reading]":
-        """Lend a connection that sees what a token's hash (in hexadecimal digits) may see.
+    def read(self, shown: Shown) -> "Iterator[Reading]":
+        """Lend a connection that sees what is to be seen for what was shown.
 
         Raises:
             Unavailable: database_away.
 
         """
-        with self._connection() as connection:
-            with translate_errors():
-                connection.execute(_AS_READER, [token, str(int(STATEMENT_SECONDS * 1000))])
-            yield Reading(self, connection)
+        with contextlib.ExitStack() as stack:
+
+            def open_connection() -> "Connection[Any]":
+                connection = stack.enter_context(self._connection())
+                with translate_errors(), cut_after(connection, CUT_SECONDS):
+                    groups, milliseconds = json.dumps(shown.groups), str(int(STATEMENT_SECONDS * 1000))
+                    connection.execute(_AS_READER, [shown.token, shown.person, groups, milliseconds])
+                return connection
+
+            yield Reading(self, open_connection)
 
     def list_silent(self) -> set[int]:
         """Return the shards that lately did not answer."""
@@ -114,15 +160,22 @@ class Store:
 class Reading:
     """What one question reads; not for several threads."""
 
-    def __init__(self, store: Store, connection: "Connection[Any]") -> None:
+    def __init__(self, store: Store, open_connection: "Callable[[], Connection[Any]]") -> None:
         self._store = store
-        self._connection = connection
+        self._open = open_connection
+        self._connection = open_connection()
         self.missing: set[int] = set()
         """Shards that did not answer."""
 
     def fetch(self, query: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement on tables that lie in one place."""
         with blocking(), translate_errors():
+            return self._execute(query, params)
+
+    def _execute(self, query: str, params: Sequence[object]) -> list[tuple[Any, ...]]:
+        if self._connection.closed:
+            self._connection = self._open()
+        with cut_after(self._connection, CUT_SECONDS):
             return self._connection.execute(query.encode(), params, binary=True).fetchall()
 
     def fetch_shards(
@@ -142,23 +195,17 @@ class Reading:
 
         def ask(some: Sequence[int]) -> list[tuple[Any, ...]]:
             condition = f"shard IN ({', '.join(map(str, some))})"  # as constants: others are not even planned
-            statement = query.replace("{shards}", condition).encode()
             with blocking():
-                return self._connection.execute(statement, params, binary=True).fetchall()
+                return self._execute(query.replace("{shards}", condition), params)
 
         try:
             return ask(sorted(asked))
         except psycopg.OperationalError:
-            if self._connection.closed:
-                with translate_errors():
-                    raise
-        found = []
+            found = []
         for shard in sorted(asked):
             try:
                 found += ask([shard])
-            except psycopg.OperationalError as error:
-                if self._connection.closed:
-                    raise Unavailable(f"the team's database: {describe(error)}", reason="database_away") from error
+            except psycopg.OperationalError:
                 self._store.avoid(shard)
                 self.missing.add(shard)
         return found

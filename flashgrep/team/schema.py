@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flashgrep.errors import InvalidParams, Unavailable
 from flashgrep.team.database import translate_errors
-from flashgrep.team.shards import add_shard
+from flashgrep.team.shards import add_shard, complete_shards
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -86,6 +86,7 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
         if known and shards and list(shards) != known:
             message = f"the store has the shards {', '.join(known)}: texts lie in them by their hash, so they stay"
             raise InvalidParams(message, field="shards")
+        complete_shards(connection)
         if not known:
             for number, (name, dsn) in enumerate((shards or {"main": None}).items()):
                 add_shard(connection, number, name, dsn)

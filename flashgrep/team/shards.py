@@ -13,12 +13,18 @@ _COLUMNS: Final = {
     "block": "repository integer, shard smallint, segment bigint, key bigint, data bytea",
     "symbol": "repository integer, shard smallint, text bigint, packed bytea",
     "symbol_name": "repository integer, shard smallint, name bytea, text bigint",
+    "chunk": "repository integer, shard smallint, text bigint, packed bytea, whole bytea",
+    "vector": "repository integer, shard smallint, chunk bigint, components bytea",
+    "signs": "repository integer, shard smallint, segment bigint, data bytea",
 }
 _KEYS: Final = {
     "text": "PRIMARY KEY (repository, id)",
     "block": "PRIMARY KEY (repository, segment, key)",
     "symbol": "PRIMARY KEY (repository, text)",
     "symbol_name": "PRIMARY KEY (repository, name, text)",
+    "chunk": "PRIMARY KEY (repository, text)",
+    "vector": "PRIMARY KEY (repository, chunk)",
+    "signs": "PRIMARY KEY (repository, segment)",
 }
 SHARDED: Final = tuple(_COLUMNS)
 """Tables whose rows lie in shards."""
@@ -36,12 +42,33 @@ _SERVER: Final = {
 
 def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | None) -> None:
     """Make the partitions of a shard: here, or on another server, whose tables are asked by postgres_fdw."""
-    sql = load_psycopg().sql
     connection.execute("INSERT INTO flashgrep.shard VALUES (%s, %s)", [number, name])
     if dsn is not None:
-        make_remote(dsn)
+        with connect(dsn) as remote, translate_errors():
+            remote.execute("CREATE SCHEMA flashgrep")
         connect_server(connection, number, dsn)
-    for table in SHARDED:
+    add_tables(connection, number, dsn, SHARDED)
+
+
+def complete_shards(connection: "Connection[Any]") -> None:
+    """Make the partitions that shards lack, since they are of an older version."""
+    for (number,) in connection.execute("SELECT number FROM flashgrep.shard ORDER BY number").fetchall():
+        rows = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'flashgrep'::regnamespace AND relname = ANY(%s)",
+            [[f"{table}_{number}" for table in SHARDED]],
+        ).fetchall()
+        there = {row[0] for row in rows}
+        missing = [table for table in SHARDED if f"{table}_{number}" not in there]
+        if missing:
+            add_tables(connection, number, find_server(connection, number), missing)
+
+
+def add_tables(connection: "Connection[Any]", number: int, dsn: str | None, tables: Sequence[str]) -> None:
+    """Make the partitions of some tables in a shard; ``dsn``: its server, None: this one."""
+    sql = load_psycopg().sql
+    if dsn is not None:
+        make_remote(dsn, tables)
+    for table in tables:
         part = sql.Identifier("flashgrep", f"{table}_{number}")
         parent, at = sql.Identifier("flashgrep", table), sql.Literal(number)
         if dsn is None:
@@ -54,13 +81,26 @@ def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | 
             connection.execute(sql.SQL(make).format(part, parent, at, server, options))
 
 
-def make_remote(dsn: str) -> None:
+def make_remote(dsn: str, tables: Sequence[str]) -> None:
     """Make the tables of a shard on its server."""
     with connect(dsn) as remote, translate_errors(), remote.transaction():
-        remote.execute("CREATE SCHEMA flashgrep")
-        for table in SHARDED:
+        for table in tables:
             columns = ", ".join(f"{column} NOT NULL" for column in _COLUMNS[table].split(", "))
-            remote.execute(f"CREATE TABLE flashgrep.{table} ({columns}, {_KEYS[table]})".encode())
+            remote.execute(f"CREATE TABLE IF NOT EXISTS flashgrep.{table} ({columns}, {_KEYS[table]})".encode())
+
+
+def find_server(connection: "Connection[Any]", number: int) -> str | None:
+    """Return the address of a shard's server, with user and password; None: it is here."""
+    row = connection.execute(
+        "SELECT srvoptions, umoptions FROM pg_foreign_server JOIN pg_user_mappings USING (srvname) WHERE srvname = %s",
+        [f"flashgrep_{number}"],
+    ).fetchone()
+    if row is None:
+        return None
+    options = dict(option.split("=", 1) for option in [*row[0], *row[1]])
+    parts = {name: value for name, value in options.items() if name not in {*_SERVER, "password_required"}}
+    address: str = load_psycopg().conninfo.make_conninfo(**parts)
+    return address
 
 
 def connect_server(connection: "Connection[Any]", number: int, dsn: str) -> None:

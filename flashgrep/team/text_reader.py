@@ -3,21 +3,23 @@
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flashgrep.damage import Damaged
-from flashgrep.index.chunks import StoredChunk
+from flashgrep.index.chunks import StoredChunk, split_chunks
 from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.grams import GRAM, number
-from flashgrep.index.postings import LAST_KEY, OpenBlock, open_block
-from flashgrep.index.segments import Kind, SegmentRow
+from flashgrep.index.segments import Kind
 from flashgrep.index.symbols import LONGEST_NAME
 from flashgrep.index.table import TextIds
+from flashgrep.lazy import LazyAttribute
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
+from flashgrep.team.blocks import fetch_lists
 from flashgrep.team.reading import ReadingAs
+from flashgrep.team.segments import SELECT, Segment
+from flashgrep.team.stored_chunks import StoredChunks
 
 MOST_REMEMBERED: Final = 10_000
 REMEMBERED: Final = 64
@@ -25,21 +27,7 @@ MOST_GRAMS: Final = 8
 """Grams of one run of letters that are looked up: each is a row of a segment to be fetched."""
 
 
-class Segment(NamedTuple):
-    """A segment, its shard, and the first key of each of its blocks, ascending."""
-
-    row: SegmentRow
-    shard: int
-    keys: npt.NDArray[np.uint32]
-
-    def block_keys(self, first: int, last: int) -> list[int]:
-        """Return the keys of the blocks that cover what lies between two keys."""
-        low = int(np.searchsorted(self.keys, first, "right")) - 1
-        high = int(np.searchsorted(self.keys, last, "right"))
-        return [int(key) for key in self.keys[max(0, low) : high]]
-
-
-@dataclass(slots=True)
+@dataclass
 class IndexState:
     """What one generation of a repository has: unchanging, shared by all questions about it."""
 
@@ -47,6 +35,8 @@ class IndexState:
     generation: int
     parsed_to: int
     segments: list[Segment]
+    """Of grams."""
+    chunks: StoredChunks
     known: dict[GramExpr, TextIds | None] = field(default_factory=dict)
     """Candidates of expressions asked lately: agents page."""
 
@@ -54,21 +44,31 @@ class IndexState:
     def load(cls, read: ReadingAs, repository: int, generation: int, parsed_to: int) -> "IndexState":
         """Return the state of a generation."""
         with read() as reading:
-            rows = reading.fetch(
-                "SELECT id, shard, first, last, bytes, keys FROM flashgrep.segment WHERE repository = %s "
-                "ORDER BY first", [repository],
-            )  # fmt: skip
-        found = [
-            Segment(SegmentRow(number, Kind.GRAMS, first, last, size), shard, np.frombuffer(keys, "<u4"))
-            for number, shard, first, last, size, keys in rows
-        ]
-        return cls(repository, generation, parsed_to, found)
+            found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
+            embedder = reading.fetch("SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository])
+        grams = [one for one in found if one.kind == Kind.GRAMS]
+        words = [one for one in found if one.kind == Kind.WORDS]
+        return cls(
+            repository,
+            generation,
+            parsed_to,
+            grams,
+            StoredChunks(repository, words, embedder[0][0] if embedder else ""),
+        )
 
     def shards_of(self, text_ids: Collection[int]) -> list[int]:
         """Return the shards in which texts lie."""
-        firsts = np.array([one.row.first for one in self.segments], np.int64)
-        at = np.searchsorted(firsts, np.fromiter(text_ids, np.int64, len(text_ids)), "right") - 1
-        return sorted({self.segments[place].shard for place in np.unique(at[at >= 0]).tolist()})
+        known, shards = self._shard_of
+        at = np.searchsorted(known, np.fromiter(text_ids, np.int64, len(text_ids)))
+        return sorted({int(shard) for shard in np.unique(shards[at[at < len(known)]])})
+
+    @LazyAttribute
+    def _shard_of(self) -> tuple[TextIds, npt.NDArray[np.int16]]:
+        """Return all texts, ascending, and the shard of each."""
+        texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
+        shards = np.repeat([one.shard for one in self.segments], [len(one.texts) for one in self.segments])
+        order = np.argsort(texts)
+        return texts[order], shards[order].astype(np.int16)
 
 
 class TextReader:
@@ -76,7 +76,7 @@ class TextReader:
 
     def __init__(self, state: IndexState, read: ReadingAs) -> None:
         self.state = state
-        self._read = read
+        self.read = read
 
     @property
     def identity(self) -> object:
@@ -95,27 +95,23 @@ class TextReader:
         segments = state.segments
         expression, asked = thin_out(expression), expression
         ranges = list(_ranges(expression))
-        wanted = {one.row.id: {key for span in ranges for key in one.block_keys(*span)} for one in segments}
-        keys = sorted({key for of_segment in wanted.values() for key in of_segment})
-        with self._read() as reading:
-            rows = reading.fetch_shards(
-                "SELECT segment, key, data FROM flashgrep.block WHERE repository = %s AND {shards} "
-                "AND segment = ANY(%s) AND key = ANY(%s)",
-                [state.repository, [one.row.id for one in segments], keys],
-                sorted({one.shard for one in segments}),
-            )
-            missing = set(reading.missing)
-        blocks = {(segment, key): data for segment, key, data in rows}
-        answering = [one for one in segments if one.shard not in missing]
-        for one in answering:
-            if any((one.row.id, key) not in blocks for key in wanted[one.row.id]):
-                raise Damaged("a block of postings is missing")
-        found = join_segments([evaluate(expression, one.row, _Lists(one, blocks)) for one in answering])
+        lists = fetch_lists(self.read, state.repository, segments, ranges)
+        named = []
+        for one in lists:
+            places = evaluate(expression, one.segment.row, one)
+            named.append(None if places is None else one.segment.texts[places])
+        found = join_segments(named)
+        found = None if found is None else found[found > 0]  # 0: a text that is gone
+        missing = len(lists) < len(segments)
         if not missing and (found is None or len(found) <= MOST_REMEMBERED):
             if len(state.known) >= REMEMBERED:
                 state.known.clear()
             state.known[asked] = found
         return found
+
+    def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:  # noqa: ARG002 - no words are stored here
+        """Return the texts as they are."""
+        return text_ids
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
         """Return the texts that define a name or one that begins with it, ASCII case aside, ascending."""
@@ -147,9 +143,16 @@ class TextReader:
         query = "SELECT text, packed FROM flashgrep.symbol WHERE repository = %s AND {shards} AND text = ANY(%s)"
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 
-    def chunks_of_texts(self, _text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
-        """Return nothing: chunks are cut when they are shown."""
-        return {}
+    def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
+        """Return the chunks of texts; those whose chunks are not stored are left out."""
+        query = "SELECT text, packed FROM flashgrep.chunk WHERE repository = %s AND {shards} AND text = ANY(%s)"
+        rows = dict(self._fetch_rows(query, [list(text_ids)], text_ids))
+        numbers = np.array(sorted(rows), np.int64)
+        places = self.state.chunks.map
+        entries = places.entries(numbers)
+        sizes = places.size[entries].tolist() if len(places.size) else []
+        known = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
+        return {number: split_chunks(rows[number], size) for number, entry, size in known if entry >= 0}
 
     def find_cut(self) -> Collection[bytes]:
         """Return nothing: nobody walks a folder here, so nobody counts without reading."""
@@ -164,38 +167,8 @@ class TextReader:
         self, query: str, params: Sequence[object], text_ids: Collection[int] | None = None
     ) -> list[tuple[Any, ...]]:
         shards = None if text_ids is None else self.state.shards_of(text_ids)
-        with self._read() as reading:
+        with self.read() as reading:
             return reading.fetch_shards(query, [self.state.repository, *params], shards)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The lists of a segment, in blocks that were fetched for the whole expression."""
-
-    segment: Segment
-    blocks: Mapping[tuple[int, int], bytes]
-
-    def find(self, gram: int) -> memoryview:
-        (key,) = self.segment.block_keys(gram, gram)
-        block = self._open(key)
-        start, end = block.span(gram)
-        return block.payload[start:end]
-
-    def between(self, first: int, last: int) -> Iterator[memoryview]:
-        for key in self.segment.block_keys(first, last):
-            block = self._open(key)
-            low, high = np.searchsorted(np.frombuffer(block.grams, "<u4"), [first, last + 1])
-            for place in range(int(low), int(high)):
-                yield block.payload[block.ends[place - 1] if place else 0 : block.ends[place]]
-
-    def _open(self, key: int) -> OpenBlock:
-        """Return a block, checked: by its checksum, and that it covers what its segment says."""
-        block = open_block(self.blocks[self.segment.row.id, key], self.segment.row.id)
-        at = int(np.searchsorted(self.segment.keys, key))
-        last = int(self.segment.keys[at + 1]) - 1 if at + 1 < len(self.segment.keys) else LAST_KEY
-        if (block.first, block.last) != (key, last):
-            raise Damaged("a key is in no block of postings")
-        return block
 
 
 def thin_out(expression: GramExpr) -> GramExpr:

@@ -19,7 +19,7 @@ from flashgrep.model import Document, FileStat, Skipped, SkipReason, path_to_tex
 from flashgrep.pattern import GramExpr
 from flashgrep.search.snapshot import SIZE, TEXT_ID, Snapshot
 from flashgrep.team.listing import Listing
-from flashgrep.team.reading import Reading, Store
+from flashgrep.team.reading import Reading, Shown, Store
 from flashgrep.team.text_reader import IndexState, TextReader
 
 RETRIES: Final = 2
@@ -61,9 +61,9 @@ class Contents:
 class Asking:
     """One call's way to the store: each thread's connection, and the shards that did not answer the call."""
 
-    def __init__(self, store: Store, token: str) -> None:
+    def __init__(self, store: Store, shown: Shown) -> None:
         self._store = store
-        self._token = token
+        self._shown = shown
         self._own = threading.local()
         self.unreached: set[str] = set()
 
@@ -74,7 +74,7 @@ class Asking:
         if known is not None:
             yield known
             return
-        with self._store.read(self._token) as reading:
+        with self._store.read(self._shown) as reading:
             self._own.reading = reading
             try:
                 yield reading
@@ -159,6 +159,8 @@ class RevisionTexts:
 
 class TeamFiles:
     """The files of a revision whose texts are in the store; ``workspace.revisions.RevisionFiles``."""
+
+    is_stored = True
 
     def __init__(
         self, listing: Listing, load: Callable[[bool], IndexState], asking: Asking, contents: Contents

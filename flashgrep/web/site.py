@@ -1,8 +1,9 @@
-"""The routes of the page: its files, which tell nothing of anybody's code, the way in, and files as they are."""
+"""The routes of the page: its files, which tell nothing of anybody's code, and the way in by a link."""
 
 import hashlib
 import html
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Final
@@ -53,11 +54,15 @@ def is_open(path: str) -> bool:
 class Site:
     """The page of one server."""
 
-    def __init__(self, visitors: Visitors, port: int) -> None:
-        self._visitors = visitors
-        self._port = port
+    def __init__(self, facts: Mapping[str, object], origin: str = "") -> None:
+        """Read the files; ``facts``: what the page is told of its server; ``origin``: if not http and the host asked.
+
+        The facts are ``methods``, by name; ``sign_in``: by a ``link``, a ``token`` or a ``proxy``; and ``is_team``.
+        """
+        self._origin = origin
         found = {file.name: file.read_bytes() for file in files("flashgrep.web").joinpath("static").iterdir()}
         found["languages.json"] = describe_languages()
+        found["server.json"] = json.dumps(facts).encode()
         self._files: dict[str, tuple[bytes, str, str]] = {}
         """Each by its name: its bytes, its media type and its tag. No other path of the disk is ever looked at."""
         for name, data in found.items():
@@ -70,7 +75,6 @@ class Site:
         return [
             Route("/", self._show_page),
             Route("/static/{name}", self._send_file),
-            Route("/login/{code}", self._sign_in, methods=["GET"]),
             Route("/opensearch.xml", self._describe_search),
         ]
 
@@ -89,6 +93,31 @@ class Site:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return Response(data, headers=headers, media_type=kind)
 
+    async def _describe_search(self, request: Request) -> Response:
+        """Describe the search to browsers (OpenSearch 1.1)."""
+        root = html.escape(self._origin or f"http://{request.headers['host']}")
+        text = (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>flashgrep</ShortName>'
+            "<Description>Search code</Description><InputEncoding>UTF-8</InputEncoding>"
+            f'<Image width="16" height="16" type="image/svg+xml">{root}/static/icon.svg</Image>'
+            f'<Url type="text/html" template="{root}/?q={{searchTerms}}"/></OpenSearchDescription>\n'
+        )
+        kind = "application/opensearchdescription+xml"
+        return Response(text, headers={**HEADERS, "cache-control": "no-cache"}, media_type=kind)
+
+
+class LinkSignIn:
+    """The way in by a link that works once."""
+
+    def __init__(self, visitors: Visitors, port: int) -> None:
+        self._visitors = visitors
+        self._port = port
+
+    def routes(self) -> list[Route]:
+        """Return the route."""
+        return [Route("/login/{code}", self._sign_in, methods=["GET"])]
+
     async def _sign_in(self, request: Request) -> Response:
         """Give a browser its secrets: the cookie, and in a page that goes on at once the key for its scripts."""
         headers = {**HEADERS, "cache-control": "no-store"}
@@ -104,19 +133,6 @@ class Site:
         name = COOKIE.format(port=self._port)
         response.set_cookie(name, visit.cookie, path="/", httponly=True, samesite="strict")
         return response
-
-    async def _describe_search(self, request: Request) -> Response:
-        """Describe the search to browsers (OpenSearch 1.1), by the name of the host they have asked."""
-        root = f"http://{html.escape(request.headers['host'])}"
-        text = (
-            '<?xml version="1.0" encoding="UTF-8"?>\n'
-            '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>flashgrep</ShortName>'
-            "<Description>Search code on this machine</Description><InputEncoding>UTF-8</InputEncoding>"
-            f'<Image width="16" height="16" type="image/svg+xml">{root}/static/icon.svg</Image>'
-            f'<Url type="text/html" template="{root}/?q={{searchTerms}}"/></OpenSearchDescription>\n'
-        )
-        kind = "application/opensearchdescription+xml"
-        return Response(text, headers={**HEADERS, "cache-control": "no-cache"}, media_type=kind)
 
 
 def describe_languages() -> bytes:

@@ -41,6 +41,7 @@ from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import BestDefinition, find_best_definition
 from flashgrep.search.words import search_words, show_best_lines
+from flashgrep.servers.pool import ServerPool
 from flashgrep.specs.search import SpecVectors
 from flashgrep.workspace.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
 from flashgrep.workspace.lookup_workers import LookupWorkers
@@ -114,6 +115,7 @@ class Workspace:
         workers: LookupWorkers | None = None,
         stores: Stores | None = None,
         outside: OutsideWatch | None = None,
+        servers: ServerPool | None = None,
     ) -> None:
         """``ripgrep`` scans, if there is one; what follows is shared by a daemon's projects."""
         self.name = name
@@ -144,7 +146,7 @@ class Workspace:
         self.indexing = ProjectIndexing(
             job, self.index, self.tree, self.progress, options.embedding, self.store.scheduler
         )
-        self._meaning = MeaningIndex(self.index.file.parent, root, options.embedding, options.environ)
+        self.meaning = MeaningIndex(self.index.file.parent, root, options.embedding, options.environ)
         self.revisions = Revisions(self, self._folder, options.environ)
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
@@ -153,6 +155,7 @@ class Workspace:
         self.spec_vectors = SpecVectors()
         own = writes_folder(options.state_dir, root)
         self._scip = own / scip.FILE
+        self._servers = servers
         self.editor = Editor(Root(root, os.fsencode(own), options.private), options.limits)
 
     @property
@@ -186,6 +189,8 @@ class Workspace:
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
         await self.store.leave(self)
+        if self._servers is not None:
+            self._servers.end_servers(self.root)
         self.lookups.close()
         self.revisions.close()
         self._watcher.close()
@@ -219,7 +224,7 @@ class Workspace:
 
     def drop_index(self, why: str) -> None:
         """Let go of the index: it is set aside."""
-        self._meaning.forget()
+        self.meaning.forget()
         self.index.close()
         self.progress.detail = f"index set aside: {why}"
 
@@ -275,6 +280,7 @@ class Workspace:
             parsed="symbols" in self.indexing.done,
             parsed_to=self.indexing.parsed_to,
             scip=self._scip,
+            servers=self._servers,
         )
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
@@ -305,7 +311,7 @@ class Workspace:
 
     async def search_by_meaning(self, question: MeaningQuestion, prepare: Prepare = _leave) -> MeaningAnswer:
         """Return the chunks that answer a question best; ``prepare``: returns the snapshot that is asked."""
-        answer = await self.in_thread(lambda snapshot: MeaningSearch(prepare(snapshot), self._meaning, question).run())
+        answer = await self.in_thread(lambda snapshot: MeaningSearch(prepare(snapshot), self.meaning, question).run())
         if answer.damaged:
             self.indexing.make_vectors_anew()
         return answer
@@ -313,7 +319,7 @@ class Workspace:
     def rest(self, seconds: float) -> bool:
         """Let go of memory that no question has needed for so long; return whether there was any."""
         self.tree.table.rest()  # made again within 10 ms
-        return self.revisions.rest(seconds) | self._meaning.rest(seconds)
+        return self.revisions.rest(seconds) | self.meaning.rest(seconds)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
@@ -372,7 +378,7 @@ class Workspace:
     def embed_by(self, embedding: str) -> None:
         """Have vectors made by the embedder of other settings; the old ones serve until these are there."""
         if embedding != self.embedding:
-            self._meaning.embed_by(embedding)
+            self.meaning.embed_by(embedding)
             self.indexing.embed_by(embedding)
 
     async def rebuild(self) -> None:

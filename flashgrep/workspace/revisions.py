@@ -29,6 +29,8 @@ from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
 from flashgrep.search.changes import State, look_at_work_tree
 from flashgrep.search.exact import Answer, Question
+from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
+from flashgrep.search.meaning_index import ChunkIndex
 from flashgrep.search.relevance import search
 from flashgrep.search.revision import Blobs, RevisionTable
 from flashgrep.search.snapshot import Snapshot
@@ -48,6 +50,10 @@ class Project(Protocol):
     def editor(self) -> Editor:
         """The project's root, and the limits of reading."""
 
+    @property
+    def meaning(self) -> ChunkIndex:
+        """The index of its chunks."""
+
     def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> Awaitable[ResultT]:
         """Run a look-up in a thread."""
 
@@ -66,6 +72,8 @@ class RevisionFiles(Protocol):
 
     files: Files
     table: FileTable
+    is_stored: bool
+    """Whether all of its texts are in the index, in time."""
 
     @property
     def unreached(self) -> Sequence[str]:
@@ -264,6 +272,10 @@ class RevisionView:
     async def search_words(self, text: str, limit: int, keep: PathFilter | None) -> Answer:
         """Return the best lines for words."""
         return await self.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False)
+
+    async def search_by_meaning(self, question: MeaningQuestion) -> MeaningAnswer:
+        """Return the chunks that answer a question best."""
+        return await self.in_thread(lambda snapshot: MeaningSearch(snapshot, self.project.meaning, question).run())
 
     async def find_definition(self, name: str, under: bytes = b"") -> BestDefinition:
         """Return the best definition of a name; raises as ``find_best_definition``."""

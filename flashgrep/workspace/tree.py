@@ -19,7 +19,7 @@ from flashgrep.ingest.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.ingest.outside import OutsideRules, OutsideWatch
 from flashgrep.ingest.walk import MOST_EXCLUDED, Entry, Walker
 from flashgrep.ingest.watch import Change, Watcher
-from flashgrep.search.snapshot import Snapshot
+from flashgrep.search.snapshot import MTIME_NS, Snapshot
 
 MOST_STORED = 16
 """Paths remembered as stored lately. A look-up worker that read the index before takes them for pending; with more than
@@ -106,6 +106,19 @@ class Tree:
             return settled
         changed = [path for path, mark in pending.items() if mark.ours and folded in path.lower()]
         return sorted([*filter(keep, changed), *(path for path in settled if path not in pending)])
+
+    def find_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
+        """Return the files that were changed since a time; none where there are more than ``most``. For threads."""
+        table, pending = self.table, [path for path, mark in dict(self.pending).items() if mark.ours]
+        places = np.flatnonzero(table.columns[:, MTIME_NS] > since_ns)
+        if len(places) + len(pending) > most:
+            return frozenset()
+        files, found = RootFiles(self._root), {table.paths[at] for at in places.tolist()}
+        for path in pending:
+            with contextlib.suppress(OSError):
+                if files.lstat(path).st_mtime_ns > since_ns:
+                    found.add(path)
+        return frozenset(found)
 
     @property
     def is_watched(self) -> bool:

@@ -32,6 +32,9 @@ from tests.support.postgres import Server, run_server
 
 QUESTIONS = 60
 """Of each kind and each number of clients."""
+GROWN_BYTES = 32 << 20
+"""Text of the largest of the corpora that are each twice the one before: all of them load within ten minutes."""
+STAGES = ("fetching", "contents", "symbols", "chunks", "dropped", "merged")
 NAME = "measured"
 
 
@@ -41,29 +44,74 @@ def main() -> None:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--shards", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--growth", action="store_true", help="8, 16 and 32 MB of text, one part, one client")
     options = parser.parse_args()
+    if options.growth:
+        for share in (4, 2, 1):
+            measure(options.repository, 1, [1], GROWN_BYTES // share)
+        return
     for shards in options.shards:
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-team-")))
-            server = stack.enter_context(run_server())
-            others = [stack.enter_context(run_server()) for _ in range(shards if shards > 1 else 0)]
-            dsn = fill(server, others, options.repository, folder)
-            with open_catalogue(dsn, folder) as (catalogue, token):
-                anyio.run(ask_all, catalogue, token, draw_questions(options.repository), options.clients)
+        measure(options.repository, shards, options.clients)
 
 
-def fill(server: Server, others: list[Server], repository: Path, folder: Path) -> str:
-    """Load the repository into a new store, print how fast that is, and return the store's address."""
+def measure(repository: Path, shards: int, clients: list[int], most: int = 0) -> None:
+    """Print the table of a store with so many shards; ``most``: bytes of text taken of the repository, 0: all."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-team-")))
+        server = stack.enter_context(run_server())
+        others = [stack.enter_context(run_server()) for _ in range(shards if shards > 1 else 0)]
+        bare = folder / "bare.git"
+        subprocess.run(["git", "clone", "-q", "--mirror", str(repository), str(bare)], check=True)
+        branch = choose_files(bare, most) if most else current_branch(repository)
+        dsn = fill(server, others, bare, branch, folder)
+        with open_catalogue(dsn, folder) as (catalogue, token):
+            anyio.run(ask_all, catalogue, token, draw_questions(repository), clients)
+
+
+def choose_files(bare: Path, most: int) -> str:
+    """Make a branch with some files of HEAD, drawn by the hash of their paths, that have so many bytes; return it."""
+
+    def run(*command: str, text: bytes = b"") -> bytes:
+        environ = {**os.environ, "GIT_INDEX_FILE": str(bare / "index-of-some")}
+        for who in ("AUTHOR", "COMMITTER"):
+            environ |= {f"GIT_{who}_NAME": "bench", f"GIT_{who}_EMAIL": "bench@example.org"}
+        git = ["git", "-C", str(bare), *command]
+        return subprocess.run(git, input=text, env=environ, check=True, capture_output=True).stdout
+
+    lines = run("ls-tree", "-r", "-l", "-z", "HEAD").split(b"\0")[:-1]
+    lines.sort(key=lambda line: hashlib.sha256(line.partition(b"\t")[2]).digest())
+    chosen, size = [], 0
+    for line in lines:
+        (mode, kind, blob, length), path = line.partition(b"\t")[0].split(), line.partition(b"\t")[2]
+        if kind == b"blob" and mode != b"120000":
+            chosen.append(mode + b" " + blob + b"\t" + path)
+            size += int(length)
+        if size > most:
+            break
+    run("update-index", "-z", "--index-info", text=b"\0".join(chosen) + b"\0")
+    tree = run("write-tree").decode().strip()
+    commit = run("commit-tree", tree, "-m", "some of the files").decode().strip()
+    run("update-ref", "refs/heads/some", commit)
+    return "some"
+
+
+def fill(server: Server, others: list[Server], bare: Path, branch: str, folder: Path) -> str:
+    """Load a branch into a new store, print how fast that is, and return the store's address."""
     dsn = server.make_database("team")
     remote = [other.make_database("shard") for other in others]
     with closing(connect(dsn)) as connection:
         schema.migrate(connection, {f"s{number}": address for number, address in enumerate(remote)})
-        bare = folder / "bare.git"
-        subprocess.run(["git", "clone", "-q", "--mirror", str(repository), str(bare)], check=True)
         team = Team(dsn, folder, os.environ, count_cores())
-        team.add(str(bare), NAME, (current_branch(repository),))
-        begun = time.monotonic()
-        team.work(lambda _what: None)
+        team.add(str(bare), NAME, (branch,))
+        last = begun = time.monotonic()
+        stages = dict.fromkeys(STAGES, 0.0)
+
+        def tell(what: str) -> None:
+            nonlocal last
+            stages[next(stage for stage in STAGES if stage in what)] += time.monotonic() - last
+            last = time.monotonic()
+
+        team.work(tell)
         took = time.monotonic() - begun
         size, texts = connection.execute("SELECT sum(length(data)), count(*) FROM flashgrep.text").fetchone() or (0, 0)
     stored = 0
@@ -74,7 +122,8 @@ def fill(server: Server, others: list[Server], repository: Path, folder: Path) -
                 row = connection.execute(query, [f"^{table}(_[0-9]+)?$"]).fetchone()
                 stored += int(row[0] or 0) if row else 0
     print(f"\n{max(1, len(others))} shards: {texts} texts, {size / 1e6:.1f} MB; loaded in {took:.1f} s,", end=" ")
-    print(f"{size / 1e6 / took:.2f} MB/s; {stored / size:.2f} bytes stored a byte of text\n")
+    print(f"{size / 1e6 / took:.2f} MB/s; {stored / size:.2f} bytes stored a byte of text")
+    print(", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in stages.items() if seconds), "\n")
     print("| question | clients | p50 ms | p99 ms | answers a second |\n|---|---|---|---|---|")
     return dsn
 
@@ -103,6 +152,9 @@ def draw_questions(repository: Path) -> dict[str, list[dict[str, str]]]:
         "common word": [{"query": word, **literal} for word in common],
         "expression": [{"query": rf"{word[:5]}\w+\(", "mode": "regex", "case": "sensitive"} for word in rare],
         "symbol": [{"symbol_name": word} for word in rare],
+        "by meaning": [
+            {"query": f"where {one} is used with {other}"} for one, other in zip(rare, common, strict=False)
+        ],
     }
 
 
@@ -116,7 +168,7 @@ def open_catalogue(dsn: str, folder: Path) -> Iterator[tuple[TeamCatalogue, str]
     store.open()
     empty = folder / "empty"
     empty.mkdir()
-    with closing(TeamCatalogue(store, Settings(), empty)) as catalogue:
+    with closing(TeamCatalogue(store, Settings(), empty, os.environ)) as catalogue:
         yield catalogue, token
 
 
@@ -126,7 +178,7 @@ async def ask_all(
     """Ask the questions of each kind, so many at once, and print how long they took."""
     session = Session(notes={ACCESS: catalogue.find_access(token)})
     for kind, questions in kinds.items():
-        method = REGISTRY.get("get_symbol" if kind == "symbol" else "query")
+        method = REGISTRY.get({"symbol": "get_symbol", "by meaning": "search_code"}.get(kind, "query"))
         for count in clients:
             times: list[float] = []
             left = iter(questions)

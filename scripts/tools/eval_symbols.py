@@ -4,6 +4,7 @@
     scripts/eval_symbols callers [--jedi FOLDER] PACKAGE_FOLDER …
     scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program of scripts/tools/oracles
     scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
+    scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
 
 Every class of difference is counted with examples and judged in ``JUDGED``: a class not judged counts against us.
 """
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -37,21 +38,19 @@ from flashgrep.search.exact import Question
 from flashgrep.search.relevance import search
 from flashgrep.search.research import Research
 from flashgrep.workspace import Workspace, WorkspaceOptions
-from scripts.tools.eval_uses import Folder, compare_uses
+from scripts.tools.eval_uses import Folder, compare_uses, report_told
 
 CTAGS: Final = {
-    "python": "Python",
-    "c": "C",
-    "cpp": "C++",
-    "javascript": "JavaScript",
-    "typescript": "TypeScript",
-    "go": "Go",
-    "rust": "Rust",
-    "java": "Java",
-    "ruby": "Ruby",
-    "php": "PHP",
-    "lua": "Lua",
-}
+    "ada": "Ada", "awk": "Awk", "bash": "Sh", "c": "C", "clojure": "Clojure", "cmake": "CMake", "config": "Iniconf",
+    "cpp": "C++", "csharp": "C#", "css": "CSS", "cython": "Python", "d": "D", "elisp": "EmacsLisp", "elixir":
+    "Elixir", "erlang": "Erlang", "fortran": "Fortran", "go": "Go", "haskell": "Haskell", "html": "HTML", "java":
+    "Java", "javascript": "JavaScript", "julia": "Julia", "kotlin": "Kotlin", "lisp": "Lisp", "lua": "Lua", "make":
+    "Make", "markdown": "Markdown", "objc": "ObjectiveC", "ocaml": "OCaml", "ocaml_interface": "OCaml", "pascal":
+    "Pascal", "perl": "Perl", "php": "PHP", "powershell": "PowerShell", "proto": "Protobuf", "python": "Python",
+    "r": "R", "rst": "ReStructuredText", "ruby": "Ruby", "rust": "Rust", "scss": "SCSS", "sql": "SQL",
+    "systemverilog": "SystemVerilog", "tcl": "Tcl", "tex": "Tex", "tsx": "TypeScript", "typescript": "TypeScript",
+    "verilog": "Verilog", "vhdl": "VHDL", "vim": "Vim",
+}  # fmt: skip
 FILES: Final = 300
 """Files of a folder looked at, drawn with a fixed seed."""
 EXAMPLES: Final = 4
@@ -60,6 +59,8 @@ TARGETS: Final = 40
 USES: Final = 100
 NAMES: Final = 200
 """Names of a tree that are asked for."""
+SINGLE: Final = 100
+"""Names defined at one place."""
 LIMIT: Final = 10
 """Hits of an answer."""
 _REAL: Final = "read: real"
@@ -130,6 +131,37 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
     ("lua", "ours", "variable indented"): (True, "variables of a module, in a branch"),
     ("lua", "ours", "function"): (True, "functions on one line with their body"),
     ("lua", "ctags", "function"): (False, "a line with the word function in it"),
+    **{
+        (language, "ctags", kind): (False, why)
+        for why, kinds in {
+            "a name given to an import, or an import": (
+                "csharp typedef, python namespace, cython namespace, cython unknown, php alias, tsx alias, "
+                "typescript alias, go packageName"
+            ),
+            "a wire, a port or an instance: what a hardware module is made of": (
+                "verilog register, verilog port, verilog net, verilog instance, systemverilog register, "
+                "systemverilog port, systemverilog net, systemverilog instance, vhdl port, vhdl signal, vhdl "
+                "generic, vhdl variable, verilog local port, systemverilog local port, verilog local register, "
+                "systemverilog local register"
+            ),
+            "a label": (
+                "perl label, bash heredoc, verilog block, systemverilog block, rst target, tex label, tex bibitem"
+            ),
+            "a local variable, or an argument": (
+                "ada variable, fortran variable, scss variable, scss parameter, powershell variable, r globalVar, "
+                "r nameattr, r vector, r list, r dataframe, kotlin local method, ocaml var, tsx constant, tsx "
+                "local constant, tsx variable"
+            ),
+            "the module that a file is: no text names it": ("ocaml module, ocaml_interface module, haskell module"),
+            "a condition that is compiled for": ("d version"),
+            "misread: words of the signature": ("vhdl alias, julia constant, objc category, objc method, objc class"),
+            "a test's sentence": ("elixir test, ruby describe, ruby context"),
+            "a keystroke": ("vim map"),
+            "an embedded field: its type's name": ("go anonMember"),
+            "a rule for elements, not a name": ("css selector"),
+        }.items()
+        for language, _, kind in (entry.strip().partition(" ") for entry in kinds.split(","))
+    },
 }
 """(language, side, kind): whether such a difference is a definition after all, and why they differ."""
 
@@ -147,18 +179,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/eval_symbols", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["definitions", "callers", "uses", "first-ten"])
+    parser.add_argument("what", choices=["definitions", "callers", "uses", "first-ten", "defined-once"])
     parser.add_argument("sources", nargs="+")
     parser.add_argument("--jedi", help="folder to import jedi from, where it is not installed")
     arguments = parser.parse_args()
     if arguments.what == "definitions":
         return definitions([tuple(source.split("=", 1)) for source in arguments.sources])
     if arguments.what == "uses":
-        for folder, truth in (source.split("=", 1) for source in arguments.sources):
-            compare_uses(Path(folder), Path(truth))
-        return 0
+        pairs = (source.split("=", 1) for source in arguments.sources)
+        return report_told([compare_uses(Path(folder), Path(truth)) for folder, truth in pairs])
     if arguments.what == "first-ten":
-        return max([anyio.run(first_ten, Path(source)) for source in arguments.sources])
+        return max([anyio.run(first_ten, Path(source), common_names) for source in arguments.sources])
+    if arguments.what == "defined-once":
+        return max([anyio.run(first_ten, Path(source), single_names) for source in arguments.sources])
     if arguments.jedi:
         sys.path.append(arguments.jedi)
     return callers([Path(source) for source in arguments.sources])
@@ -204,7 +237,15 @@ def where(row: dict[str, Any]) -> str:
         return f"{row['kind']} in capitals"
     if row["name"].startswith("__") and row["kind"] in {"variable", "member"}:
         return f"{row['kind']} named __"
-    inside = row.get("scopeKind", "") in {"function", "method", "generator", "getter", "setter"}
+    inside = row.get("scopeKind", "") in {
+        "function",
+        "method",
+        "generator",
+        "getter",
+        "setter",
+        "procedure",
+        "subroutine",
+    }
     return f"local {row['kind']}" if inside else str(row["kind"])
 
 
@@ -368,7 +409,7 @@ def called_names(text: str) -> Iterator[tuple[int, int]]:
 # The first hits of a query
 
 
-async def first_ten(folder: Path) -> int:
+async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[str, int]]]]) -> int:
     """Print how often a definition is the first hit, or among the first ten, and how long a query takes.
 
     Both with definitions leading and without, question by question in turns; returns 1 where a bar is missed.
@@ -377,9 +418,9 @@ async def first_ten(folder: Path) -> int:
         root = Path(base) / "tree"
         shutil.copytree(folder, root, symlinks=True, ignore=shutil.ignore_patterns(".git", ".flashgrep"))
         (root / ".git").mkdir()
-        truth = common_names(root)
+        truth = choose(root)
         if not truth:
-            raise SystemExit(f"{folder}: no name is defined and stands in {USES} places")
+            raise SystemExit(f"{folder}: it defines no such names")
         options = WorkspaceOptions(state_dir=Path(base) / "state", cache_dir=Path(base) / "cache", workers=2)
         async with anyio.create_task_group() as tasks:
             workspace = Workspace("eval", os.fsencode(root), options)
@@ -412,6 +453,16 @@ async def first_ten(folder: Path) -> int:
 
 def common_names(root: Path) -> dict[str, set[tuple[str, int]]]:
     """Return names that ctags finds defined and that stand in 100 places or more, with where they are defined."""
+    return draw_names(root, NAMES, lambda uses, _places: uses >= USES)
+
+
+def single_names(root: Path) -> dict[str, set[tuple[str, int]]]:
+    """Return names of three letters and more that ctags finds defined at one place and that stand at others, too."""
+    return draw_names(root, SINGLE, lambda uses, places: uses > places == 1)
+
+
+def draw_names(root: Path, most: int, wanted: Callable[[int, int], bool]) -> dict[str, set[tuple[str, int]]]:
+    """Return names with where they are defined; ``wanted`` is told the places of a name and of its definitions."""
     files = [
         path for path in sorted(root.rglob("*")) if path.is_file() and language_of(path.name.encode()).name in CTAGS
     ]
@@ -424,11 +475,11 @@ def common_names(root: Path) -> dict[str, set[tuple[str, int]]]:
             language, [path for path in files if language_of(path.name.encode()).name == language]
         ).items():
             real, _ = JUDGED.get((language, "ctags", kind), JUDGED.get(("*", "ctags", kind), (True, "")))
-            if real and uses[tag.name] >= USES:
+            if real and uses[tag.name]:
                 found[tag.name].add((str(Path(tag.file).relative_to(root)), tag.line))
-    names = sorted(found)
+    names = sorted(name for name, places in found.items() if wanted(uses[name], len(places)))
     random.Random(3).shuffle(names)  # noqa: S311 - as in drawn
-    return {name: found[name] for name in names[:NAMES]}
+    return {name: found[name] for name in names[:most]}
 
 
 if __name__ == "__main__":

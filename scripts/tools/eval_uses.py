@@ -2,7 +2,9 @@
 
     scripts/eval_symbols uses FOLDER=TRUTH.jsonl …      TRUTH: what a program of scripts/tools/oracles printed
 
-An edge and a use are the same where they are on the same line and mean a definition on the same line.
+An edge and a use are the same where they are on the same line and mean a definition on the same line. Of a line that
+the checker did not look at nothing is counted, nor what is lost of an answer that says that it is cut (``cut`` counts
+it). ``overridden`` says what may run in place of what a checker names, so it has a row of its own.
 """
 
 import collections
@@ -27,6 +29,10 @@ KINDS: Final = (
 Place = tuple[str, int]
 Uses = dict[tuple[Any, ...], set[Place]]
 """By (kind, file, line, name, container) of a definition."""
+Told = dict[tuple[float, bool], list[int]]
+"""How many of the edges told at a confidence are wrong and right, those of what may be overridden apart."""
+MOST_OFF: Final = 0.05
+"""How far the share that is right may be from the confidence told."""
 
 
 class Folder:
@@ -43,7 +49,7 @@ class Folder:
         """Return all files."""
         return list(self.texts)
 
-    def candidates(self, name: str, *, fold: bool) -> list[bytes]:  # noqa: ARG002 - a source's signature
+    def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:  # noqa: ARG002 - a source's signature
         """Return the files with the text."""
         return [path for path, text in self.texts.items() if name.encode() in text]
 
@@ -67,51 +73,98 @@ class Folder:
         return path in self.texts
 
 
-def compare_uses(folder: Path, truth_file: Path) -> None:
+def compare_uses(folder: Path, truth_file: Path) -> Told:
     """Print a folder's recall and precision by kind, and how much of each hop of its chains is right."""
     source, truth = Folder(folder), {True: Uses(), False: Uses()}
     meant: dict[Place, set[Place]] = collections.defaultdict(set)
+    unseen: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
     for line in truth_file.read_text().splitlines():
         row = json.loads(line)
+        if "unseen" in row:
+            file, first, last = row["unseen"]
+            unseen[file].append((first, last))
+            continue
         key = (row["kind"], *row["target"], row["name"], row["container"])
         truth[False].setdefault(key, set()).add(tuple(row["use"]))
         if row["call"]:
             truth[True].setdefault(key, set()).add(tuple(row["use"]))
             meant[tuple(row["use"])].add(tuple(row["target"]))
+
+    read = {Path(file).suffix for (file, _) in meant}
+
+    def is_seen(place: Place) -> bool:
+        return Path(place[0]).suffix in read and not any(
+            first <= place[1] <= last for first, last in unseen.get(place[0], ())
+        )
+
+    told: Told = collections.defaultdict(lambda: [0, 0])
     for kind, is_call in KINDS:
-        compare_kind(folder.name, source, kind, truth[is_call], is_call=is_call)
+        for key, (wrong, right) in compare_kind(
+            folder.name, source, kind, truth[is_call], is_seen, is_call=is_call
+        ).items():
+            told[key] = [told[key][0] + wrong, told[key][1] + right]
+    compare_hops(folder.name, source, list(truth[True]), meant, is_seen)
+    return told
+
+
+def compare_hops(
+    title: str,
+    source: Folder,
+    called: list[tuple[Any, ...]],
+    meant: dict[Place, set[Place]],
+    is_seen: Callable[[Place], bool],
+) -> None:
+    """Print how much of each hop of the chains of callers is right; ``meant``: what is called at a place."""
     hops = collections.Counter[tuple[int, bool]]()
-    for target in draw([key for key in truth[True] if key[0] in {"function", "method"}])[: TARGETS // 2]:
+    for target in draw([key for key in called if key[0] in {"function", "method"}])[: TARGETS // 2]:
         research = ask(source, target, "callers", 3)
         for edge in research.graph.edges:
-            hop = research.graph.nodes[edge.target].hop + 1
-            hops[hop, place_of(research, edge.target) in meant[edge.path.decode(), edge.line]] += 1
+            place = (edge.path.decode(), edge.line)
+            # Nor is an edge judged whose target stands in a branch that the checker left out.
+            if is_seen(place_of(research, edge.target)) and (place in meant or is_seen(place)):
+                hop = research.graph.nodes[edge.target].hop + 1
+                hops[hop, place_of(research, edge.target) in meant[place]] += 1
     for hop in (1, 2, 3):
         count = hops[hop, True] + hops[hop, False]
-        print(f"{folder.name} hop {hop}: {hops[hop, True] / max(1, count):.3f} right of {count} edges")
+        print(f"{title} hop {hop}: {hops[hop, True] / max(1, count):.3f} right of {count} edges")
 
 
-def compare_kind(title: str, source: Folder, kind: str, truth: Uses, *, is_call: bool) -> None:
-    """Print the figures of definitions of one kind, and some of what differs."""
+def report_told(each: list[Told]) -> int:
+    """Print how often what is told at a confidence is right, over all folders; return 1 where one is far off."""
+    missed = 0
+    for key in sorted({key for told in each for key in told}):
+        wrong, right = (sum(told[key][at] for told in each if key in told) for at in (0, 1))
+        share = right / (wrong + right)
+        is_off = not key[1] and abs(share - key[0]) > MOST_OFF
+        missed |= is_off
+        print(f"told at {key[0]}{', overridden' * key[1]}: {share:.3f} right of {wrong + right}{' (off)' * is_off}")
+    return missed
+
+
+def compare_kind(
+    title: str, source: Folder, kind: str, truth: Uses, is_seen: Callable[[Place], bool], *, is_call: bool
+) -> Told:
+    """Print the figures of definitions of one kind, and some of what differs; return what was told."""
     targets = draw([key for key in truth if key[0] == kind])[:TARGETS]
+    told: Told = collections.defaultdict(lambda: [0, 0])
     counts = collections.Counter[str]()
-    by_confidence: dict[float, list[int]] = collections.defaultdict(lambda: [0, 0])
     examples = []
     started = time.process_time()
     for target in targets:
-        _, file, line, name, _ = target
+        (_, file, line, name, _), true = target, truth[target]
         research = ask(source, target, "callers" if is_call else "usages", 1)
         mine = {
-            (edge.path.decode(), edge.line): edge.resolution
+            place: edge.resolution
             for edge in research.graph.edges
             if edge.kind != "imports" and place_of(research, edge.target) == (file, line)
+            if (place := (edge.path.decode(), edge.line)) in true or is_seen(place)
         }
-        true = truth[target]
-        counts.update(both=len(mine.keys() & true), ours=len(mine.keys() - true), theirs=len(true - mine.keys()))
-        counts["unsure"] += research.unsure
+        lost = true - mine.keys()
+        counts.update(both=len(mine.keys() & true), ours=len(mine.keys() - true), unsure=research.unsure)
+        counts["cut" if research.left_out else "theirs"] += len(lost)
         for place, resolution in mine.items():
-            by_confidence[round(resolution.confidence, 2)][place in true] += 1
-        for side, places in (("ours", mine.keys() - true), ("lost", true - mine.keys())):
+            told[round(resolution.confidence, 2), resolution.how == "overridden"][place in true] += 1
+        for side, places in (("ours", mine.keys() - true), ("lost", lost)):
             examples += [
                 f"{side} {name}@{file}:{line} at {place[0]}:{place[1]} {mine.get(place, '')}"
                 for place in sorted(places)[:SHOWN_EACH]
@@ -119,9 +172,8 @@ def compare_kind(title: str, source: Folder, kind: str, truth: Uses, *, is_call:
     if targets:
         spent = 1000 * (time.process_time() - started) / len(targets)
         print(f"{title} {kind} {'called' if is_call else 'used'}: {figures(counts)}, {spent:.0f} ms each")
-        for confidence, (wrong, right) in sorted(by_confidence.items()):
-            print(f"   told at {confidence}: {right / (wrong + right):.3f} right of {wrong + right}")
-        print("".join(f"      {example}\n" for example in draw(examples)[:SHOWN]), end="")
+        print("".join(f"      {example}\n" for example in draw(examples)[:SHOWN]), end="", flush=True)
+    return told
 
 
 def draw(found: list[Any]) -> list[Any]:

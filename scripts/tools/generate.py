@@ -102,7 +102,9 @@ def _ripgrep_flags() -> str:
 
 def _commands() -> str:
     """Return every command, a line each: name, what it may do or "local", first line of its help; tabs between."""
-    rows: list[tuple[str, str, str]] = [(handler.command, handler.safety, handler.summary) for handler in REGISTRY]
+    rows: list[tuple[str, str, str]] = [
+        (handler.command, handler.safety, REGISTRY.name_commands(handler.summary)) for handler in REGISTRY
+    ]
     rows += [(name, LOCAL, load_command(name).help.partition("\n")[0]) for name in LOCAL_COMMANDS]
     return "".join("\t".join(row) + "\n" for row in rows)
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "lines": 56_181,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
-    "modules": 278,  # 55 of them for these
-    "private functions used once": 334,  # those that are handed on are not counted
+    "lines": 59_936,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
+    "modules": 295,  # 70 of them for these
+    "private functions used once": 332,  # those that are handed on are not counted
     "functions named by a participle": 70,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""

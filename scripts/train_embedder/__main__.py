@@ -17,6 +17,7 @@ from flashgrep.embed.static import DATA
 from scripts.train_embedder import (
     blend,
     clean,
+    commits,
     corpus,
     export,
     fetch,
@@ -37,6 +38,9 @@ from scripts.train_embedder.train import Settings, Table, train
 PROCESSES: Final = 2
 TABLES: Final = 3
 """Tables trained from different draws, whose mean is shipped."""
+TUNING: Final = Settings(steps=160, rate=0.002)
+"""On commits: longer or faster, and what the table knew of documentation is lost."""
+TUNING_BLOCK: Final = 512
 PAIRS: Final = 2_000
 """Held-out questions, and as many functions, whose cosines make the quantiles."""
 
@@ -65,15 +69,11 @@ class Recipe:
 
     def prepare(self) -> None:
         """Give words numbers, drop rows that evaluation knows, choose the vocabulary and count."""
-        numbering = corpus.Numbering()
-        training = corpus.load(map(self._rows_of, self._used("train")), numbering)
-        avoided = clean.avoided_corpus(self.work, [*self.avoided, *self._used("held")], numbering)
-        training, avoided = (each._replace(words=list(numbering)) for each in (training, avoided))
-        kept = training.take(np.flatnonzero(~clean.foreign_rows(training, avoided)))
+        kept = self._kept(map(self._rows_of, self._used("train")))
         words, rows = vocabulary.choose(kept)
         prepared: Prepared = (kept, words, rows, vocabulary.bags_of(kept, words))
         self._prepared.write_bytes(pickle.dumps(prepared, protocol=5))
-        print(f"{training.size} rows, {kept.size} after decontamination, {len(words)} words")
+        print(f"{len(words)} words")
 
     def teach(self) -> None:
         """Ask the teacher."""
@@ -101,6 +101,19 @@ class Recipe:
         tables = [export.Model.read(path) for path in sorted(self.work.glob("table-*.npz"))]
         blend.blend(tables).save(self._model)
 
+    def tune(self) -> None:
+        """Train a table further on what commits say, and take the mean of before and after."""
+        before = export.Model.read(self._model) if self._model.exists() else export.Model.shipped(DATA)
+        paths = [commits.write_rows(self.work, each) for each in packages.read(commits.REPOSITORIES)]
+        kept = self._kept(paths, clean.evaluated_texts(self.work / "evaluated"))
+        bags = vocabulary.bags_of(kept, before.words)
+        shared = overlapping(kept.fields["code"], len(kept.words))
+        table = Table(start.Start(before.table, before.code_weights, before.query_weights), TUNING)
+        train(table, Sampler(bags, before.words, shared, block=TUNING_BLOCK).draw, None, TUNING)
+        tuned = table.model(before.words)
+        tuned.save(self.work / "tuned.npz")
+        blend.blend([before, tuned]).save(self._model)
+
     def export(self) -> None:
         """Quantise and calibrate, and put the result where it is shipped from."""
         held = self._held()
@@ -115,6 +128,16 @@ class Recipe:
         embedder = export.load(DATA)
         for line in report([figures(each, embedder) for each in self._held()]):
             print(line)
+
+    def _kept(self, paths: Iterable[Path], texts: Iterable[str] = ()) -> corpus.Corpus:
+        """Read rows, and leave out those that packages to be avoided know, or those texts."""
+        numbering = corpus.Numbering()
+        training = corpus.load(paths, numbering)
+        avoided = clean.avoided_corpus(self.work, [*self.avoided, *self._used("held")], numbering, texts)
+        training, avoided = (each._replace(words=list(numbering)) for each in (training, avoided))
+        kept = training.take(np.flatnonzero(~clean.foreign_rows(training, avoided)))
+        print(f"{training.size} rows, {kept.size} after decontamination", flush=True)
+        return kept
 
     @property
     def _prepared(self) -> Path:
@@ -139,6 +162,7 @@ class Recipe:
 
 
 STEPS: Final = ("fetch", "rows", "prepare", "teach", "train", "blend", "export", "measure")
+"""Beside ``tune``, whose table is not better by more than noise and is not shipped: it runs where it is named."""
 
 
 def main() -> None:

@@ -7,9 +7,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from scripts.benchmarks.search import packages as evaluation
+from scripts.train_embedder.archives import LARGEST
 from scripts.train_embedder.corpus import Corpus, Numbering
 from scripts.train_embedder.definitions import parse
 from scripts.train_embedder.fetch import archive_of
+from scripts.train_embedder.languages import written_in
 from scripts.train_embedder.packages import Package
 from scripts.train_embedder.pairs import source_files
 from scripts.train_embedder.prose import first_sentence, plain
@@ -70,9 +73,9 @@ def _among(hashes: Hashes, ascending: Hashes) -> npt.NDArray[np.bool_]:
     return found
 
 
-def avoided_corpus(work: Path, packages: Iterable[Package], numbering: Numbering) -> Corpus:
-    """Return what packages to be avoided contain: a row a file, and a row a documentation sentence."""
-    code: list[list[int]] = []
+def avoided_corpus(work: Path, packages: Iterable[Package], numbering: Numbering, texts: Iterable[str] = ()) -> Corpus:
+    """Return what packages to be avoided contain, a row a file, and a row a documentation sentence; and the texts."""
+    code: list[list[int]] = [[numbering[word] for word in words(text)] for text in texts]
     questions: list[list[int]] = []
     for package in packages:
         for text, sentences in _read(work, package):
@@ -87,3 +90,13 @@ def _read(work: Path, package: Package) -> Iterator[tuple[str, list[str]]]:
     for file in source_files(package.kind, archive) if archive else ():
         found = parse(file.text, file.language).definitions
         yield file.text, [sentence for each in found if (sentence := first_sentence(plain(each.doc)))]
+
+
+def evaluated_texts(cache: Path) -> Iterator[str]:
+    """Yield the sources of every repository that questions are asked about, as ``scripts/eval_search`` unpacks it."""
+    for package in evaluation.packages():
+        if package.use not in {"docstrings", "tasks"}:
+            root = evaluation.unpacked(package, cache)
+            for path in sorted(root.rglob("*")):
+                if written_in(path.name) and path.is_file() and path.stat().st_size <= LARGEST:
+                    yield path.read_text("utf-8", "replace")

@@ -33,6 +33,16 @@ class Model(NamedTuple):
         with np.load(path) as data:
             return cls(data["words"].tolist(), *(data[name] for name in cls._fields[1:]))
 
+    @classmethod
+    def shipped(cls, path: Path) -> "Model":
+        """Return the table of a shipped file, with unit rows."""
+        embedder = load(path)
+        table = embedder.table.astype(np.float32)
+        lengths = np.maximum(np.linalg.norm(table, axis=1), 1e-9)
+        words = [word.decode() for word in embedder.vocabulary.known]
+        sides = (weights * lengths for weights in (embedder.code_weights, embedder.query_weights))
+        return cls(words, table / lengths[:, None], *sides)
+
 
 def write(model: Model, quantiles: Floats, path: Path) -> None:
     """Write the shipped layout, described in ``flashgrep.embed.static``.

@@ -21,14 +21,16 @@ def folder_of(work: Path, kind: str, name: str) -> Path:
 def archive_of(work: Path, kind: str, name: str) -> Path | None:
     """Return the file with a package's sources, if it was downloaded."""
     folder = folder_of(work, kind, name)
-    found = [path for pattern in _ARCHIVES[kind] for path in sorted(folder.glob(pattern)) if path.suffix != ".asc"]
+    found = [
+        path for pattern in _ARCHIVES.get(kind, ()) for path in sorted(folder.glob(pattern)) if path.suffix != ".asc"
+    ]
     return next((path for path in found if ".debian.tar" not in path.name), None)
 
 
 def download(work: Path, kind: str, name: str, version: str) -> Path | None:
     """Download a package unless it is there (an empty version: the newest); None if the registry has it no more."""
     present = archive_of(work, kind, name)
-    if present is not None:
+    if present is not None or kind not in _ARCHIVES:  # Of Maven's only those are asked about that are avoided.
         return present
     folder = folder_of(work, kind, name)
     folder.mkdir(parents=True, exist_ok=True)

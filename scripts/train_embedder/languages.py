@@ -25,6 +25,29 @@ SUFFIXES: Final = {
     ".php": "php",
 }
 
+FURTHER: Final = {
+    ".cs": "csharp",
+    ".kt": "kotlin",
+    ".swift": "swift",
+    ".scala": "scala",
+    ".ex": "elixir",
+    ".exs": "elixir",
+    ".erl": "erlang",
+    ".hs": "haskell",
+    ".lua": "lua",
+    ".moon": "lua",
+    ".pl": "perl",
+    ".pm": "perl",
+    ".sh": "bash",
+    ".bash": "bash",
+    ".zsh": "bash",
+    ".ps1": "powershell",
+    ".m": "objc",
+    ".vue": "javascript",
+    ".coffee": "javascript",
+}
+"""Languages that only commits are learnt from: they need no grammar."""
+
 _JAVASCRIPT: Final = """
 (function_declaration name: (_) @name) @def
 (generator_function_declaration name: (_) @name) @def
@@ -107,3 +130,8 @@ QUERIES: Final = {
 def language_of(path: str) -> str | None:
     """Return the language that a path's suffix stands for."""
     return SUFFIXES.get(PurePosixPath(path).suffix.lower())
+
+
+def written_in(path: str) -> str | None:
+    """Return the language of a path, those without a grammar here as well."""
+    return language_of(path) or FURTHER.get(PurePosixPath(path).suffix.lower())

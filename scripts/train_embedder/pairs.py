@@ -30,7 +30,7 @@ DOC_WORDS, CODE_WORDS, FEWEST_CODE_WORDS, FEWEST_LINES = 60, 300, 8, 2
 WINDOW: Final = (18, 48)
 """Lines of a window: as many as a chunk of the index has."""
 
-_NOT_SOURCE: Final = re.compile(
+NOT_SOURCE: Final = re.compile(
     r"(?:^|/)(?:tests?|testing|testdata|spec|specs|__tests__|examples?|samples?|demos?|docs?|node_modules|vendor"
     r"|third.?party|_vendor|extern(?:al)?|deps|bench(?:marks?)?|fixtures?|locales?|i18n|migrations|debian)/"
     r"|[._-]min\.|\.d\.ts$|_test\.|(?:^|/)test_|_pb2|\.pb\.go$|zz_generated|bundle|\.umd\.|(?:^|/)(?:conftest|setup)\.py$",
@@ -95,7 +95,7 @@ def source_files(kind: str, archive: Path, avoided: frozenset[str] = frozenset()
     for member in members(kind, archive):
         language = language_of(member.path)
         parts = {part.lower() for part in PurePosixPath(member.path).parts}
-        if language and not _NOT_SOURCE.search(f"/{member.path}") and not parts & avoided:
+        if language and not NOT_SOURCE.search(f"/{member.path}") and not parts & avoided:
             text = _text(member)
             if text:
                 yield File(member.path, text, language)

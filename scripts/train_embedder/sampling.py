@@ -58,8 +58,11 @@ class Picked(NamedTuple):
 class Sampler:
     """Draws batches without end, every row once before any comes again."""
 
-    def __init__(self, bags: dict[str, Bags], vocabulary: list[str], overlap: Ints, seed: int = 1) -> None:
+    def __init__(
+        self, bags: dict[str, Bags], vocabulary: list[str], overlap: Ints, seed: int = 1, block: int = BLOCK
+    ) -> None:
         self._bags = bags
+        self._block = block
         self._width = len(vocabulary)
         shared = bags_matrix(*overlap.T, np.ones(len(overlap), np.float32), (len(bags["code"].words.lengths),) * 2)
         self._overlap = (shared + shared.T).tocsr()
@@ -81,11 +84,12 @@ class Sampler:
 
     def _rows(self) -> Ints:
         if not self._queue:
+            block = self._block
             total = len(self._lengths["code"])
-            starts = np.arange(int(self._rng.integers(BLOCK)), total - BLOCK, BLOCK)
+            starts = np.arange(int(self._rng.integers(block)), total - block, block)
             self._rng.shuffle(starts)
-            full = len(starts) * BLOCK // BATCH * BATCH // BLOCK
-            rows = (starts[:full, None] + np.arange(BLOCK)).reshape(-1, BATCH)
+            full = len(starts) * block // BATCH * BATCH // block
+            rows = (starts[:full, None] + np.arange(block)).reshape(-1, BATCH)
             self._queue = list(rows)
         return self._queue.pop()
 

@@ -107,7 +107,7 @@ def relation(table: Table, bags: Sparse, wanted: Vectors) -> torch.Tensor:
     return functional.kl_div(functional.log_softmax(mine, 1), functional.softmax(aim, 1), reduction="batchmean")
 
 
-def train(table: Table, draw: Callable[[], Batch], teacher: Teacher, settings: Settings) -> None:
+def train(table: Table, draw: Callable[[], Batch], teacher: Teacher | None, settings: Settings) -> None:
     """Train for the given steps."""
     torch.set_num_threads(settings.threads)
     groups = [{"params": [table.rows]}, {"params": [table.code, table.query]}, {"params": [table.scale]}]

@@ -94,9 +94,18 @@ def test_every_method_has_a_help_with_its_sentence_and_every_field(declared: Han
     assert isinstance(found, Output)
     assert found.status == 0, found.stderr
     words = b" ".join(found.stdout.split()).decode()
-    assert " ".join(declared.summary.split()) in words
+    assert " ".join(REGISTRY.name_commands(declared.summary).split()) in words
     missing = [name for name in declared.params.model_fields if name.replace("_", "-") not in words.replace("_", "-")]
     assert not missing
+
+
+def test_a_help_names_other_methods_as_the_command_line_does() -> None:
+    found = parse_line(METHODS, ["query", "--help"], 100)
+    assert isinstance(found, Output)
+    words = b" ".join(found.stdout.split()).decode()
+    assert "a name's definition or uses (fgrep symbol), nor when you know only what the code does" in words
+    assert "(fgrep search-code)" in words
+    assert "get_symbol" not in words
 
 
 def test_shortcuts_of_grep_stand_for_values() -> None:

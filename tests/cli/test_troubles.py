@@ -124,7 +124,8 @@ def test_status_says_where_tcp_is(tcp: dict[str, Any] | None, shown: str) -> Non
     rows = status_rows({**status, "tcp": tcp, "projects": [], "problems": {}})
     assert rows == [
         ("running", "process 1, flashgrep 1, up 2 s"),
-        ("memory", "3 MiB, 2 clients"),
+        ("memory", "3 MiB"),
+        ("clients", "2"),
         ("socket", "/s"),
         ("tcp", shown),
     ]

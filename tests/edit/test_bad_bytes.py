@@ -1,7 +1,6 @@
 """Files with bytes that are no text: shown with U+FFFD, and every byte that was not to be changed stays as it was."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +25,6 @@ PARTS = st.sampled_from(
     [b"a", b" ", b"\n", b"\r\n", "é".encode(), "€".encode(), b"\xff", b"\xe9", b"\xe2\x82", b"\x80"]
 )
 WIDE = st.sampled_from(["a", " ", "\n", "é", "😀", "\ud83d", "\ude00"])
-
-
-@pytest.fixture
-def editor(tmp_path: Path) -> Iterator[Editor]:
-    with root_at(tmp_path) as root:
-        yield Editor(root)
 
 
 def put(editor: Editor, data: bytes) -> Path:

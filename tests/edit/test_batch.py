@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ from flashgrep.edit.journal import recover
 from flashgrep.edit.write import WriteRequest
 from flashgrep.errors import TooLarge
 from tests.edit.harness import root_at, state_of
-
-
-@pytest.fixture
-def editor(tmp_path: Path) -> Iterator[Editor]:
-    with root_at(tmp_path) as root:
-        yield Editor(root)
 
 
 def lines(name: str, path: str, start: int, end: int, new: str, belief: Precondition | None = None) -> Operation:

@@ -5,7 +5,6 @@ import os
 import re
 import time
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from tests.edit.harness import root_at
 
 TINY = Limits(whole_bytes=64)
 """Makes every file but the smallest a large one."""
-
-
-@pytest.fixture
-def editor(tmp_path: Path) -> Iterator[Editor]:
-    with root_at(tmp_path) as root:
-        yield Editor(root)
 
 
 def put(editor: Editor, data: bytes, name: str = "file.txt") -> bytes:
@@ -246,3 +239,9 @@ def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert result["content"] == "last line\n"
     assert peak < 16 << 20
+
+
+def test_a_range_past_the_end_is_told_how_many_lines_there_are(editor: Editor) -> None:
+    path = put(editor, b"a\nb\n")
+    with pytest.raises(InvalidRange, match=r"start_line 9 is past the end \(the file has 2 lines\)"):
+        read_slice(editor, path, SliceQuery(start_line=9))

@@ -1,9 +1,7 @@
 """What a write tells of itself: every field of its result and every fact of its refusals, counted by hand."""
 
 import base64
-import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,20 +10,10 @@ from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.edits import Edit, LineEdit, Precondition, TextEdit, format_diff
 from flashgrep.edit.write import WriteRequest, check_size, write_file
 from flashgrep.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
-from tests.edit.harness import root_at
+from tests.edit.harness import root_at, sha
 
 SIX = b"one\ntwo\nthree\nfour\nfive\nsix\n"
 MARK = b"\xef\xbb\xbf"
-
-
-@pytest.fixture
-def editor(tmp_path: Path) -> Iterator[Editor]:
-    with root_at(tmp_path) as root:
-        yield Editor(root)
-
-
-def sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.parametrize(

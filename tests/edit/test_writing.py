@@ -1,11 +1,9 @@
 """Writing: any sequence of edits equals the same edits on a list of lines, and nothing else of the file changes."""
 
-import hashlib
 import os
 import stat
 import subprocess
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.edits import LineEdit, Precondition, TextEdit
 from flashgrep.edit.write import WriteRequest, write_file
 from flashgrep.errors import Conflict, FlashgrepError, Forbidden, InvalidParams, InvalidRange, NotFound, TooLarge
-from tests.edit.harness import root_at
+from tests.edit.harness import root_at, sha
 
 KINDS = [
     (b"", "utf-8"),
@@ -28,16 +26,6 @@ KINDS = [
 ]
 ENDS = st.sampled_from(["", "\n"])
 WORDS = st.text(st.sampled_from("ab\tß "), max_size=6)
-
-
-@pytest.fixture
-def editor(tmp_path: Path) -> Iterator[Editor]:
-    with root_at(tmp_path) as root:
-        yield Editor(root)
-
-
-def sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def replace_lines(editor: Editor, start: int, end: int, new: str, belief: Precondition | None = None) -> None:

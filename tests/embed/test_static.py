@@ -182,6 +182,15 @@ def test_a_model_is_read_once_a_process(tmp_path: Path) -> None:
     assert load(path) is load(path)
 
 
+def test_tables_that_make_other_vectors_of_code_have_other_names(tmp_path: Path) -> None:
+    weights = np.full(len(WORDS), 0.5, np.float16)
+    names = [
+        load(write_model(tmp_path / f"{number}.npz", **changed)).name
+        for number, changed in enumerate([{}, {"scale": weights}, {"qscale": weights}])
+    ]
+    assert names[0] == names[2] != names[1]
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -70,6 +70,15 @@ async def test_what_is_no_revision_reaches_no_option_of_git(workspace: Workspace
         await workspace.revisions.ask_repository(ask)
 
 
+async def test_a_repository_without_a_commit_is_told_as_that(tmp_path: Path) -> None:
+    root = tmp_path / "fresh"
+    root.mkdir()
+    git(root, "init", "-q")
+    async with opened(root) as fresh:
+        with pytest.raises(FlashgrepError, match="the repository has no commit yet"):
+            await fresh.revisions.ask_repository(lambda asked: history.list_commits(asked, "HEAD", b"", 0, 3))
+
+
 def test_methods_answer_for_the_project_alone(daemon: DaemonAtHand, root: Path) -> None:
     put(root, {"outer.txt": b"secret\n"})
     commit(root, "outer secret")

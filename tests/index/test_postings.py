@@ -27,10 +27,22 @@ def slow_grams(text: bytes) -> set[int]:
     return found
 
 
-@given(texts)
-def test_grams_are_those_of_the_contract(drawn: list[bytes]) -> None:
-    for text in drawn:
-        assert set(grams_of(text).tolist()) == slow_grams(text)
+@pytest.mark.parametrize(("few", "bits"), [(1 << 13, 15), (0, 15), (0, 2)])
+@given(drawn=texts)
+def test_grams_are_those_of_the_contract(few: int, bits: int, drawn: list[bytes]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flashgrep.index.grams.FEW", few)
+        patch.setattr("flashgrep.index.grams.SLOT_BITS", bits)
+        patch.setattr("flashgrep.index.grams.SLOTS", 1 << bits)
+        for text in drawn:
+            assert grams_of(text).tolist() == sorted(slow_grams(text))
+
+
+@pytest.mark.parametrize("letters", [1, 2, 40, 256])
+def test_grams_of_a_long_text_of_any_bytes_are_those_of_the_contract(letters: int) -> None:
+    drawn = np.random.default_rng(letters).integers(0, letters, 30_000).astype(np.uint8)
+    for text in (drawn.tobytes(), (255 - drawn).tobytes(), bytes(30_000)):
+        assert grams_of(text).tolist() == sorted(slow_grams(text))
 
 
 def test_grams_of_a_text_longer_than_one_slice_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

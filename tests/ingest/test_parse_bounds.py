@@ -12,10 +12,11 @@ from threading import Event
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tree_sitter import Parser
 
 from flashgrep.checkpoint import ending
 from flashgrep.child_process import make_frame
-from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
+from flashgrep.ingest.parse import ParsedFile, grammar, pack, parse_symbols, unpack
 from flashgrep.ingest.parse.isolate import COMMAND, IsolatedParser, Parsed
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import LANGUAGES, language_of
@@ -87,6 +88,31 @@ def test_of_a_text_that_was_parsed_nothing_stays_in_memory(language: str, line: 
         assert tracemalloc.get_traced_memory()[0] < len(data) / 4
     finally:
         tracemalloc.stop()
+
+
+def test_many_parses_leave_no_object_behind() -> None:
+    data = b"int f(void) { return g(1); }\n"
+    parse_symbols("c", data)
+
+    def count() -> int:
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = count()
+    for _ in range(200):
+        parse_symbols("c", data)
+    assert count() < before + 100
+
+
+@given(st.lists(st.sampled_from(["int f(void) {", "}", "/* é漢🙂", "*/", "x = (1", '"', "\n", "#if A"]), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_a_text_lent_in_parts_has_the_tree_of_the_whole(pieces: list[str]) -> None:
+    data = " ".join(pieces).encode() * 4
+    language = grammar.grammar_of("c")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grammar, "LENT_BYTES", 7)
+        tree = grammar.parse_tree(language, data, BOUND)
+    assert str(tree.root_node) == str(Parser(language.language).parse(data).root_node)
 
 
 @pytest.mark.parametrize("depth", [100_000])

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
+from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.patterns import PATTERNS
 from flashgrep.languages import language_of
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -57,3 +59,55 @@ def test_lines_that_only_begin_a_definition_take_no_more_than_their_length(name:
     begun = time.process_time()
     symbols_of(Path(name), line * (60_000 // len(line)) + b")")
     assert time.process_time() - begun < 10
+
+
+BEGINNINGS = [
+    b"a", b"(", b"{", b" ", b"\n", b"a ", b"a,", b"a.", b"a::", b"a\n", b"a(", b"a<", b'"', b"[", b"a=",
+    b"type a is (\n", b"type\n", b"typedef ", b"typedef a {", b"enum a {", b"enum {a,", b"struct a {\n",
+    b"is record\na;", b"record a:", b"localparam a\n", b"parameter ", b"function ", b"function a ", b"cdef ",
+    b"cdef a ", b"cdef extern from a\n", b"ctypedef a(", b"@a ", b"@a(", b"extern(a) ", b"int a(\n", b"int a() ",
+    b"alias a ", b"let a ", b"let rec ", b"member a.", b"namespace eval ", b"proc {", b"var\n a", b"1: a ",
+    b"service a {", b"a: constant ", b"procedure a.", b"a<b>.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", sorted(PATTERNS))
+def test_patterns_take_time_in_the_length_of_a_text(language: str) -> None:
+    for beginning in BEGINNINGS:
+        for head, repeated in ((b"", beginning), (beginning, b"a"), (beginning, b" ")):
+            begun = time.process_time()
+            generic_tags(language, head + repeated * (20_000 // len(repeated)))
+            assert time.process_time() - begun < 1, (head, repeated)
+
+
+def test_what_a_grammar_does_not_know_is_found_by_patterns() -> None:
+    proto = b"""syntax = "proto2";
+package shop.v1;
+// message Commented {
+message Item {
+  required string name = 1;
+  map<string, int32> prices = 2;
+  enum Kind { FRUIT = 1;
+    BREAD = 2;
+  }
+  extensions 100 to 199;
+}
+service Shop {
+  rpc Price(Item) returns (Item);
+}
+"""
+    found = symbols_of(Path("a.proto"), proto)
+    assert set(found.parsed.names(proto)) == set(b"shop.v1 Item name prices Kind BREAD Shop Price".split())
+    sql = b"""CREATE OR REPLACE PROCEDURE dbo.add_item(x int) LANGUAGE sql AS $$ select 1 $$;
+CREATE TRIGGER [item added] ON items AFTER INSERT AS BEGIN SELECT 1 END
+-- CREATE TABLE commented (a int);
+CREATE FORCE VIEW "dear items" AS SELECT * FROM items;
+CREATE TABLE items (
+  id NUMBER(10) NOT NULL,
+  price MONEY,
+  CONSTRAINT pk PRIMARY KEY (id)
+) ENGINE = x y z ((;
+"""
+    names = set(symbols_of(Path("a.sql"), sql).parsed.names(sql))
+    assert {b"add_item", b"item added", b"dear items", b"items", b"id", b"price"} <= names
+    assert not names & {b"commented", b"CONSTRAINT", b"pk"}

@@ -23,14 +23,6 @@ CORE = {"query", "get_slice", "read_code", "list_files", "stats", "write_code", 
 WRITES = {"write_code", "batch_write_code"}
 
 
-@pytest.fixture
-def opened() -> Iterator[list[Wire]]:
-    wires: list[Wire] = []
-    yield wires
-    for wire in wires:
-        wire.close()
-
-
 def host(
     daemon: DaemonAtHand, opened: list[Wire], *options: str, cwd: Path | str = "/", start: bool = True, **environ: str
 ) -> McpClient:

@@ -1,5 +1,8 @@
 """The law of gram planning: whatever matches holds the grams its pattern asks for; and the plans are worth having."""
 
+import re
+from typing import Literal
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -114,6 +117,18 @@ def test_what_matches_holds_the_grams_its_pattern_asks_for(
         return
     if matches:
         assert holds(pattern.grams(), grams_of(data)), str(pattern.grams())
+
+
+@given(
+    st.text(alphabet="abKkSsz_0 .(é\t", min_size=1, max_size=70),
+    st.sampled_from(["sensitive", "insensitive", "smart"]),
+)
+def test_the_short_way_for_literals_plans_as_the_long_one(
+    text: str, case: Literal["sensitive", "insensitive", "smart"]
+) -> None:
+    pattern = Pattern(texts=(text,), mode="literal", case=case)
+    as_regex = Pattern(texts=(re.escape(text),), mode="regex", case=case)
+    assert pattern.grams() == as_regex.grams()
 
 
 @pytest.mark.parametrize("lines", range(1, 4))

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -12,14 +11,6 @@ from tests.conftest import BOUND, DaemonAtHand, MakeProject, Wire
 from tests.support.mcp_clients import LineTransport, McpClient, open_http, shim_wire, token_of
 
 ASKED = {"argv": ["files"], "cwd": "/", "tty": False, "color": False, "width": 80}
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Wire]]:
-    wires: list[Wire] = []
-    yield wires
-    for wire in wires:
-        wire.close()
 
 
 def write(wire: Wire, **params: Any) -> Any:

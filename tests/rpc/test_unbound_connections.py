@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,14 +32,6 @@ def foreign(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> P
     (root / "a.py").write_text("needle = 1\n")
     add(daemon, root)
     return root
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Wire]]:
-    wires: list[Wire] = []
-    yield wires
-    for wire in wires:
-        wire.close()
 
 
 def told(answer: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 
 from flashgrep import config
 from flashgrep.handlers import REGISTRY
+from flashgrep.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.registry import Handler
 from scripts.tools.generate import generated, main
 
@@ -49,3 +50,10 @@ def test_every_setting_has_its_sentence_and_is_in_the_example() -> None:
 def test_every_method_is_in_the_reference() -> None:
     (reference,) = [text for path, text in generated().items() if path.name == "reference.md"]
     assert all(f"## {handler.name}\n" in reference for handler in REGISTRY)
+
+
+def test_the_readme_counts_the_languages() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    parsed = sum(row.symbols not in {"", WORDS} for row in LANGUAGES.values())
+    assert f"tree-sitter, {parsed} languages" in readme
+    assert f"ast-grep's patterns, {len(SYNTAX)} languages" in readme

@@ -18,7 +18,7 @@ class FolderSource:
     def paths(self) -> list[bytes]:
         return sorted(bytes(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file())
 
-    def candidates(self, name: str, *, fold: bool) -> list[bytes]:
+    def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:  # noqa: ARG002 - a superset
         wanted = name.encode().lower() if fold else name.encode()
         texts = ((path, (self.root / path.decode()).read_bytes()) for path in self.paths())
         return [path for path, text in texts if wanted in (text.lower() if fold else text)]

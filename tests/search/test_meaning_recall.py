@@ -12,7 +12,7 @@ from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantise
-from flashgrep.index.words import Fields
+from flashgrep.index.words import Fields, find_words
 from flashgrep.index.writer import Writer
 from flashgrep.search.fusion import RULES, Candidate
 from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, weigh_words
@@ -78,9 +78,9 @@ def unit(seed: int) -> Floats:
 def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
     """Ask the shelf, for texts that count."""
     _, known = shelf.known()
-    found = weigh_words(shelf.writer.connection, words, known, shelf.texts(known), FEW)
+    found = weigh_words(words, find_words(shelf.writer.connection, words), known, shelf.texts(known), FEW)
     counting = None if allowed is None else np.array(allowed, np.int64)
-    return Recall(shelf.writer.connection, known, FEW, counting).candidates(found, question)
+    return Recall(known, FEW, counting).candidates(found, question)
 
 
 def texts_of(shelf: Shelf) -> Texts:
@@ -204,17 +204,14 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
         shelf.add(text_id, unit(text_id), " ".join(words))
     _, known = shelf.known()
     asked = ["common", "usual", "rare", "nowhere"]
+    lists = find_words(shelf.writer.connection, asked)
 
     def used(room: int) -> list[str]:
-        return list(
-            weigh_words(
-                shelf.writer.connection, asked, known, shelf.texts(known), replace(RULES, common_words=room)
-            ).used
-        )
+        return list(weigh_words(asked, lists, known, shelf.texts(known), replace(RULES, common_words=room)).used)
 
     assert used(100) == ["rare", "usual", "common"]
     assert used(40) == ["rare", "usual"]
     assert used(5) == ["rare"]
     assert used(0) == ["rare"]
-    weights = weigh_words(shelf.writer.connection, asked, known, shelf.texts(known), RULES).weights
+    weights = weigh_words(asked, lists, known, shelf.texts(known), RULES).weights
     assert weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0

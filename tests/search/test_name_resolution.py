@@ -404,3 +404,17 @@ def test_what_is_called_is_told_by_what_it_is_called_on(
         if found.nodes[edge.target].definition.name == name and edge.resolution.confidence >= 0.95
     }
     assert called == ({line} if line else set())
+
+
+def test_a_call_means_the_overload_with_a_body(tmp_path: Path) -> None:
+    shape = """
+        export class Shape {
+            grow(): Shape
+            grow(by: number): Shape
+            grow(by?: number) { return this }
+        }
+        export function use(one: Shape) { return one.grow(2) }
+    """
+    found = researched(project(tmp_path, {"shape.ts": shape}), "callers of Shape.grow", depth=1)
+    lines = [found.graph.nodes[edge.target].definition.symbols.lines.line(edge.target[1]) for edge in found.graph.edges]
+    assert lines == [5]

@@ -122,3 +122,20 @@ def holds(word: str, path: str) -> bool:
 def test_prefixes_of_a_folder_and_a_name_find_them_before_words_inside_of_names() -> None:
     files = [b"packages/compiler-core/src/transform.ts", b"packages/compiler-ssr/src/ssrCodegenTransform.ts"]
     assert search_paths("srctra", lambda part: [one for one in files[::-1] if part.encode() in one.lower()])[0] == files
+
+
+def test_letters_of_a_name_are_nearer_than_those_of_folders() -> None:
+    files = [b"src/transforms/cacheStatic.ts", b"src/transforms/stringifyStatic.ts"]
+    assert found("strsta", files)[0][0] == files[1]
+
+
+@pytest.mark.parametrize("text", ["view", "viw"])
+def test_what_was_changed_lately_is_a_little_ahead(text: str) -> None:
+    files = [b"a/view.py", b"b/view.py", b"view/tables.py"]
+
+    def paths_with(part: str) -> list[bytes]:
+        return [path for path in files if part.encode() in path]
+
+    assert search_paths(text, paths_with)[0][0] == files[0]
+    assert search_paths(text, paths_with, {files[1]})[0][0] == files[1]
+    assert search_paths(text, paths_with, {files[2]})[0][0] == files[0]

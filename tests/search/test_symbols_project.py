@@ -137,6 +137,45 @@ async def test_a_name_in_many_files_is_answered_some_files_at_a_time(
         assert only["total"] == 1
 
 
+async def test_names_that_begin_alike_come_some_files_at_a_time_the_shortest_first(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every definition comes on some page, once, whatever has changed since."""
+    monkeypatch.setattr(symbol_search, "OPENED_TOGETHER", 3)
+    names = [f"need{'x' * at}_{at % 3}" for at in range(20)]
+    put(root, {f"{at:02}.py": f"def {name}(): ...\ndef need(): ...\n".encode() for at, name in enumerate(names)})
+    put(root, {"loud.py": b"def NEED(): ...\ndef Needle(): ...\n", "other.py": b"def nee(): ...\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+
+        async def ask(**more: Any) -> list[str]:
+            found, cursor = list[str](), None
+            while True:
+                page = await called(
+                    workspace, "get_symbol", symbol_name="need", match="prefix", limit=4, cursor=cursor, **more
+                )
+                found += [f"{hit['symbol_name']} {hit['file_path']}" for hit in page["results"]]
+                cursor = page["next"]
+                if cursor is None:
+                    return found
+
+        first = await called(workspace, "get_symbol", symbol_name="need", match="prefix", limit=4)
+        assert [hit["symbol_name"] for hit in first["results"]] == ["need"] * 4
+        assert first["total"] is None
+        longer = [f"{name} {at:02}.py" for at, name in enumerate(names)]
+        everything = [*longer, *(f"need {at:02}.py" for at in range(20))]
+        found = await ask()
+        assert (sorted(found), found[:20]) == (sorted(everything), [f"need {at:02}.py" for at in range(20)])
+        assert found[20:] == longer
+        loud = ["NEED loud.py", "Needle loud.py"]
+        assert sorted(await ask(case="insensitive")) == sorted(everything + loud)
+
+        put(root, {"05.py": b"def needed_now(): ...\n", "new.py": b"def need(): ...\n"})
+        (root / "06.py").unlink()
+        there = [one for one in everything if not one.endswith((" 05.py", " 06.py"))]
+        assert sorted(await ask()) == sorted([*there, "needed_now 05.py", "need new.py"])
+
+
 async def test_before_there_is_an_index_only_files_with_the_name_are_parsed(root: Path) -> None:
     put(root, FILES)
     async with opened(root, indexes=False) as workspace:

@@ -78,6 +78,21 @@ class Server:
             self.process.wait(30)
             self.process = None
 
+    def freeze(self) -> None:
+        """Have it, and all that serve its connections, accept everything and answer nothing."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Have it answer again."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        for process in [self.process.pid, *map(int, children.split())]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
     def dsn(self, database: str) -> str:
         """Return the address of a database."""
         return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"

@@ -98,7 +98,7 @@ class Rig:
         store.open()
         empty = self.folder / "empty"
         empty.mkdir(exist_ok=True)
-        self.catalogues.append(TeamCatalogue(store, Settings(), empty))
+        self.catalogues.append(TeamCatalogue(store, Settings(), empty, os.environ))
         return self.catalogues[-1]
 
 

@@ -33,6 +33,38 @@ def count(rig: Rig, table: str) -> int:
     return int(row[0])
 
 
+async def test_tags_that_are_wanted_are_asked_by_name_as_git_means_it(rig: Rig) -> None:
+    root = rig.make_repository("one", {"a.py": "def first(): pass\n"})
+    git(root, "tag", "v1.0")
+    git(root, "-c", "user.name=A", "-c", "user.email=a@b.c", "tag", "-a", "v1.1", "-m", "annotated")
+    git(root, "tag", "v2.0-unwanted")
+    git(root, "tag", "v1-tree", "HEAD^{tree}")
+    git(root, "checkout", "-q", "-b", "v1.0")
+    rig.write(root, {"a.py": "def second(): pass\n"})
+    tagged, own = (git(root, "rev-parse", f"{name}^{{commit}}").decode().strip() for name in ("v1.0", "heads/v1.0"))
+    assert tagged != own
+    git(root, "checkout", "-q", "main")
+    bare = rig.folder / "bare" / "tagged.git"
+    git(rig.folder, "clone", "-q", "--mirror", str(root), str(bare))
+    rig.team.add(str(bare), "tagged", (), ("v1*",))
+    rig.sync()
+    asked = rig.ask_as("ann")
+    for rev in ("v1.0", "v1.1", "tags/v1.0", "refs/tags/v1.1", "main", "HEAD", tagged):
+        assert await find_all(asked.call, "def", project="tagged", rev=rev) == {(b"a.py", 1)}, rev
+        assert not await find_all(asked.call, "second", project="tagged", rev=rev), rev
+    for rev in ("heads/v1.0", "refs/heads/v1.0", own):
+        assert await find_all(asked.call, "second", project="tagged", rev=rev) == {(b"a.py", 1)}, rev
+    assert await find_all(asked.call, "def", project="tagged", rev="v1.0..heads/v1.0") == {(b"a.py", 1)}
+    for name, rev in (("tagged", "v2.0-unwanted"), ("tagged", "v1-tree"), ("one", "tags/v1.0")):
+        with pytest.raises(NotFound):
+            await asked.call("query", query="def", project=name, rev=rev)
+    git(root, "tag", "-d", "v1.1")
+    git(bare, "fetch", "-q", "--prune", "origin")
+    rig.sync()
+    with pytest.raises(NotFound):
+        await asked.call("query", query="def", project="tagged", rev="v1.1")
+
+
 async def test_branches_and_commits_are_asked_by_name_and_follow_pushes(rig: Rig) -> None:
     root = rig.make_repository("one", {"a.py": "def first(): pass\n"})
     old = git(root, "rev-parse", "HEAD").decode().strip()

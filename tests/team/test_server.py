@@ -1,15 +1,10 @@
 """``fgrep team serve`` as a client meets it: over HTTP, with a token."""
 
-import http.client
 import json
-import os
 import random
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -18,36 +13,11 @@ from flashgrep.team.database import connect
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig
-from tests.team.test_jobs import FGREP, count
+from tests.team.serving import Client, serve
+from tests.team.test_jobs import count
 from tests.team.test_store import draw_files
 
 pytestmark = pytest.mark.slow
-
-
-@dataclass
-class Client:
-    """Asks a server that runs."""
-
-    port: int
-    token: str
-
-    def send(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
-        """Post JSON, and return the status and the answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        with closing(connection):
-            sent = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
-            connection.request("POST", path, json.dumps(body), sent)
-            answer = connection.getresponse()
-            data = answer.read()
-        if "event-stream" in (answer.getheader("content-type") or ""):
-            data = data.partition(b"data: ")[2]
-        return answer.status, json.loads(data) if data else None
-
-    def call(self, method: str, **params: Any) -> Any:
-        """Call a method, and return its result."""
-        status, answer = self.send(f"/call/{method}", params)
-        assert status == 200, answer
-        return answer
 
 
 @pytest.fixture
@@ -58,16 +28,8 @@ def served(rig: Rig) -> Iterator[tuple[Rig, Client]]:
     with closing(connect(rig.dsn)) as connection:
         access.allow(connection, "ann", None)
         token = access.make_token(connection, "ann")
-    environ = {**os.environ, "FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder)}
-    with subprocess.Popen(
-        [FGREP, "team", "serve", "--port", "0"], env=environ, stdout=subprocess.PIPE, text=True
-    ) as run:
-        try:
-            assert run.stdout is not None
-            address = run.stdout.readline()
-            yield rig, Client(int(address.rpartition(":")[2]), token)
-        finally:
-            run.terminate()
+    with serve(rig) as port:
+        yield rig, Client(port, token)
 
 
 def test_random_questions_are_answered_as_ripgrep_answers_on_the_checkouts(served: tuple[Rig, Client]) -> None:
@@ -105,7 +67,7 @@ def test_methods_that_read_are_there_and_those_that_write_are_not(served: tuple[
     assert client.call("outline", path="src/one.py", project="r0")
     place = {"path": "src/two.py", "line": 5, "column": 30, "project": "r0"}
     assert client.call("definition", **place)["results"][0]["file_path"] == "src/one.py"
-    for method in ("write_code", "batch_write_code", "index_codebase", "fs_remove", "search_code"):
+    for method in ("write_code", "batch_write_code", "index_codebase", "fs_remove", "code_research"):
         status, answer = client.send(f"/call/{method}", {})
         assert (status, answer["error"]["code"]) == (404, -32601), method
     for method in ("$/shutdown", "$/cli", "$/open", "auth"):

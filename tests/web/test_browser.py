@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -19,14 +18,13 @@ from tests.web.harness import Page
 pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright import sync_api
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+from tests.web.browser import CHROMIUM, Tab, launch
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
     pytest.mark.xdist_group("browser"),
 ]
-SCREENSHOTS = os.environ.get("FLASHGREP_SCREENSHOTS", "")
-MILLISECONDS = 30_000
 EVIL = "<img src=x onerror=alert(1)>"
 EVIL_CODE = f"needle {EVIL}</code></main><script>alert(2)</script> \u202e\n"
 SOURCES = {
@@ -53,56 +51,10 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
         yield root
 
 
-class Tab:
-    """A tab of the browser on the page, and what went wrong in it."""
-
-    def __init__(self, tab: sync_api.Page) -> None:
-        self.tab = tab
-        self.wrong: list[str] = []
-        self.hosts: set[str] = set()
-        self.referrers: set[str] = set()
-        self.requests = 0
-        tab.set_default_timeout(MILLISECONDS)
-        tab.on("pageerror", lambda error: self.wrong.append(str(error)))
-        tab.on("dialog", self._refuse)
-        tab.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
-        tab.on("request", self._note)
-
-    def _refuse(self, dialog: sync_api.Dialog) -> None:
-        self.wrong.append(f"a script ran: {dialog.message}")
-        dialog.dismiss()
-
-    def _note(self, request: sync_api.Request) -> None:
-        self.requests += 1
-        self.hosts.add(request.url.partition("//")[2].partition("/")[0])
-        self.referrers.add(request.headers.get("referer", ""))
-
-    def type(self, text: str) -> None:
-        """Type into the search box, in place of what is there."""
-        self.tab.locator("#q").focus()
-        self.tab.keyboard.press("ControlOrMeta+a")
-        self.tab.keyboard.type(text)
-
-    def wait(self, selector: str, text: str | None = None) -> sync_api.Locator:
-        """Wait until something is on the page, with a text; return it."""
-        found = self.tab.locator(selector)
-        found = found if text is None else found.filter(has_text=text)
-        found.first.wait_for()
-        return found
-
-    def show(self, name: str) -> None:
-        """Keep a screenshot."""
-        if SCREENSHOTS:
-            self.tab.screenshot(path=str(Path(SCREENSHOTS) / f"{name}.png"))
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[sync_api.Browser]:
-    with sync_api.sync_playwright() as playwright:
-        # In a container Chromium's own sandbox cannot start; what it shows here is ours.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launch() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -288,7 +240,7 @@ def test_revisions_are_chosen_by_name_and_folders_are_walked(tab: Tab) -> None:
 
 def test_a_question_is_a_link_a_command_and_a_request(tab: Tab, daemon: DaemonAtHand, root: Path) -> None:
     tab.type("needle file:src/ -lang:js case:yes")
-    tab.wait(".group h2", "src/app.py")
+    tab.wait(".as button[title*='case%3Ayes']")  # the answer to the whole line, not to what was typed before its end
     titles = {one.inner_text(): one.get_attribute("title") or "" for one in tab.tab.locator(".as button").all()}
     command = shlex.split(titles["Copy as fgrep"])[1:]
     assert "src/app.py" in daemon.run(*command, cwd=root).stdout

@@ -103,6 +103,7 @@ def parse(argv: Sequence[str]) -> Arguments:
             if word == "--":
                 found.positional.extend(words)
             elif word.startswith("-") and word != "-":
+                # "-" alone is standard input, a path.
                 found.words.append(word)
                 (_take_long if word.startswith("--") else _take_letters)(found, word, words)
             else:
@@ -137,6 +138,7 @@ def _take_letters(found: Arguments, word: str, following: Iterator[str]) -> None
             rest = next(following)
             found.words.append(rest)
         else:
+            # ripgrep takes -A=2 as well as -A2.
             rest = rest.removeprefix("=")
         found.flags.append(Flag(name, rest))
         return
@@ -154,6 +156,7 @@ def read_arguments(call: Call) -> Arguments:
     if call.config and not any(flag.name == "no-config" for flag in arguments.flags):
         lines = Path(os.fsdecode(call.cwd), call.config).read_text("utf-8").splitlines()
         stripped = [line.strip() for line in lines]
+        # In front, so that the command line's flags come later and win.
         arguments = parse([*(line for line in stripped if line and not line.startswith("#")), *call.argv])
     known = HARMLESS | COVER | PATTERN_FLAGS.keys() | {"regexp", "file", "search-zip", "max-count"}
     for flag in arguments.flags:

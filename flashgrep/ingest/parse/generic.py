@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from flashgrep.ingest.parse.model import COLUMNS, KIND_ID, Ints, ParsedFile
+from flashgrep.ingest.parse.model import COLUMNS, KIND_ID, NAME, START, Ints, ParsedFile
+from flashgrep.ingest.parse.patterns import PATTERNS
 from flashgrep.languages import LANGUAGES
 
 Bools = NDArray[np.bool_]
@@ -41,23 +42,33 @@ _DEFINITION: Final = re.compile(
 _TYPED_FUNCTION: Final = re.compile(
     rb"^[ \t]*(?:[A-Za-z_][\w<>,\[\]?*&]*\s+){1,8}([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:async\s*)?(?:\{|=>)", re.MULTILINE
 )
-_CALL: Final = re.compile(rb"([^\W\d][\w$]*)\s*\(")
+_QUALIFIER: Final = re.compile(rb"(?:[^\W\d][\w<>,]*(?:\.|::)|::)+(?=[^\s.:])")
+_CALL: Final = re.compile(rb"(?<![\w$])([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
-_SKIP_HASH: Final = re.compile(rb"(?:(?<=\n)|\A)\s*#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"")
+_SKIP_HASH: Final = re.compile(rb"^[ \t]*#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.MULTILINE)
+_SKIP_DASHES: Final = re.compile(rb"--[^\n]*|\"[^\"\n]*\"")
 _IMPORT: Final = re.compile(rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*", re.MULTILINE)
+_PACKAGE: Final = KIND_ID["package"]
+"""Its name stays whole, as with a grammar."""
+_BY_LINES: Final = frozenset({"vim"})
+"""Comments and strings end with their line: where the grammar says otherwise it has lost its way."""
 _CLEAR: Final = frozenset(
     b"fn func fun function def defn defun sub proc procedure subroutine class interface trait".split()
 )
 _C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
-_NOT_CALLED: Final = frozenset(b"if for while switch return catch function sizeof and or not when match".split())
+_NOT_CALLED: Final = frozenset(
+    b"if for foreach while switch return catch function is sizeof and or not when match".split()
+)
 
 
 def generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
-    skip = _SKIP_HASH if b"#" in LANGUAGES[language].comments else _SKIP
+    comments = LANGUAGES[language].comments
+    skip = _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
     table = _table(language, data)
-    table = table[~_is_inside(table[:, 0], skips)]
+    # Operators are named in quotes, and begin like strings; what defines them does not.
+    table = table[~_is_inside(table[:, START if language in PATTERNS else NAME], skips)]
     calls = [found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED]
     return ParsedFile(
         language=language,
@@ -74,13 +85,31 @@ def _introduced(data: bytes) -> Iterator[tuple[Row, bytes]]:
         yield (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, 0), found[1]
 
 
+def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
+    """Yield what a language's own patterns find."""
+    for kind, pattern, within in PATTERNS[language]:
+        bodies = [(0, len(data))] if within is None else [found.span("body") for found in within.finditer(data)]
+        for start, end in bodies:
+            for found in pattern.finditer(data, start, end):
+                name, name_end = found.span("name")
+                qualified = None if kind == _PACKAGE else _QUALIFIER.match(data, name, name_end)
+                own = name if qualified is None else qualified.end()
+                begin = found.start() + len(found[0]) - len(found[0].lstrip())
+                yield own, name_end, begin, found.end(), kind, 0, name if own > name else 0, own if own > name else 0
+
+
 def _table(language: str, data: bytes) -> Ints:
-    rows = {row[0]: row for row, _ in _introduced(data)}
-    if LANGUAGES[language].comments[:1] == (b"//",):
-        for found in _TYPED_FUNCTION.finditer(data):
-            if found[1] not in _NOT_CALLED:
-                row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)
-                rows.setdefault(found.start(1), row)
+    rows: dict[int, Row] = {}
+    if language in PATTERNS:
+        for row in _by_patterns(language, data):
+            rows.setdefault(row[0], row)  # of two kinds the first is the surer one
+    else:
+        rows = {row[0]: row for row, _ in _introduced(data)}
+        if LANGUAGES[language].comments[:1] == (b"//",):
+            for found in _TYPED_FUNCTION.finditer(data):
+                if found[1] not in _NOT_CALLED:
+                    row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)
+                    rows.setdefault(found.start(1), row)
     return np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
 
 
@@ -89,15 +118,20 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
 
     Inside of ``errors``, spans that the grammar made nothing of, all words count; elsewhere it may have taken what
     follows a mistake for something else, and those count that hardly ever stand before anything but a definition.
-    ``skips`` are comments and strings. In C the words also introduce mere mentions (``struct file *f``): no rows.
+    ``skips`` are comments and strings. A language's own patterns count everywhere. In C the words also introduce mere
+    mentions (``struct file *f``): no rows.
     """
+    found: Ints
+    if language in PATTERNS:
+        found = np.array(list(_by_patterns(language, data)), np.int64).reshape(-1, COLUMNS)
+        return found if language in _BY_LINES else found[~_is_inside(found[:, START], skips)]
     introduced = [] if language in _C_FAMILY else list(_introduced(data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
     # A string that begins right behind a letter is a guess of the grammar's, to get past the mistake.
     trusted = np.array([not data[start - 1 : start].isalnum() for start in skips[:, 0].tolist()], np.bool_)
     counted = is_clear | _is_inside(rows[:, 0], errors)
-    found: Ints = rows[counted & ~_is_inside(rows[:, 0], skips[trusted])]
+    found = rows[counted & ~_is_inside(rows[:, 0], skips[trusted])]
     return found
 
 

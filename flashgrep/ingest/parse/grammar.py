@@ -32,6 +32,9 @@ MATCH_LIMIT: Final = 1 << 16
 """Matches in progress; a pathological file loses tags instead of taking all memory."""
 DEPTH: Final = 1_000
 """Deeper nodes have no tags: a cursor's cost is quadratic in depth, whatever its callback says."""
+LENT_BYTES: Final = 1 << 16
+"""Text that the parser is given at a time: where it goes back, no more is copied again."""
+_lent: Final[list[bytearray]] = []
 
 
 class NoGrammar(Exception):
@@ -175,7 +178,10 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:
 
 def _bounded(parser: Parser, data: bytes, seconds: float) -> Tree | None:
     deadline, processor_deadline = time.monotonic() + seconds, time.thread_time() + seconds
-    lent: list[memoryview] = []
+    try:
+        lent = _lent.pop()
+    except IndexError:  # as many are there as threads have parsed at once
+        lent = bytearray()
 
     def is_over(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - the parser calls it so
         try:
@@ -186,17 +192,17 @@ def _bounded(parser: Parser, data: bytes, seconds: float) -> Tree | None:
         # The processor's time is asked last, since only that is a system call.
         return time.monotonic() > deadline and time.thread_time() > processor_deadline
 
-    def read(offset: int, _point: object) -> memoryview:
-        lent.append(whole[offset:])
-        return lent[-1]
+    def read(offset: int, _point: object) -> bytearray:
+        lent[:] = whole[offset : offset + LENT_BYTES]  # raises once the parse is over: the buffer is another's then
+        return lent
 
-    # A callable source, because the callback is only asked for one. The parser keeps a reference to whatever that gives
-    # (py-tree-sitter 0.26.1), so it is given views, which let go of the text.
+    # A callable source, because the callback is only asked for one. Whatever that gives is never freed
+    # (py-tree-sitter 0.26.1 keeps a reference), so each parse is given the same few buffers.
     with memoryview(data) as whole:
         try:
             return parser.parse(read, progress_callback=is_over)
         except ValueError:  # the callback stopped it
             return None
         finally:
-            for view in lent:
-                view.release()
+            lent.clear()
+            _lent.append(lent)

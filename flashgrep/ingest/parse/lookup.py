@@ -212,6 +212,19 @@ class FileSymbols:
             if index >= 0 and self.parsed.definitions[index, NAME_END] == offset + len(wanted):
                 yield index
 
+    def beginning(self, start: str, *, fold: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Yield the definitions and declarations whose names begin so, each with its name."""
+        wanted = (start.lower() if fold else start).encode()
+        for index, row in enumerate(self.rows):
+            name = self.data[row[NAME] : row[NAME_END]]
+            if not name.isascii():
+                name = self.name(index).encode()
+                is_meant = (name.decode().lower().encode() if fold else name).startswith(wanted)
+            else:
+                is_meant = (name.lower() if fold else name).startswith(wanted)
+            if is_meant:
+                yield index, name
+
     def calls(self, name: str) -> Iterator[int]:
         """Yield where the name is called, as ``places`` tells, in less time where it is a frequent word."""
         words, marked = self.words(name.encode(), fold=False), self.parsed.marked("call")

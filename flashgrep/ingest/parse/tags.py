@@ -43,7 +43,8 @@ _KEYWORDS: Final = frozenset(
     b"if else for while do switch case return sizeof goto int void char long struct union enum const static".split()
 )
 """Words that the grammars of C and C++ take for names behind a macro that they cannot read."""
-_KEEPS_LOCALS: Final = frozenset({"bash"})
+_KEEPS_LOCALS: Final = frozenset({"bash", "vim"})
+"""Languages whose queries take no variable that is a function's own, or where functions set those of the whole file."""
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _LEAD: Final = b":#$@%\\"
 """What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell, TeX."""

@@ -41,6 +41,7 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
     async for _, page, answer in page_uses(server, uri, place, include_declaration=True):
         # Where it has another name, by an import that gives it one, that stays.
         uses += [one for one in page if one["symbol_name"] == old]
+        # Then there may be uses that are not in the list.
         is_open = is_open or bool(answer.get("unsure")) or not answer["coverage"]["complete"]
     await check_free(folder, name, {one["file_path"] for one in uses})
     client = server.client_capabilities.workspace
@@ -52,6 +53,7 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
     for one in uses:
         kind = KNOWN if one["confidence"] >= SURE else PERHAPS
         edit = types.AnnotatedTextEdit(kind, range_of(one["selection_range"]), name)
+        # Annotations are optional in the protocol; a client without them refuses the edit.
         plain = types.TextEdit(edit.range, name)
         by_file.setdefault(find_path(folder.root or "", one), []).append(edit if may_ask else plain)
     if not (edits and edits.document_changes):
@@ -91,6 +93,7 @@ def check_name(name: str, old: str) -> None:
         JsonRpcException: it is none.
 
     """
+    # Names of some languages have more: "?" in Ruby, "-" in Lisp, "$" in PHP.
     extra = re.escape("".join(set(re.sub(r"\w", "", old))))
     if len(name) > MOST_NAME or not re.fullmatch(rf"(?!\d)[\w{extra}]+", name) or name == old:
         raise JsonRpcException(f"flashgrep: no new name for {old}: {name[:MOST_NAME]}", REQUEST_FAILED)

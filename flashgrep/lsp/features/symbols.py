@@ -52,6 +52,7 @@ def make_tree(entries: list[dict[str, Any]]) -> Plain:
     top = Plain()
     around: list[list[dict[str, Any]]] = [top]
     for one in entries:
+        # The innermost list that is left is that of the entry's parent.
         del around[one["depth"] + 1 :]
         children: list[dict[str, Any]] = []
         around[-1].append({

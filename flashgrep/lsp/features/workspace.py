@@ -65,6 +65,7 @@ async def report_indexing(server: "Server", folder: Folder) -> None:
                     progress.begin(token, types.WorkDoneProgressBegin(title=title, **shown))
                     has_begun = True
                 elif shown != last:
+                    # States come more often than whole percents change.
                     progress.report(token, types.WorkDoneProgressReport(**shown))
                 last = shown
     except (OutsideProjects, DaemonError, DaemonEnded, JsonRpcException):

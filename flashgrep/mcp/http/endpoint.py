@@ -129,6 +129,7 @@ class Endpoint:
             status = 413 if isinstance(error, TooLarge) else 400
             await Response(error_line(None, error), status, media_type="application/json")(scope, receive, send)
             return
+        # The SDK receives the body as if it had just come; after it, what the client really sends.
         events = [event]
 
         async def receive_again() -> Any:
@@ -151,6 +152,7 @@ class Endpoint:
             parts.append(message.get("body", b""))
             more = message.get("more_body", False)
         body = b"".join(parts)
+        # A short body cannot hold enough values to matter.
         if len(body) > LONG:
             found = await self._reader.read(body)
             for item in found.items:

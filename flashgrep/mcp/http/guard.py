@@ -64,6 +64,7 @@ class Guard:
         is_ambiguous = False
         for raw_name, value in scope["headers"]:
             name = raw_name.decode("latin-1").lower()
+            # Two Host or Origin headers: servers and proxies disagree which one counts.
             is_ambiguous |= name in headers and name in JUDGED_BY
             headers[name] = value.decode("latin-1")
         cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
@@ -82,6 +83,7 @@ class Guard:
         await self.app(scope, receive_at_most(receive, self.max_body), send_with(send, added))
 
     def _judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
+        # DNS rebinding: a page's own name may lead here, but its Host header still says that name.
         if is_ambiguous or headers.get("host") not in {f"{name}:{self.port}" for name in NAMES}:
             return Refusal(421, "foreign_host", "this is not the host you are looking for")
         origin = headers.get("origin")
@@ -133,6 +135,7 @@ def receive_at_most(receive: Receive, max_body: int) -> Receive:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
+        # A declared length was checked already; this is for bodies in chunks, which declare none.
         return message if left >= 0 else {"type": "http.disconnect"}
 
     return receive_rest

@@ -43,6 +43,7 @@ async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -
         data = await run_sync(read_file, workspace.editor, path)
     name = quote(path_to_text(path).rpartition("/")[2], errors="replace")
     headers = {**RAW_HEADERS, "content-disposition": f"inline; filename*=UTF-8''{name}"}
+    # Never as HTML: a page of a hostile repository would run with our origin.
     return Response(data, headers=headers, media_type="text/plain")
 
 

@@ -163,6 +163,7 @@ class Routes:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_when_gone)
+            # One after the other, as a batch's answers have their order; other requests run beside this one.
             for item in message.items:
                 if isinstance(item, Faulty):
                     answers.append(error_line(item.id, item.error))

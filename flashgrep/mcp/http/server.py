@@ -18,7 +18,7 @@ from flashgrep.mcp.http.endpoint import Endpoint, make_server
 from flashgrep.mcp.http.guard import App, Guard
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
-from flashgrep.web.site import Site
+from flashgrep.web.site import LinkSignIn, Site
 from flashgrep.web.visitors import Visitors
 
 MOST_CONNECTIONS: Final = 1024
@@ -46,7 +46,11 @@ def application(service: Service, options: Options) -> Guard:
     sessions = Sessions(service.catalogue, options.may_write)
     plain = Routes(service.dispatcher, sessions)
     visitors = Visitors()
-    routes: list[Any] = [*plain.all(), *Site(visitors, options.port).routes()]
+    methods = [
+        name for one in service.dispatcher.registry if one.safety == "reads" for name in (one.name, *one.aliases)
+    ]
+    site = Site({"sign_in": "link", "is_team": False, "methods": methods})
+    routes: list[Any] = [*plain.all(), *site.routes(), *LinkSignIn(visitors, options.port).routes()]
     manager = None
     if options.speaks_mcp:
         # Stateless for every revision: a daemon that restarts loses no session, and none can be left behind.
@@ -170,6 +174,7 @@ def listen(port: int) -> socket.socket:
     """
     listener = socket.socket()
     try:
+        # Connections of an earlier daemon that linger in TIME_WAIT do not keep the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
     except OSError:

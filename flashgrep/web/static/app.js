@@ -8,12 +8,20 @@ import { showFolder } from "./folder.js";
 import { showHistory } from "./history.js";
 import { loadLanguages } from "./languages.js";
 import { showNumbers } from "./numbers.js";
+import { makePicker } from "./picker.js";
 import { KINDS } from "./question.js";
 import { ask, askSoon, showChips, stop } from "./search.js";
+import { loadServer, offers } from "./server.js";
+import { makeSignIn, makeSignOut } from "./signin.js";
 
 const view = document.getElementById("view");
+const gate = document.getElementById("gate");
 const box = document.getElementById("q");
 let shown = readAddress();
+const picker = makePicker((project) => go({ ...shown, view: shown.view === "search" ? "search" : "folder", project, path: "", path_bytes: "", rev: "" }));
+
+/** The kinds of search that the server has, by name. */
+const kinds = () => Object.entries(KINDS).filter(([, { method }]) => offers(method));
 
 const VIEWS = { search: ask, file: showFile, folder: showFolder, history: showHistory, changes: showChanges, numbers: showNumbers };
 
@@ -30,6 +38,7 @@ function drawFrame() {
   document.title = shown.q ? `${shown.q} · flashgrep` : "flashgrep";
   document.body.dataset.view = shown.view;
   showChips(shown.view === "search" ? shown.q : "", (q) => go({ ...shown, q }));
+  picker.show(shown.project);
   for (const radio of document.querySelectorAll("#kinds input")) radio.checked = radio.value === shown.in;
 }
 
@@ -44,14 +53,14 @@ function type() {
 }
 
 function makeKinds() {
-  const kinds = Object.entries(KINDS).map(([name, { label }], at) =>
+  const radios = kinds().map(([name, { label }], at) =>
     h("label", { title: `Alt+${at + 1}` }, h("input", { type: "radio", name: "in", value: name, onchange: () => go({ ...shown, view: "search", q: box.value, in: name, path: "", rev: "" }) }), h("span", {}, label)),
   );
-  show(document.getElementById("kinds"), kinds);
+  show(document.getElementById("kinds"), radios);
 }
 
 const HELP = [
-  ["/", "to the search box"], ["Alt+1 … Alt+5", "text, regex, meaning, symbols, files"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
+  ["/", "to the search box"], ["Alt+1, Alt+2 …", "the kind of search"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
   ["← →", "in a file: the names of the line"], ["Enter", "in a file: what the name means, its uses and callers"], ["d", "in a file: to the definition"],
   ["o b h r u", "in a file: outline, blame, history, raw, up to the folder"], ["p", "in a file: into what stands beside it"], ["t", "dark or light"], ["?", "this help"],
 ];
@@ -84,7 +93,7 @@ addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || isHelping) return;
   const isTyping = event.target.matches("input:not([type=radio]), textarea, select");
   if (event.altKey) {
-    const kind = Object.keys(KINDS)[Number(event.key) - 1];
+    const kind = kinds()[Number(event.key) - 1]?.[0];
     if (kind) {
       event.preventDefault();
       go({ ...shown, view: "search", q: box.value, in: kind, path: "", rev: "" });
@@ -129,10 +138,31 @@ addEventListener("popstate", draw);
 addEventListener("flashgrep:go", draw);
 box.addEventListener("input", type);
 
+addEventListener("flashgrep:unsigned", () => {
+  // Beside the view, which is hidden: what was asked before still comes back and draws there.
+  view.hidden = true;
+  if (!gate.hasChildNodes()) show(gate, makeSignIn());
+  if (!box.value) document.getElementById("token")?.focus();
+});
+addEventListener("flashgrep:signed", begin);
+
+function makePlaces() {
+  const link = (label, place) => h("a", { href: toAddress(place), onclick: (event) => { event.preventDefault(); go({ ...place, project: shown.project }); } }, label);
+  show(document.getElementById("places"), picker.element, link("Browse", { view: "folder" }), offers("changes") ? link("Changes", { view: "changes" }) : null, link("Numbers", { view: "numbers" }), makeSignOut(), h("button", { type: "button", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"), h("button", { type: "button", title: "Help (?)", "aria-label": "Help", onclick: toggleHelp }, "?"));
+}
+
+function begin() {
+  view.hidden = false;
+  show(gate);
+  draw();
+  picker.fill();
+}
+
 const theme = localStorage.getItem("flashgrep.theme");
 if (theme) document.documentElement.dataset.theme = theme;
-makeKinds();
-const link = (label, place) => h("a", { href: toAddress(place), onclick: (event) => { event.preventDefault(); go({ ...place, project: shown.project }); } }, label);
-show(document.getElementById("places"), link("Browse", { view: "folder" }), link("Changes", { view: "changes" }), link("Numbers", { view: "numbers" }), h("button", { type: "button", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"), h("button", { type: "button", title: "Help (?)", "aria-label": "Help", onclick: toggleHelp }, "?"));
-loadLanguages().then(draw, (error) => tell(error.message, true));
+Promise.all([loadServer(), loadLanguages()]).then(() => {
+  makeKinds();
+  makePlaces();
+  begin();
+}, (error) => tell(error.message, true));
 if (shown.view === "search") box.focus();

@@ -9,6 +9,7 @@ import { toggleBlame } from "./history.js";
 import { showName, showOutline } from "./panel.js";
 import { makeRevisions } from "./revisions.js";
 import { download } from "./rpc.js";
+import { offers } from "./server.js";
 
 let open = null;
 
@@ -54,8 +55,8 @@ export async function showFile(shown, view) {
   const actions = [
     makeRevisions(shown),
     h("button", { type: "button", title: "o", onclick: toggleOutline }, "Outline"),
-    h("button", { type: "button", title: "b", onclick: () => run(toggleBlame(open)) }, "Blame"),
-    h("a", { href: toAddress({ view: "history", project, path, rev }), title: "h" }, "History"),
+    offers("blame") ? h("button", { type: "button", title: "b", onclick: () => run(toggleBlame(open)) }, "Blame") : null,
+    offers("history") ? h("a", { href: toAddress({ view: "history", project, path, rev }), title: "h" }, "History") : null,
     h("button", { type: "button", title: "r", onclick: () => openRaw(shown) }, "Raw"),
   ];
   const bar = h("div", { class: "bar-of-file" }, makeCrumbs(shown), h("div", { class: "actions", role: "toolbar", "aria-label": "This file" }, actions));
@@ -96,8 +97,8 @@ export function pressInFile(key) {
     ArrowRight: () => pane.move(0, 1), ArrowLeft: () => pane.move(0, -1),
     Enter: () => { const place = pane.placeOfCursor(); if (place) askName(place, false); },
     d: () => { const place = pane.placeOfCursor(); if (place) askName(place, true); },
-    o: toggleOutline, b: () => run(toggleBlame(open)), r: () => openRaw(shown),
-    h: () => go({ view: "history", project, path, rev }),
+    o: toggleOutline, b: () => offers("blame") && run(toggleBlame(open)), r: () => openRaw(shown),
+    h: () => offers("history") && go({ view: "history", project, path, rev }),
     u: () => go({ view: "folder", project, rev, path: path.split("/").slice(0, -1).join("/") }),
     p: () => { if (!open.panel.hidden) open.panel.querySelector("a.hit, button")?.focus(); },
   };

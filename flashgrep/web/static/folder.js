@@ -5,6 +5,7 @@ import { makeCrumbs } from "./crumbs.js";
 import { count, h, show, tell } from "./dom.js";
 import { makeRevisions } from "./revisions.js";
 import { call } from "./rpc.js";
+import { isTeam, offers } from "./server.js";
 
 /** Show a folder; without a project, the projects. */
 export async function showFolder(shown, view) {
@@ -14,7 +15,7 @@ export async function showFolder(shown, view) {
     const answer = await call("list_folder", { project, ...(path ? { path } : {}), ...(rev ? { rev } : {}) });
     const rows = answer.results.map((one) => makeEntry(one, shown));
     const up = path ? h("li", {}, h("a", { class: "hit", href: toAddress({ ...shown, path: path.split("/").slice(0, -1).join("/") }) }, "..")) : null;
-    const actions = h("div", { class: "actions" }, makeRevisions(shown), h("a", { href: toAddress({ view: "history", project, path, rev }) }, "History"), h("a", { href: toAddress({ view: "changes", project }) }, "Changes"));
+    const actions = h("div", { class: "actions" }, makeRevisions(shown), offers("history") ? h("a", { href: toAddress({ view: "history", project, path, rev }) }, "History") : null, offers("changes") ? h("a", { href: toAddress({ view: "changes", project }) }, "Changes") : null);
     show(view, h("div", { class: "bar-of-file" }, makeCrumbs(shown), actions), h("ul", { class: "entries" }, up, rows));
     document.title = `${path || project} · flashgrep`;
     tell([`${count(answer.total)} files`, rev && `at ${rev}`, answer.coverage.detail].filter(Boolean).join(" · "));
@@ -32,6 +33,6 @@ function makeEntry(one, { project, path, rev }) {
 
 async function showProjects(view) {
   const { projects } = await call("stats", {});
-  show(view, h("div", { class: "page" }, h("h1", {}, "Projects"), h("ul", { class: "entries" }, projects.map((project) => h("li", {}, h("a", { class: "hit folder-entry", href: toAddress({ view: "folder", project }) }, project))))));
-  tell(`${projects.length} projects`);
+  show(view, h("div", { class: "page" }, h("h1", {}, isTeam() ? "Repositories" : "Projects"), h("ul", { class: "entries" }, projects.map((project) => h("li", {}, h("a", { class: "hit folder-entry", href: toAddress({ view: "folder", project }) }, project))))));
+  tell(`${projects.length} ${isTeam() ? "repositories" : "projects"}`);
 }

@@ -3,6 +3,7 @@
 import { count, h, show, svg, tell } from "./dom.js";
 import { toAddress } from "./address.js";
 import { asked, call } from "./rpc.js";
+import { isTeam } from "./server.js";
 
 const MB = 1e6;
 const SLOWEST = 10;
@@ -23,15 +24,17 @@ export async function showNumbers(shown, view) {
 function makeProject(stats) {
   const name = h("h1", {}, h("a", { href: toAddress({ view: "folder", project: stats.project }) }, stats.project));
   if (stats.error) return h("section", {}, name, h("p", { class: "problem" }, stats.error));
-  const { indexing } = stats;
+  const { indexing, files_skipped: skipped = {} } = stats;
   const tile = (label, value) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
-  const left = indexing.eta_seconds === null ? "" : `, ${Math.round(indexing.eta_seconds)} s left`;
-  const rest = stats.index_size_bytes - stats.gram_bytes - stats.vector_bytes;
-  return h("section", {}, name, h("p", { class: "none" }, stats.root),
-    h("dl", { class: "tiles" }, tile("State", stats.stage + (stats.watching ? "" : ", not watched")), tile("Files", count(stats.total_files)), tile("Lines", count(stats.total_lines)), tile("Pieces for search by meaning", count(stats.total_chunks)), tile("Indexed", `${Math.round(indexing.share * 100)} %${left}`), tile("Waiting", count(stats.files_pending)), tile("Last update", stats.last_update ? new Date(stats.last_update * 1000).toLocaleString() : "never")),
+  const counted = (label, value) => (value === undefined ? null : tile(label, count(value)));
+  const left = indexing?.eta_seconds == null ? "" : `, ${Math.round(indexing.eta_seconds)} s left`;
+  const sizes = [["grams", stats.gram_bytes / MB]];
+  if (!isTeam()) sizes.push(["vectors", stats.vector_bytes / MB], ["symbols, chunks, tables", Math.max(stats.index_size_bytes - stats.gram_bytes - stats.vector_bytes, 0) / MB]);
+  return h("section", {}, name, stats.root ? h("p", { class: "none" }, stats.root) : null,
+    h("dl", { class: "tiles" }, tile("State", stats.stage + (stats.watching || isTeam() ? "" : ", not watched")), counted("Files", stats.total_files), counted("Lines", stats.total_lines), counted("Pieces for search by meaning", stats.total_chunks), indexing ? tile("Indexed", `${Math.round(indexing.share * 100)} %${left}`) : null, counted("Waiting", stats.files_pending), tile("Last update", stats.last_update ? new Date(stats.last_update * 1000).toLocaleString() : "never")),
     [stats.problem, stats.watch_problem, stats.stage_detail, ...(stats.settings_warnings ?? [])].filter(Boolean).map((text) => h("p", { class: "problem" }, text)),
-    makeBars("Size of the index, MB", [["grams", stats.gram_bytes / MB], ["vectors", stats.vector_bytes / MB], ["symbols, chunks, tables", Math.max(rest, 0) / MB]]),
-    makeBars("Coverage, files", [["searched", stats.total_files - sum(stats.files_skipped)], ...Object.entries(stats.files_skipped).map(([reason, files]) => [`left out: ${reason}`, files])]));
+    makeBars("Size of the index, MB", sizes),
+    stats.total_files === undefined ? null : makeBars("Coverage, files", [["searched", stats.total_files - sum(skipped)], ...Object.entries(skipped).map(([reason, files]) => [`left out: ${reason}`, files])]));
 }
 
 function sum(counts) {

@@ -15,7 +15,7 @@ export function makeGroup(hit, shown, asking) {
   const place = { view: "file", project, path, rev: asking.params.rev ?? "", path_bytes: hit.file_path_bytes };
   const slash = path.lastIndexOf("/") + 1;
   const body = h("div", { class: "hits" });
-  const head = h("h2", {}, hit.project ? h("span", { class: "project" }, hit.project, " ") : null, h("a", { class: "hit path", href: toAddress(place) }, h("span", { class: "folder" }, path.slice(0, slash)), path.slice(slash)));
+  const head = h("h2", {}, hit.project ? [h("a", { class: "project", href: toAddress({ view: "folder", project: hit.project, rev: place.rev }) }, hit.project), " "] : null, h("a", { class: "hit path", href: toAddress(place) }, h("span", { class: "folder" }, path.slice(0, slash)), path.slice(slash)));
   const element = h("section", { role: "listitem", class: "group" }, head, body);
   const family = lexerFor(languageOf(path)?.name);
   const hits = [];

@@ -3,13 +3,14 @@
 import { go } from "./address.js";
 import { h } from "./dom.js";
 import { call } from "./rpc.js";
+import { isTeam } from "./server.js";
 
 const known = new Map();
 
 /** Return a box for the revision of what is shown; empty: as the files are now. */
 export function makeRevisions(shown) {
   const list = h("datalist", { id: "revisions" });
-  const box = h("input", { type: "text", class: "rev", list: "revisions", value: shown.rev, placeholder: "as it is now", "aria-label": "Revision", autocomplete: "off", onfocus: () => fill(list, shown.project), onchange: () => go({ ...shown, rev: box.value.trim() }) });
+  const box = h("input", { type: "text", class: "rev", list: "revisions", value: shown.rev, placeholder: isTeam() ? "HEAD" : "as it is now", "aria-label": "Revision", autocomplete: "off", onfocus: () => fill(list, shown.project), onchange: () => go({ ...shown, rev: box.value.trim() }) });
   return h("label", { class: "revision" }, "Revision ", box, list);
 }
 

@@ -1,6 +1,7 @@
 // JSON-RPC to the daemon: the cookie goes by itself, the key proves that our origin asks (see web/visitors.py).
 
-const KEY = "flashgrep.key";
+import { isTeam, readKey } from "./server.js";
+
 const REMEMBERED = 200;
 let next = 1;
 
@@ -17,15 +18,18 @@ export class RpcError extends Error {
 export const asked = [];
 
 async function send(path, options) {
-  const headers = { "X-Flashgrep-Key": localStorage.getItem(KEY) ?? "", ...options.headers };
+  const headers = { "X-Flashgrep-Key": readKey(), ...options.headers };
   let response;
   try {
     response = await fetch(path, { ...options, headers, credentials: "same-origin", cache: "no-store", referrerPolicy: "no-referrer" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new RpcError("the daemon does not answer; is fgrep web or fgrep serve running?", 0);
+    throw new RpcError(isTeam() ? "the server does not answer" : "the daemon does not answer; is fgrep web or fgrep serve running?", 0);
   }
-  if (response.status === 401) throw new RpcError("this browser is not signed in", 401);
+  if (response.status === 401) {
+    dispatchEvent(new Event("flashgrep:unsigned"));
+    throw new RpcError("this browser is not signed in", 401);
+  }
   return response;
 }
 

@@ -7,6 +7,7 @@ import * as languages from "./languages.js";
 import { forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
 import { makeGroup } from "./results.js";
 import { call } from "./rpc.js";
+import { isTeam, offers } from "./server.js";
 
 const PAUSE_MS = 40;
 /** Of keys that come faster than this the first asks at once, and the last. */
@@ -78,7 +79,6 @@ export async function ask(shown, view) {
     });
   } catch (error) {
     if (error.name === "AbortError") return;
-    if (error.status === 401) show(view, makeSignIn());
     tell(error.message, true);
   }
 }
@@ -135,16 +135,22 @@ function describe({ total, results, coverage, mode, next }, took) {
 }
 
 function makeAsLinks(asking) {
-  const copy = (label, text) => h("button", { type: "button", title: text, onclick: () => navigator.clipboard.writeText(text).then(() => tell(`copied: ${text}`)) }, label);
-  return h("p", { class: "as" }, copy("Copy link", location.href), copy("Copy as fgrep", toCommand(asking)), copy("Copy as JSON-RPC", toRequest(asking)));
+  const copy = (label, text) => h("button", { type: "button", title: text, onclick: () => copyText(text) }, label);
+  return h("p", { class: "as" }, copy("Copy link", location.href), isTeam() ? null : copy("Copy as fgrep", toCommand(asking)), copy("Copy as JSON-RPC", toRequest(asking)));
 }
 
-function makeSignIn() {
-  return h("div", { class: "notice" }, h("h1", {}, "Not signed in"), h("p", {}, "Run ", h("code", {}, "fgrep web"), " in a terminal. It opens this page by a link that works once; links end with the daemon."));
+/** Put a text on the clipboard; where the browser has none for this address, show it. */
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(`copied: ${text}`);
+  } catch {
+    tell(text);
+  }
 }
 
 function makeWelcome() {
   const example = (q, kind, what) => h("li", {}, h("a", { href: toAddress({ q, in: kind }), onclick: (event) => { event.preventDefault(); go({ q, in: kind }); } }, h("code", {}, q)), ` ${what}`);
   return h("div", { class: "notice" }, h("h1", {}, "Search code"), h("p", {}, "Type a text. Filters narrow it; press ? for the keys."), h("ul", {},
-    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "but not where the path has “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), example("where settings are read", "meaning", "by meaning")));
+    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "but not where the path has “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), offers("search_code") ? example("where settings are read", "meaning", "by meaning") : null));
 }

@@ -29,3 +29,18 @@ template twice(body: untyped) =
 iterator names(shop: Shop): string =
   for name in shop.prices.keys:
     yield name
+
+type
+  Kind* = enum
+    fruit, bread
+  Item*[T] = ref object of RootObj
+    name*, label: string
+    price*: int
+
+const
+  first* = 1
+  second: int = 2
+
+method `+`*(a, b: Item): Item {.base.} = a
+
+macro again(body: untyped): untyped = body

@@ -16,3 +16,7 @@ command! -nargs=1 Shop call shop#price(<q-args>)
 augroup shop
   autocmd BufRead *.shop call s:helper(1)
 augroup END
+
+function! s:Dir.open(path) dict abort
+  call self.refresh(a:path)
+endfunction

@@ -1,0 +1,152 @@
+"""The language servers that run for a daemon: started by a question, few at once, ended when they are idle."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from flashgrep.checkpoint import blocking, stop_if_over
+from flashgrep.ingest.openat import RootFolder
+from flashgrep.servers.known import KnownServer, find_server
+from flashgrep.servers.process import LOOK_SECONDS, MOST_MEMORY, LanguageServer, ServerBroken, ServerSilent
+
+MOST_SERVERS: Final = 4
+"""Running at once; the one asked longest ago gives way."""
+WAIT_SECONDS: Final = 3.0
+"""How long a question waits for a server, whatever it does, before it is answered without."""
+AGAIN_SECONDS: Final = 300.0
+"""A server that was let go is left alone for so long."""
+IDLE_SECONDS: Final = 600.0
+"""A server that nobody has asked for so long is ended."""
+ResultT = TypeVar("ResultT")
+
+
+class NotAsked(Exception):
+    """No server has answered; it says why, and nothing where there is none for the language."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A server of one project, running or not."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    server: LanguageServer | None = None
+    used: float = 0.0
+    problem: str = ""
+    again: float = 0.0
+    """When it may be started again after a problem, on the clock of time.monotonic()."""
+
+    def end(self) -> None:
+        """End the server, if one runs; whoever calls holds the lock."""
+        server, self.server = self.server, None
+        if server is not None:
+            server.close()
+
+
+class ServerPool:
+    """Servers by project and program; safe to use from several threads."""
+
+    def __init__(self, languages: Collection[str], environ: Mapping[str, str]) -> None:
+        """``languages``: those that the user's settings allow."""
+        self._languages = frozenset(languages)
+        self._environ = environ
+        self._slots: dict[tuple[bytes, str], _Slot] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def find(self, language: str, root: bytes) -> tuple[KnownServer, str] | None:
+        """Return the server that is asked about a language, with its program; None: no server is."""
+        return find_server(language, self._environ, root) if language in self._languages else None
+
+    def ask(
+        self, root: RootFolder, found: tuple[KnownServer, str], question: Callable[[LanguageServer, float], ResultT]
+    ) -> ResultT:
+        """Return what a question finds; it is told until when it may wait.
+
+        Raises:
+            NotAsked: the server is busy, silent, gone or has been let go.
+            Abandoned, Expired: the look-up is over.
+
+        """
+        known, program = found
+        with self._lock:
+            slot = self._slots.setdefault((root.path, known.name), _Slot())
+        ends, problem = time.monotonic() + WAIT_SECONDS, ""
+        with blocking():
+            while not slot.lock.acquire(timeout=LOOK_SECONDS):
+                stop_if_over()
+                if time.monotonic() > ends:
+                    raise NotAsked(f"{known.name} is busy")
+            try:
+                slot.used = time.monotonic()
+                result = question(slot.server or self.start(slot, known, program, root), ends)
+            except ServerSilent:
+                problem = f"{known.name} has not answered within {WAIT_SECONDS:.0f} s"
+            except (ServerBroken, OSError) as error:
+                slot.end()
+                problem = f"{known.name} was let go: {error}"
+                slot.problem, slot.again = problem, time.monotonic() + AGAIN_SECONDS
+            finally:
+                slot.used = time.monotonic()
+                slot.lock.release()
+        if problem:
+            raise NotAsked(problem)
+        return result
+
+    def start(self, slot: _Slot, known: KnownServer, program: str, root: RootFolder) -> LanguageServer:
+        """Start a server, once one of too many has given way."""
+        if time.monotonic() < slot.again:
+            raise NotAsked(slot.problem)
+        with self._lock:
+            if self._is_closed:
+                raise NotAsked("the daemon ends")
+            others = sorted((one for one in self._slots.values() if one.server is not None), key=lambda one: one.used)
+        excess = len(others) + 1 - MOST_SERVERS
+        for other in others:
+            if excess > 0 and other.lock.acquire(blocking=False):
+                other.end()
+                other.lock.release()
+                excess -= 1
+        if excess > 0:
+            raise NotAsked(f"{MOST_SERVERS} language servers are busy")
+        slot.server = server = LanguageServer(known, program, root, self._environ)
+        with self._lock:
+            is_closed = self._is_closed
+        if is_closed:  # in between
+            slot.end()
+            raise NotAsked("the daemon ends")
+        return server
+
+    def rest(self) -> None:
+        """End the servers that nobody has asked for long, and those that have grown too large."""
+        for slot in self._take_free(None):
+            idle = time.monotonic() - slot.used > IDLE_SECONDS
+            if slot.server is not None and (idle or slot.server.memory > MOST_MEMORY):
+                slot.end()
+
+    def end_servers(self, root: bytes) -> None:
+        """End a project's servers."""
+        for slot in self._take_free(root):
+            slot.end()
+
+    def close(self) -> None:
+        """End all servers, those too that are being asked: whoever asks them finds that they ended."""
+        with self._lock:
+            self._is_closed = True
+        for slot in self._take_free(None):
+            slot.end()
+        for slot in self._slots.values():
+            if (server := slot.server) is not None:
+                server.kill()
+
+    def _take_free(self, root: bytes | None) -> Iterator[_Slot]:
+        """Yield the slots with a server that nobody asks just now, of one project or of all, each locked."""
+        with self._lock:
+            slots = [slot for key, slot in self._slots.items() if root in {None, key[0]}]
+        for slot in slots:
+            if slot.server is not None and slot.lock.acquire(blocking=False):
+                try:
+                    yield slot
+                finally:
+                    slot.lock.release()

@@ -1,0 +1,205 @@
+"""Chunks, their words and vectors: made of stored texts by the code that the local indexer has, and stored."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.index import chunks as table
+from flashgrep.index.chunks import ChunkedText, PackedChunks
+from flashgrep.index.postings import encode
+from flashgrep.index.segments import Kind
+from flashgrep.index.symbols import take_bytes
+from flashgrep.index.vectors import quantise, signs_of
+from flashgrep.indexer.chunking import chunk_text, embedding_text
+from flashgrep.indexer.job import stage_versions
+from flashgrep.indexer.meaning_stages import BATCH, BATCH_BYTES, FLUSH_PAIRS, open_embedder
+from flashgrep.indexer.workers import WorkerPool
+from flashgrep.ingest.extract import extract
+from flashgrep.ingest.parse.model import unpack
+from flashgrep.machine import release_memory
+from flashgrep.model import Document
+from flashgrep.team.segments import (
+    OF_SEGMENTS,
+    PLACES,
+    Segment,
+    advance,
+    clean,
+    leave,
+    put_blocks,
+    put_segment,
+    put_signs,
+    read_segments,
+    take_segments,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+LISTED: Final = 1024
+"""Texts whose sizes are asked for at once."""
+Source = tuple[int, bytes, bytes, bytes]
+"""A text's number, path, content and packed symbols."""
+
+
+class CutTexts(NamedTuple):
+    """What one batch of texts gave."""
+
+    packed: PackedChunks
+    rows: npt.NDArray[np.void]
+    """Vectors, one a chunk."""
+    wholes: list[bytes]
+    """The sum of each text's vectors."""
+
+
+def cut_texts(texts: Sequence[Source], settings: str) -> CutTexts:
+    """Return the chunks of texts with their words and vectors; ``settings``: the embedder's, as JSON."""
+    release_memory()
+    done: list[ChunkedText] = []
+    inputs: list[str] = []
+    for number, path, content, packed in texts:
+        document = extract(content)
+        data = document.data if isinstance(document, Document) else b""
+        parsed = unpack(packed) if packed and packed[:1] != b"!" else None
+        done.append(chunk_text(number, path, data, parsed))
+        inputs += [embedding_text(path, data, chunk) for chunk in done[-1].chunks]
+    rows = quantise(open_embedder(settings).embed_code(inputs))
+    wholes, at = [], 0
+    for text in done:
+        of_text, at = rows[at : at + len(text.chunks)], at + len(text.chunks)
+        whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(np.float32)
+        wholes.append(whole.astype("<f2").tobytes())
+    return CutTexts(table.pack(done), rows, wholes)
+
+
+class Cutter:
+    """Stores the chunks of one repository over one connection."""
+
+    def __init__(self, connection: "Connection[Any]", repository: int, settings: str) -> None:
+        """Store for a repository by number; ``settings``: the embedder's, as JSON."""
+        self._connection = connection
+        self._repository = repository
+        self._settings = settings
+
+    def run(self, workers: int) -> Iterator[int]:
+        """Store the chunks of parsed texts that have none, yielding now and then how many texts have some since.
+
+        Raises:
+            ProviderUnavailable: the embedder does not answer; what was stored before stays.
+
+        """
+        self.renew()
+        done, pool = 0, WorkerPool(workers)
+        try:
+            for shard, texts in sorted(self.find_texts().items()):
+                waiting: list[CutTexts] = []
+                calls = ((batch, self._settings) for batch in self.read_batches(shard, texts))
+                for cut in pool.map(cut_texts, calls, spread=len(texts) > BATCH):
+                    waiting.append(cut)
+                    done += len(cut.wholes)
+                    if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
+                        self.put(shard, waiting)
+                        waiting = []
+                        yield done
+                if waiting:
+                    self.put(shard, waiting)
+                    yield done
+        finally:
+            pool.stop()
+
+    def renew(self) -> None:
+        """Drop the chunks if other code made them, or another embedder their vectors, and note what makes the next."""
+        versions, embedder = stage_versions(), open_embedder(self._settings)
+        made = versions["chunks"], embedder.name
+        query = "SELECT cut_by, embedder FROM flashgrep.repository WHERE id = %s"
+        if self._connection.execute(query, [self._repository]).fetchone() == made:
+            return
+        old = [one for one in read_segments(self._connection, self._repository) if one.kind == Kind.WORDS]
+        texts = [text for one in old for text in one.texts.tolist() if text]
+        with write_rows(self._connection, self._repository, (), (), ()) as cursor:
+            # At once: a text has one row of chunks, and the next ones are made now.
+            leave(cursor, self._repository, ("chunk", "vector", *OF_SEGMENTS), texts, [one.id for one in old], 0)
+            cursor.execute("DELETE FROM flashgrep.segment WHERE id = ANY(%s) AND repository = %s",
+                           [[one.id for one in old], self._repository])  # fmt: skip
+            cursor.execute(
+                "UPDATE flashgrep.repository SET cut_by = %s, embedder = %s, generation = generation + 1 WHERE id = %s",
+                [*made, self._repository],
+            )
+        clean(self._connection, self._repository)
+
+    def find_texts(self) -> dict[int, list[int]]:
+        """Return the parsed texts without chunks, by shard, ascending."""
+        row = self._connection.execute(
+            "SELECT parsed_to FROM flashgrep.repository WHERE id = %s", [self._repository]
+        ).fetchone()
+        parsed_to = row[0] if row else 0
+        texts: dict[int, set[int]] = {}
+        cut: set[int] = {0}
+        for one in read_segments(self._connection, self._repository):
+            if one.kind == Kind.WORDS:
+                cut.update(one.texts.tolist())
+            else:
+                texts.setdefault(one.shard, set()).update(one.texts[one.texts <= parsed_to].tolist())
+        return {shard: sorted(numbers - cut) for shard, numbers in texts.items() if numbers - cut}
+
+    def read_batches(self, shard: int, texts: Sequence[int]) -> Iterator[list[Source]]:
+        """Yield texts with their symbols, a bounded number of bytes at a time."""
+        where = f"repository = %s AND shard = {int(shard)}"
+        for at in range(0, len(texts), LISTED):
+            sizes = f"SELECT id, octet_length(data) FROM flashgrep.text WHERE {where} AND id = ANY(%s) ORDER BY id"
+            listed = self._connection.execute(
+                sizes.encode(), [self._repository, list(texts[at : at + LISTED])]
+            ).fetchall()
+            left = [(number, b"", b"", size) for number, size in listed]
+            while left:
+                numbers = [row[0] for row in take_bytes(iter(left[:BATCH]), BATCH_BYTES)]
+                left = left[len(numbers) :]
+                rows = self._connection.execute(
+                    f"SELECT id, path, data FROM flashgrep.text WHERE {where} AND id = ANY(%s) ORDER BY id".encode(),
+                    [self._repository, numbers],
+                    binary=True,
+                ).fetchall()
+                symbols = self._connection.execute(
+                    f"SELECT text, packed FROM flashgrep.symbol WHERE {where} AND text = ANY(%s)".encode(),
+                    [self._repository, numbers],
+                    binary=True,
+                ).fetchall()
+                packed = dict(symbols)
+                yield [(number, path, data, packed.get(number, b"")) for number, path, data in rows]
+
+    def put(self, shard: int, batches: Sequence[CutTexts]) -> None:
+        """Store chunks of texts in a shard, their words as one segment."""
+        connection, repository = self._connection, self._repository
+        texts = [text for batch in batches for text in batch.packed.texts]
+        wholes = [whole for batch in batches for whole in batch.wholes]
+        rows = np.concatenate([batch.rows for batch in batches])
+        numbers = np.array([number for number, _, _, _ in texts], np.int64)
+        counts = np.array([count for _, count, _, _ in texts], np.int64)
+        chunks = np.repeat(numbers * PLACES - (np.cumsum(counts) - counts), counts) + np.arange(len(rows))
+        firsts = np.cumsum([0, *(len(batch.rows) for batch in batches)])
+        pairs = np.concatenate(
+            [batch.packed.pairs + np.uint64(first) for batch, first in zip(batches, firsts.tolist(), strict=False)]
+        )
+        pairs.sort()
+        segment = take_segments(connection, repository, 1)
+        blocks = list(encode(pairs, segment))
+        tables = ("chunk", "vector", *OF_SEGMENTS)
+        with write_rows(connection, repository, tables, numbers.tolist(), [segment]) as cursor:
+            with cursor.copy(
+                "COPY flashgrep.chunk (repository, shard, text, packed, whole) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(["int4", "int2", "int8", "bytea", "bytea"])
+                for (number, _, packed, _), whole in zip(texts, wholes, strict=True):
+                    copy.write_row([repository, shard, number, packed, whole])
+            with cursor.copy(
+                "COPY flashgrep.vector (repository, shard, chunk, components) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(["int4", "int2", "int8", "bytea"])
+                for chunk, row in zip(chunks.tolist(), rows, strict=True):
+                    copy.write_row([repository, shard, chunk, row.tobytes()])
+            put_signs(cursor, repository, shard, segment, signs_of(rows["direction"]).astype("<u8").tobytes())
+            put_blocks(cursor, repository, shard, segment, blocks)
+            put_segment(cursor, repository, Segment.of_blocks(segment, Kind.WORDS, shard, blocks, numbers, counts))
+            advance(cursor, repository)

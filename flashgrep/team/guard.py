@@ -1,0 +1,147 @@
+"""Who asks a team's server, found out before anything of a request is understood.
+
+There are three ways in: a token (``Authorization: Bearer``), a browser that has signed in on our page (a cookie, and a
+key that only scripts of our origin know: cookies go to every port of a host), and a proxy that shows a token of its own
+and names whom it has signed in.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio.to_thread
+
+from flashgrep.errors import FlashgrepError, Forbidden
+from flashgrep.mcp.http.guard import (
+    OPEN_PATHS,
+    VISITOR,
+    Receive,
+    Refusal,
+    Scope,
+    Send,
+    date_header,
+    judge_size,
+    judge_type,
+    read_bearer,
+    receive_at_most,
+    refuse,
+    send_with,
+)
+from flashgrep.scheduler import FLOW
+from flashgrep.team.catalogue import Access, TeamCatalogue
+from flashgrep.team.reading import Shown
+from flashgrep.web.site import KEY_HEADER, is_open
+
+SIGN_IN, SIGN_OUT = "/login", "/logout"
+PROXY_TOKEN: Final = "x-flashgrep-proxy-token"  # noqa: S105 - a header's name
+MOST_NAME: Final = 256
+"""Characters of a person's or a group's name."""
+MOST_GROUPS: Final = 1000
+ASKING: ContextVar[Access] = ContextVar("asking")
+"""Who sent the request that is being answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """What a server is called from outside, and whom it believes."""
+
+    origins: tuple[str, ...]
+    """Ours, as ``https://code.example.org``, the public one first: pages of no other one are answered."""
+    person_header: str = ""
+    """In which a proxy names whom it has signed in; it counts beside the proxy's token. Empty: no proxy is believed."""
+    groups_header: str = ""
+    """In which it names that one's groups, with commas between them."""
+
+    @property
+    def hosts(self) -> set[str]:
+        """What the header ``Host`` of a browser's request may say."""
+        return {origin.partition("://")[2] for origin in self.origins}
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name; that of a page that came by TLS is kept from whoever speaks without it."""
+        scheme, _, host = self.origins[0].partition("://")
+        return "__Host-flashgrep" if scheme == "https" else f"flashgrep_team_{host.rpartition(':')[2]}"
+
+    def read_proof(self, headers: Mapping[str, str]) -> Shown | None:
+        """Return what a request shows; None: nothing.
+
+        Raises:
+            Forbidden: a proxy names nobody, or names that are none.
+
+        """
+        person = headers.get(self.person_header, "") if self.person_header else ""
+        if person and (proxy := headers.get(PROXY_TOKEN)):
+            groups = tuple(one.strip() for one in headers.get(self.groups_header, "").split(",") if one.strip())
+            if len(groups) > MOST_GROUPS or any(len(one) > MOST_NAME or "\0" in one for one in (person, *groups)):
+                raise Forbidden("names that are too long, or too many", reason="auth_required")
+            return Shown(hash_secret(proxy), person, groups)
+        if token := read_bearer(headers):
+            return Shown(hash_secret(token))
+        cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+        cookie = next((value for name, _, value in cookies if name == self.cookie), "")
+        key = headers.get(KEY_HEADER, "")
+        return Shown(hash_browser(cookie, key)) if cookie and key and headers.get("host") in self.hosts else None
+
+
+def hash_secret(secret: str) -> str:
+    """Return what the store knows of a secret, in hexadecimal digits."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def hash_browser(cookie: str, key: str) -> str:
+    """Return what the store knows of a browser's two secrets: neither is worth anything alone."""
+    return hash_secret(f"browser {cookie} {key}")
+
+
+@dataclass(slots=True)
+class TeamGuard:
+    """Lets through who may ask."""
+
+    app: Any
+    catalogue: TeamCatalogue
+    max_body: int
+    rules: AccessRules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an ASGI event."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        names = [name.lower() for name, _ in scope["headers"]]
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        judged = {"host", "origin", "authorization", "cookie", "content-type", KEY_HEADER, PROXY_TOKEN}
+        judged |= {self.rules.person_header, self.rules.groups_header}
+        refusal = self.judge(scope, headers, is_ambiguous=any(names.count(one.encode()) > 1 for one in judged))
+        is_known = False
+        if refusal is None and not (scope["path"] in OPEN_PATHS or scope["path"] == SIGN_IN or is_open(scope["path"])):
+            try:
+                shown = self.rules.read_proof(headers) or Shown("")
+                ASKING.set(await anyio.to_thread.run_sync(self.catalogue.find_access, *shown))
+                is_known = True
+            except Forbidden:
+                refusal = Refusal(401, "auth_required", "a token is required", ((b"www-authenticate", b"Bearer"),))
+            except FlashgrepError as error:
+                refusal = Refusal(503, error.reason or "database_away", error.message)
+        if refusal is not None:
+            await refuse(refusal, receive, send)
+            return
+        FLOW.set(("team", ASKING.get().subject if is_known else ""))
+        answering = send_with(send, [date_header()])
+        await self.app({**scope, VISITOR: False}, receive_at_most(receive, self.max_body), answering)
+
+    def judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
+        """Return why a request is turned away whoever sends it; None: it is not."""
+        path = scope["path"]
+        if is_ambiguous:
+            return Refusal(400, "ambiguous", "a header that says who asks is there twice")
+        is_foreign = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_open(path)
+        if is_foreign or headers.get("origin", self.rules.origins[0]) not in self.rules.origins:
+            return Refusal(403, "foreign_origin", "requests from this origin are refused")
+        if path == SIGN_IN and "origin" not in headers:
+            return Refusal(403, "foreign_origin", "only the page signs in")
+        if (path in {SIGN_IN, SIGN_OUT} or is_open(path)) and headers.get("host") not in self.rules.hosts:
+            return Refusal(421, "foreign_host", f"the page is at {self.rules.origins[0]}/")
+        return judge_type(scope, headers) or judge_size(headers, self.max_body)

@@ -1,0 +1,188 @@
+"""Segments in the store: which texts each is of, its blocks in a shard, and what lies in shards for nobody.
+
+A segment's postings count its texts, or their chunks, from 0 on, in the order in which its row names the texts; one
+that is gone is named 0 there. So segments of a shard are merged whatever numbers their texts have.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flashgrep.errors import Conflict
+from flashgrep.index.postings import Block
+from flashgrep.index.segments import Kind, SegmentRow
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+PLACES: Final = 4096
+"""Chunks that a text may have, and more: a chunk's number is its text's, times this, and its place in the text."""
+OF_TEXTS: Final = ("text", "symbol", "symbol_name", "chunk", "vector")
+OF_SEGMENTS: Final = ("block", "signs")
+_CONDITIONS: Final = {
+    "text": "id = ANY(%(texts)s)",
+    "symbol": "text = ANY(%(texts)s)",
+    "symbol_name": "text = ANY(%(texts)s)",
+    "chunk": "text = ANY(%(texts)s)",
+    # The bounds let the primary key be used where the texts are neighbours, as those of a batch are.
+    "vector": f"chunk BETWEEN %(low)s AND %(high)s AND chunk / {PLACES} = ANY(%(texts)s)",
+    "block": "segment = ANY(%(segments)s)",
+    "signs": "segment = ANY(%(segments)s)",
+}
+SELECT: Final = (
+    "SELECT id, kind, shard, bytes, keys, texts, counts FROM flashgrep.segment WHERE repository = %s ORDER BY id"
+)
+
+_NO_COUNTS: Final = np.empty(0, np.int64)
+
+
+class Segment(NamedTuple):
+    """A segment, its shard, the first key of each of its blocks, ascending, and the texts that it is of."""
+
+    id: int
+    kind: int
+    shard: int
+    bytes: int
+    keys: npt.NDArray[np.uint32]
+    texts: npt.NDArray[np.int64]
+    """0: one that is gone."""
+    counts: npt.NDArray[np.int64]
+    """Of words: how many chunks each text has."""
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> "Segment":
+        """Return the segment of a row of ``SELECT``."""
+        number, kind, shard, size, keys, texts, counts = row
+        named = np.frombuffer(texts, ">i8").astype(np.int64)
+        chunks = np.frombuffer(counts, ">i4").astype(np.int64)
+        return cls(number, kind, shard, size, np.frombuffer(keys, "<u4"), named, chunks)
+
+    @classmethod
+    def of_blocks(
+        cls, number: int, kind: Kind, shard: int, blocks: Sequence[Block], texts: npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64] = _NO_COUNTS,
+    ) -> "Segment":  # fmt: skip
+        """Return the segment that has these blocks."""
+        keys = np.array([block.first for block in blocks], "<u4")
+        return cls(number, kind, shard, sum(len(block.data) for block in blocks), keys, texts, counts)
+
+    @property
+    def documents(self) -> int:
+        """How many texts, or chunks, its postings count."""
+        return int(self.counts.sum()) if self.kind == Kind.WORDS else len(self.texts)
+
+    @property
+    def row(self) -> SegmentRow:
+        """As ``index`` knows segments."""
+        return SegmentRow(self.id, self.kind, 0, self.documents - 1, self.bytes)
+
+    def block_keys(self, first: int, last: int) -> list[int]:
+        """Return the keys of the blocks that cover what lies between two keys."""
+        low = int(np.searchsorted(self.keys, first, "right")) - 1
+        high = int(np.searchsorted(self.keys, last, "right"))
+        return [int(key) for key in self.keys[max(0, low) : high]]
+
+
+def read_segments(connection: "Connection[Any]", repository: int) -> list[Segment]:
+    """Return a repository's segments, in the order in which they were made."""
+    return list(map(Segment.of, connection.execute(SELECT.encode(), [repository], binary=True).fetchall()))
+
+
+def take_segments(connection: "Connection[Any]", repository: int, count: int) -> int:
+    """Return the first of so many numbers of segments, which are never given again."""
+    row = connection.execute(
+        "UPDATE flashgrep.repository SET next_segment = next_segment + %s WHERE id = %s RETURNING next_segment",
+        [count, repository],
+    ).fetchone()
+    if row is None:
+        raise LookupError(repository)
+    return int(row[0]) - count
+
+
+@contextmanager
+def write_rows(
+    connection: "Connection[Any]", repository: int, tables: Sequence[str], texts: Sequence[int], segments: Sequence[int]
+) -> "Iterator[Cursor[Any]]":
+    """Run a block in one transaction that writes rows of these texts and segments into shards.
+
+    What is about to be written is noted before: a shard on another server commits by itself, so what it has is nobody's
+    if this transaction fails then.
+
+    Raises:
+        Conflict: another worker has taken the rows for those of a dead one.
+
+    """
+    row = connection.execute(
+        "INSERT INTO flashgrep.leftover (repository, tables, texts, segments) VALUES (%s, %s, %s, %s) RETURNING id",
+        [repository, list(tables), list(texts), list(segments)],
+    ).fetchone()
+    with connection.transaction(), connection.cursor() as cursor:
+        # First, so that its row is locked until all is done.
+        cursor.execute("DELETE FROM flashgrep.leftover WHERE id = %s", row)
+        if not cursor.rowcount:
+            raise Conflict("another worker is at the repository", reason="generation_changed")
+        yield cursor
+
+
+def put_blocks(cursor: "Cursor[Any]", repository: int, shard: int, segment: int, blocks: Sequence[Block]) -> None:
+    """Store blocks of a segment."""
+    with cursor.copy("COPY flashgrep.block (repository, shard, segment, key, data) FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(["int4", "int2", "int8", "int8", "bytea"])
+        for block in blocks:
+            copy.write_row([repository, shard, segment, block.first, block.data])
+
+
+def put_segment(cursor: "Cursor[Any]", repository: int, segment: Segment) -> None:
+    """Store a segment, whose blocks count from now on."""
+    cursor.execute(
+        "INSERT INTO flashgrep.segment (repository, id, kind, shard, bytes, keys, texts, counts) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            repository, segment.id, segment.kind, segment.shard, segment.bytes, segment.keys.tobytes(),
+            segment.texts.astype(">i8").tobytes(), segment.counts.astype(">i4").tobytes(),
+        ],
+    )  # fmt: skip
+
+
+def put_signs(cursor: "Cursor[Any]", repository: int, shard: int, segment: int, data: bytes) -> None:
+    """Store the signs of the vectors of a segment's chunks."""
+    cursor.execute("INSERT INTO flashgrep.signs VALUES (%s, %s, %s, %s)", [repository, shard, segment, data])
+
+
+def advance(cursor: "Cursor[Any]", repository: int) -> None:
+    """Have readers take in what has changed."""
+    cursor.execute("UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s", [repository])
+
+
+def leave(
+    cursor: "Cursor[Any]", repository: int, tables: Sequence[str], texts: Sequence[int], segments: Sequence[int],
+    seconds: int,
+) -> None:  # fmt: skip
+    """Note rows in shards that nothing speaks of from now on, to be deleted after so long."""
+    cursor.execute(
+        "INSERT INTO flashgrep.leftover (repository, due, tables, texts, segments) "
+        "VALUES (%s, now() + make_interval(secs => %s), %s, %s, %s)",
+        [repository, seconds, list(tables), list(texts), list(segments)],
+    )
+
+
+def clean(connection: "Connection[Any]", repository: int) -> None:
+    """Delete the rows in shards that are nobody's: left by the dead, or replaced so long ago that nobody reads them."""
+    query = (
+        "DELETE FROM flashgrep.leftover WHERE id = (SELECT id FROM flashgrep.leftover WHERE repository = %s "
+        "AND due <= now() LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING tables, texts, segments"
+    )
+    while True:
+        with connection.transaction():
+            row = connection.execute(query, [repository]).fetchone()
+            if row is None:
+                return
+            tables, texts, segments = row
+            low, high = min(texts, default=0) * PLACES, (max(texts, default=0) + 1) * PLACES
+            values = {"repository": repository, "texts": texts, "segments": segments, "low": low, "high": high}
+            for table in tables:
+                statement = f"DELETE FROM flashgrep.{table} WHERE repository = %(repository)s AND {_CONDITIONS[table]}"
+                connection.execute(statement.encode(), values)

@@ -1,0 +1,187 @@
+"""The chunks of a repository as its segments name them: their words, and their vectors in the shards."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from flashgrep.damage import Damaged
+from flashgrep.index.chunks import ChunkMap
+from flashgrep.index.postings import count
+from flashgrep.index.vectors import RESCORED, Floats, Ints, Nearest, Signs, find_near, row_type, signs_of
+from flashgrep.index.words import LEVELS, WordList, WordLists, key_of
+from flashgrep.lazy import LazyAttribute
+from flashgrep.search.meaning_index import Bools
+from flashgrep.team.blocks import fetch_lists
+from flashgrep.team.reading import ReadingAs
+from flashgrep.team.segments import PLACES, Segment
+
+KEPT_BYTES: Final = 256 << 20
+"""Of signs, of all repositories together: eight million chunks."""
+FETCHED_BYTES: Final = 16 << 20
+"""Signs fetched at once."""
+
+
+@dataclass
+class StoredChunks:
+    """The chunks of one generation of a repository, numbered as its segments follow one another."""
+
+    repository: int
+    segments: list[Segment]
+    """Of words."""
+    embedder: str
+    """What made their vectors; empty: nothing has."""
+
+    @LazyAttribute
+    def map(self) -> ChunkMap:
+        """Which text each chunk is of; 0: one that is gone."""
+        sizes = np.concatenate([np.empty(0, np.int64), *(one.counts for one in self.segments)])
+        texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
+        return ChunkMap.of(np.cumsum(sizes) - sizes, sizes, texts)
+
+    def find_words(self, read: ReadingAs, words: Sequence[str]) -> dict[str, WordLists]:
+        """Return where each word is, as far as shards answer; those in no chunk are left out."""
+        keys = {word: key_of(word.encode()) for word in words}
+        spans = [(key, key + LEVELS - 1) for key in keys.values()]
+        lists: dict[str, list[WordList]] = {word: [] for word in words}
+        answering = {one.segment.id: one for one in fetch_lists(read, self.repository, self.segments, spans)}
+        first = 0
+        for segment in self.segments:
+            if segment.id in answering:
+                for word, key in keys.items():
+                    found = answering[segment.id].with_keys(key, key + LEVELS - 1)
+                    lists[word] += [WordList(first, at - key, data) for at, data in found]
+            first += segment.documents
+        return {word: WordLists(sum(count(one.data) for one in some), some) for word, some in lists.items() if some}
+
+
+def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
+    """Yield neighbours that have so many chunks together, or one more."""
+    group: list[Segment] = []
+    for segment in segments:
+        group.append(segment)
+        if sum(one.documents for one in group) > most:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+class KeptSigns:
+    """Signs read last, by repository and segment; safe from any thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int], Signs] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def read(self, read: ReadingAs, repository: int, segments: Sequence[Segment], far: Signs) -> Iterator[Signs]:
+        """Yield the signs of the chunks of each segment; ``far`` for each where its shard does not answer.
+
+        Raises:
+            Damaged: they are not there, or not as many.
+
+        """
+        known = {one.id: self.find((repository, one.id)) for one in segments}
+        wanted = [one for one in segments if known[one.id] is None and one.documents]
+        if wanted:
+            with read() as reading:
+                rows = reading.fetch_shards(
+                    "SELECT segment, data FROM flashgrep.signs WHERE repository = %s AND {shards} "
+                    "AND segment = ANY(%s)",
+                    [repository, [one.id for one in wanted]],
+                    sorted({one.shard for one in wanted}),
+                )
+                missing = set(reading.missing)
+            for number, data in rows:
+                known[number] = signs = np.ascontiguousarray(np.frombuffer(data, "<u8").reshape(-1, len(far)).T)
+                self.keep((repository, number), signs)
+            for one in wanted:
+                found = known[one.id]
+                if one.shard not in missing and (found is None or found.shape[1] != one.documents):
+                    raise Damaged("signs of vectors are missing")
+        for one in segments:
+            found = known[one.id]
+            yield np.repeat(far, one.documents, axis=1) if found is None else found
+
+    def find(self, key: tuple[int, int]) -> Signs | None:
+        """Return the signs of a segment, if they are kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, key: tuple[int, int], signs: Signs) -> None:
+        """Keep the signs of a segment, and let go of those used longest ago."""
+        with self._lock:
+            known = self._kept.pop(key, None)
+            self._bytes += signs.nbytes - (0 if known is None else known.nbytes)
+            self._kept[key] = signs
+            while self._bytes > KEPT_BYTES:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """The vectors of a repository's chunks, by the chunk's number; ``search.meaning_index.VectorRows``.
+
+    Those in shards that do not answer are near to nothing.
+    """
+
+    chunks: StoredChunks
+    read: ReadingAs
+    kept: KeptSigns
+    dims: int
+
+    def nearest(self, question: Floats, limit: int, among: Bools | None = None) -> Nearest:
+        """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
+        total = int(self.chunks.map.size.sum())
+        far = ~signs_of(question[None, :]).T
+        groups = split_segments(self.chunks.segments, FETCHED_BYTES * 8 // self.dims)
+        parts = (signs for group in groups for signs in self.kept.read(self.read, self.chunks.repository, group, far))
+        rows = find_near(parts, total, question, max(RESCORED, limit), among)
+        found = self._fetch(rows)
+        rows = np.array([row for row in rows.tolist() if row in found], np.int64)
+        similarity = self._compare(question, [found[row] for row in rows.tolist()])
+        order = np.argsort(-similarity, kind="stable")[:limit]
+        return Nearest(rows[order], similarity[order])
+
+    def similarity(self, question: Floats, rows: Ints) -> Floats:
+        """Return the cosine of a unit vector and each row; 0 where it is in a shard that does not answer."""
+        found, zero = self._fetch(rows), bytes(row_type(self.dims).itemsize)
+        return self._compare(question, [found.get(row, zero) for row in rows.tolist()])
+
+    def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return, for each span of rows (first, count), the sum of its vectors: each is a text's."""
+        texts, _ = self.chunks.map.locate(np.array([first for first, _ in spans], np.int64))
+        with self.read() as reading:
+            rows = reading.fetch_shards(
+                "SELECT text, whole FROM flashgrep.chunk WHERE repository = %s AND {shards} AND text = ANY(%s)",
+                [self.chunks.repository, texts.tolist()],
+            )
+        found = np.zeros((len(spans), self.dims), np.float32)
+        places = {text: at for at, text in enumerate(texts.tolist())}
+        for text, whole in rows:
+            found[places[text]] = np.frombuffer(whole, "<f2", self.dims)
+        return found
+
+    def _compare(self, question: Floats, rows: Sequence[bytes]) -> Floats:
+        found = np.frombuffer(b"".join(rows), row_type(self.dims))
+        compared: Floats = found["direction"].astype(np.float32) @ question.astype(np.float32) * found["scale"]
+        return compared
+
+    def _fetch(self, rows: Ints) -> dict[int, bytes]:
+        """Return rows as they are stored, by number."""
+        texts, places = self.chunks.map.locate(rows)
+        numbers = dict(zip((texts * PLACES + places).tolist(), rows.tolist(), strict=True))
+        with self.read() as reading:
+            found = reading.fetch_shards(
+                "SELECT chunk, components FROM flashgrep.vector WHERE repository = %s AND {shards} AND chunk = ANY(%s)",
+                [self.chunks.repository, list(numbers)],
+            )
+            if len(found) < len(numbers) and not reading.missing:
+                raise Damaged("a vector is missing")
+        return {numbers[chunk]: components for chunk, components in found}

@@ -1,0 +1,159 @@
+"""Histories to training rows: what a commit's author says of it beside the code it left.
+
+The rows are as those of ``pairs``: ``q`` is the cleaned subject, ``d`` the subject and the first sentence of the body,
+``c`` the lines of a change and 14 around it as they stood after. Commits that say nothing of what code does (releases,
+formatting, tests, documentation) or touch more than six sources are left out.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+from scripts.train_embedder.languages import written_in
+from scripts.train_embedder.packages import HERE, Package
+from scripts.train_embedder.pairs import CODE_WORDS, DOC_WORDS, FEWEST_CODE_WORDS, NOT_SOURCE, Row
+from scripts.train_embedder.words import words
+
+REPOSITORIES: Final = HERE / "repositories.tsv"
+COMMITS: Final = 2_000
+"""Commits of a repository, those that say most."""
+BATCH: Final = 200
+"""Commits whose patches one process tells."""
+AROUND: Final = 14
+LARGEST: Final = 400_000
+"""Letters of a patch that is still looked at; larger ones move code."""
+PATCH: Final = ("-r", "-p", f"-U{AROUND}", "--root", "--no-renames", "--no-ext-diff", "--diff-filter=AM")
+LINES: Final = 48
+"""Lines of a chunk of the index."""
+MOST_SOURCES, MOST_HUNKS = 6, 3
+WORDS: Final = (4, 40)
+FEWEST_ASKED: Final = 3
+
+_LABEL: Final = re.compile(r"^(?:\[[^\]]{1,40}\]\s*:?\s*)+|^[\w./*,{}+-]+(?:\([^)]*\))?!?:\s+")
+_NUMBER: Final = re.compile(
+    r"\(?(?:closes|fix(?:es)?|refs|resolves|see|issue|bug|gh|pr)?[ :]*(?:#|gh-)\d+\)?|\b[A-Z]{2,10}-\d+\b:?"
+    r"|\(?https?:\S+",
+    re.IGNORECASE,
+)
+_NO_QUESTION: Final = re.compile(
+    r"\b(?:merged?|bump\w*|revert\w*|reland|releas\w+|change ?log|typos?|spelling|\w*fmt|lint\w*|whitespace|travis|wip"
+    r"|dependabot|upgraded?|dependenc\w+|deps|copyright|licen[sc]es?|readme|docs?|documentation|comments?|fixup|chore"
+    r"|clean\w*|cosmetic|nits?|polish|\w*format\w*|styl\w+|review|feedback|tests?|testing|version|vendor\w*|ci|tidy)\b",
+    re.IGNORECASE,
+)
+_TRAILER: Final = re.compile(r"[A-Z][\w-]+: |[^A-Za-z]|(?:closes|fixes|see|part of|depends) ", re.IGNORECASE)
+_NAME: Final = re.compile(r"`[^`]+`|\b\w*[a-z][A-Z]\w*(?:\(\))?|\b\w+(?:_|::|->|\.)\w[\w.:]*(?:\(\))?|\b\w+\(\)")
+_SENTENCE: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z(`'\"])")
+
+
+class Commit(NamedTuple):
+    """A commit that may be learnt from."""
+
+    number: str
+    subject: str
+    sentence: str
+    """First of the body; often empty."""
+
+
+def question_of(text: str) -> str:
+    """Return a commit's subject or sentence without labels and numbers of issues; empty if it would be no question."""
+    text = re.sub(r"\s+", " ", _NUMBER.sub("", _LABEL.sub("", text.strip()))).strip(" .:;,-")
+    usable = text.isascii() and WORDS[0] <= len(text.split()) <= WORDS[1]
+    return text if usable and not _NO_QUESTION.search(text) else ""
+
+
+def commits_of(repository: Path, last: str = "HEAD", most: int = COMMITS) -> list[Commit]:
+    """Return the commits up to ``last`` that say most, each subject once, in the order of the log."""
+    log = _git(repository, "log", "-z", "--no-merges", "--format=%H%n%s%n%b", last)
+    log.check_returncode()
+    found: dict[str, Commit] = {}
+    for entry in log.stdout.decode("utf-8", "replace").split("\0"):
+        number, subject, body = (*entry.split("\n", 2), "", "")[:3]
+        asked = question_of(subject)
+        first = body.strip().split("\n\n")[0]
+        sentence = "" if _TRAILER.match(first) else question_of(_SENTENCE.split(first)[0])
+        if asked:
+            found.setdefault(asked.lower(), Commit(number, asked, sentence))
+    telling = sorted(found.values(), key=lambda each: -len(each.subject.split()) - 4 * bool(each.sentence))
+    kept = {each.number for each in telling[:most]}
+    return [each for each in found.values() if each.number in kept]
+
+
+def rows_of(repository: Path, last: str = "HEAD") -> Iterator[Row]:
+    """Yield a row for each of the largest changes of each commit."""
+    commits = {each.number: each for each in commits_of(repository, last)}
+    for number, patch in _patches(repository, list(commits)):
+        changes = [*_changes(patch)] if len(patch) <= LARGEST else []
+        if len({path for path, _, _ in changes}) <= MOST_SOURCES:
+            changes.sort(key=lambda change: -change[1])
+            for path, _, lines in changes[:MOST_HUNKS]:
+                yield from _row(commits[number], path, lines)
+
+
+def write_rows(work: Path, repository: Package) -> Path:
+    """Write a repository's rows, cloning it first if need be; what is there already is left."""
+    folder, path = (work / kind / repository.name.replace("/", "+") for kind in ("repositories", "commits"))
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            address = f"https://github.com/{repository.name}"
+            subprocess.run(["git", "clone", "--quiet", "--bare", address, folder], check=True)
+        part = path.with_suffix(".part")
+        with part.open("w") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows_of(folder, repository.version))
+        part.rename(path)
+    return path
+
+
+def _row(commit: Commit, path: str, lines: list[str]) -> Iterator[Row]:
+    text = "\n".join(lines[:LINES])
+    code = words(text)
+    said = commit.subject
+    if int(commit.number[:8], 16) % 2:
+        # Who asks seldom knows a name: every other subject does without those that its code has.
+        said = _NAME.sub(lambda name: " " if name[0].strip("`()") in text else name[0], said)
+    asked = words(said)
+    if len(code) >= FEWEST_CODE_WORDS and len(asked) >= FEWEST_ASKED:
+        yield Row(
+            q=" ".join(asked),
+            d=" ".join([*asked, *words(commit.sentence)][:DOC_WORDS]),
+            n="",
+            p=" ".join(words(" ".join(PurePosixPath(path).with_suffix("").parts[-3:]))),
+            c=" ".join(code[:CODE_WORDS]),
+            language=written_in(path) or "",
+            sort="commit",
+        )
+
+
+def _changes(patch: str) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield path, lines added, and lines as they stood after, of each hunk of a source file."""
+    for part in re.split(r"(?m)^diff --git ", patch)[1:]:
+        path = part.split("\n", 1)[0].rpartition(" b/")[2]
+        if written_in(path) and not NOT_SOURCE.search(f"/{path}"):
+            for hunk in re.split(r"(?m)^@@ .*\n", part)[1:]:
+                after = [line for line in hunk.split("\n") if line[:1] in {" ", "+"}]
+                added = sum(line[0] == "+" for line in after)
+                if added:
+                    yield path, added, [line[1:] for line in after]
+
+
+def _patches(repository: Path, waiting: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the number and the patch of each commit, without those that a copy lacks a file of."""
+    while waiting:
+        asked = waiting[:BATCH]
+        done = _git(repository, "diff-tree", "--stdin", *PATCH, given="\n".join([*asked, ""]))
+        parts = re.split(r"(?m)^([0-9a-f]{40})\n", done.stdout.decode("utf-8", "replace"))
+        told = [*zip(parts[1::2], parts[2::2], strict=True)]
+        left = len(asked)
+        if done.returncode:  # Git stops at such a commit, the last that it names.
+            left = asked.index(told.pop()[0]) + 1 if told else 1
+        yield from told
+        waiting = waiting[left:]
+
+
+def _git(repository: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
+    command = ["git", f"--git-dir={repository}", *arguments]
+    return subprocess.run(command, input=given.encode(), capture_output=True, check=False)

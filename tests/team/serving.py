@@ -1,0 +1,53 @@
+"""``fgrep team serve`` as a process of its own, and who asks it over HTTP."""
+
+import http.client
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.team.conftest import Rig
+from tests.team.test_jobs import FGREP
+
+
+@contextmanager
+def serve(rig: Rig, *options: str) -> Iterator[int]:
+    """Run a server of a store, and yield its port."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
+    environ |= {"FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder)}
+    command = [FGREP, "team", "serve", "--port", "0", *options]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as run:
+        try:
+            assert run.stdout is not None
+            yield int(run.stdout.readline().rpartition(":")[2])
+        finally:
+            run.terminate()
+
+
+@dataclass
+class Client:
+    """Asks a server that runs."""
+
+    port: int
+    token: str
+
+    def send(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
+        """Post JSON, and return the status and the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        with closing(connection):
+            sent = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
+            connection.request("POST", path, json.dumps(body), sent)
+            answer = connection.getresponse()
+            data = answer.read()
+        if "event-stream" in (answer.getheader("content-type") or ""):
+            data = data.partition(b"data: ")[2]
+        return answer.status, json.loads(data) if data else None
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method, and return its result."""
+        status, answer = self.send(f"/call/{method}", params)
+        assert status == 200, answer
+        return answer
