@@ -132,13 +132,16 @@ def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
 
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
     """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
+    # One run of numbers for all batches, so that their words make one segment: each segment costs every look-up.
     first = number = take_numbers(
         connection, "next_chunk", sum(count for batch in batches for _, count, _, _ in batch.texts)
     )
     parts: list[Pairs] = []
     for batch in batches:
+        # A batch counts its chunks from 0. The chunk is the lower half of a pair, so adding to it leaves the key alone.
         parts.append(batch.pairs + np.uint64(number - first))
         for text_id, count, packed, is_whole in batch.texts:
+            # Without a seal the text may have any word (``index.sieve``).
             row = [text_id, number, count, packed, seal_of(text_id, number, count) if is_whole else None]
             connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?)", row)
             number += count
@@ -261,6 +264,7 @@ class _Chunks(Sequence[StoredChunk]):
     def __getitem__(self, at: slice) -> list[StoredChunk]: ...
 
     def __getitem__(self, at: int | slice) -> StoredChunk | list[StoredChunk]:
+        # One alone becomes a list of one again, so that both ways are parsed and checked by the same code.
         if isinstance(at, int):
             return _make_chunks(b"[[%b]]" % self._rows[at])[0]
         return _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at])) if self._rows[at] else []
@@ -316,6 +320,7 @@ def chunk_map(connection: sqlite3.Connection) -> ChunkMap:
 
 def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
     """Return which text each row of a set's vectors belongs to."""
+    # By the join, rows of a text whose chunks were dropped belong to nobody, although the file still has them.
     query = "SELECT row, count, text_id FROM embedded JOIN chunked USING (text_id) WHERE vector_set = ? ORDER BY row"
     return _map(connection.execute(query, [vector_set]).fetchall())
 
@@ -374,6 +379,7 @@ def drop_dead(connection: sqlite3.Connection) -> bool:
     connection.execute("DELETE FROM chunked WHERE text_id NOT IN (SELECT id FROM text)")
     connection.execute("DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)")
     given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
+    # Numbers are never given twice, and scores are arrays over all of them: they would be mostly of dead chunks.
     are_stale = given > FEW and total(connection) < given * STALE_SHARE
     if are_stale:
         drop_all(connection)

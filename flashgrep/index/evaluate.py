@@ -39,6 +39,7 @@ class GramLists(Protocol):
 
 def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds | None:
     """Return the numbers of a segment's texts that satisfy the expression, ascending; None where it excludes none."""
+    # Documents count from the segment's first here, so that a table of all its documents is small.
     found = _Segment(lists, row.last - row.first + 1).evaluate(expression)
     return None if found is None else found.astype(np.int64) + row.first
 
@@ -65,6 +66,7 @@ class _Segment:
             lists = []
             for part in expression.parts:
                 found = self.evaluate(part)
+                # One part that excludes nothing makes the others useless.
                 if found is None:
                     return None
                 lists.append(found)
@@ -73,6 +75,7 @@ class _Segment:
             first = number(expression.value)
             if len(expression.value) == GRAM:
                 return decode(self.lists.find(first))
+            # Grams are big-endian numbers, so those with a common beginning are neighbours.
             last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
             return self._union(map(decode, self.lists.between(first, last)))
         return None if expression == ANYTHING else np.empty(0, np.uint32)
@@ -80,6 +83,7 @@ class _Segment:
     def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
         """Intersect, shortest list first, until reading what is left is cheaper than one more."""
         grams = [part for part in parts if isinstance(part, Gram) and len(part.value) == GRAM]
+        # Spread over the name from its first gram to its last.
         first = (
             {at * (len(grams) - 1) // (SPREAD - 1) for at in range(SPREAD)} if len(grams) > SPREAD else range(SPREAD)
         )
@@ -88,11 +92,13 @@ class _Segment:
             if found is not None and len(found) <= ENOUGH:
                 break
             spans = [self.lists.find(number(one.value)) for at, one in enumerate(grams) if (at in first) == is_first]
+            # One gram that no document has settles it, and no list is decoded.
             if not all(map(len, spans)):
                 return np.empty(0, np.uint32)
             for span in sorted(spans, key=len):
                 if found is None or len(span) <= len(found) * VERIFY_BYTES:
                     found = self._both(found, decode(span))
+        # What is left costs more: ranges of grams and alternatives read many lists.
         for part in parts:
             if isinstance(part, Gram) and len(part.value) == GRAM:
                 continue

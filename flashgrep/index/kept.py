@@ -61,6 +61,7 @@ def renew(connection: sqlite3.Connection, names: Sequence[Name], until: int) -> 
     """Keep what is known of contents until then, and return those that are not; call it inside a transaction."""
     known = read_known(connection).text_ids
     unknown = []
+    # One that has a row is renewed; one that a file has needs none; one that is known by its text alone gets one.
     for name in names:
         update = "UPDATE kept SET until = max(until, ?) WHERE blob = ? AND name_class = ?"
         if connection.execute(update, [until, *name]).rowcount:
@@ -82,6 +83,7 @@ def drop(connection: sqlite3.Connection, now: int, most: int) -> None:
     connection.execute("DELETE FROM kept WHERE until < ?", [now])
     rows = connection.execute(
         "SELECT text.id, size FROM kept JOIN text ON text.id = kept.text_id "
+        # Texts that files have, too, take no room for revisions' sake, so they do not count.
         "WHERE text.id NOT IN (SELECT text_id FROM path) GROUP BY text.id ORDER BY max(until) DESC, text.id"
     ).fetchall()
     for text_id, size in rows:

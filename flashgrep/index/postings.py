@@ -65,6 +65,7 @@ def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY))
     start, low = 0, covered[0]
     while len(pairs) - start > SLICE_PAIRS:
         gram = int(pairs[start + SLICE_PAIRS] >> np.uint64(32))
+        # Cut where a gram begins: no list lies in two slices, so their blocks follow one another as they are.
         stop = int(np.searchsorted(pairs, np.uint64(gram << 32)))
         if stop <= start:  # one gram fills the slice: its list stays whole
             stop = int(np.searchsorted(pairs, np.uint64(gram << 32 | LAST_KEY), "right"))
@@ -80,6 +81,7 @@ def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Bl
     grams = (pairs >> np.uint64(32)).astype(np.uint32)
     documents = pairs.astype(np.uint32)
     starts = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.int64)
+    # Differences from one document to the next, but each list begins with the number itself.
     gaps: Numbers = documents.copy()
     gaps[1:] -= documents[:-1]
     gaps[starts] = documents[starts]
@@ -90,6 +92,7 @@ def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Bl
 
 def _encode_leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the values as LEB128, and where each one ends."""
+    # First how wide each is, then all first bytes at once, all second ones, and so on: five rounds at most.
     widths = np.ones(len(values), np.int64)
     for bits in (7, 14, 21, 28):
         widths += values >= (1 << bits)
@@ -113,12 +116,14 @@ def _cut_blocks(
     covered: tuple[int, int],
 ) -> Iterator[Block]:
     """Cut the lists into blocks of about BLOCK bytes, never inside a list."""
+    # What a block would have up to each list: payload, and two table entries of four bytes a list.
     weights = ends + 8 * np.arange(1, len(ends) + 1)
     first, at = covered[0], 0
     while True:
         base = int(ends[at - 1]) if at else 0
         used = int(weights[at - 1]) if at else 0
         stop = max(at + 1, int(np.searchsorted(weights, used + BLOCK, "right"))) if at < len(grams) else at
+        # Up to the next gram that is listed: this block says of all between that no document has them.
         last = int(grams[stop]) - 1 if stop < len(grams) else covered[1]
         body = b"".join(
             (
@@ -135,6 +140,7 @@ def _cut_blocks(
 
 
 def _checksum(body: bytes | memoryview, segment: int) -> int:
+    # With the segment's number, so that a sound block of another segment does not pass for one of this.
     return zlib.crc32(body, segment & 0xFFFFFFFF)
 
 
@@ -208,10 +214,12 @@ def decode_pairs(block: OpenBlock) -> Pairs:
     raw = np.frombuffer(block.payload, np.uint8)
     values = _decode_leb128(raw)
     ends = np.frombuffer(block.ends, "<u4").astype(np.int64)
+    # Ends are told in bytes; counting last bytes of numbers up to there tells them in numbers.
     stops = np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
     counts: npt.NDArray[np.int64] = stops - starts
     sums = np.cumsum(values, dtype=np.uint64)
+    # One running sum over all lists, less what it was where each list begins.
     before = np.where(starts > 0, sums[starts - 1], 0)
     documents = sums - np.repeat(before, counts)
     grams = np.repeat(np.frombuffer(block.grams, "<u4").astype(np.uint64), counts)
@@ -244,8 +252,10 @@ def splice(
         widths[longer] += 1
         at, shift = at[payload[at] >= MORE] + 1, shift + 7
     added = np.repeat(np.array(offsets, np.int64), counts)
+    # All differences of a list together are its last document: the first one of the next list is counted from there.
     lasts = np.add.reduceat(values, starts).astype(np.int64) + added if len(starts) else firsts
 
+    # By gram, then by place, which is the order of documents, in one sort of plain numbers.
     order = grams.astype(np.uint64) << np.uint64(32) | np.arange(len(grams), dtype=np.uint64)
     order = order[(grams >= covered[0]) & (grams <= covered[1])]
     order.sort()
@@ -254,6 +264,7 @@ def splice(
     heads = np.concatenate(([True], grams[1:] != grams[:-1]))[: len(lists)]
     gaps = firsts[lists] + added[lists]
     gaps[1:] -= np.where(heads[1:], 0, lasts[lists[:-1]])
+    # Only these are encoded anew, and may be of another width than before.
     first_bytes, first_ends = _encode_leb128(gaps.astype(np.uint32))
 
     # Each list is two pieces now: its first number, and its other bytes as they stand.
@@ -266,6 +277,7 @@ def splice(
     stops = np.cumsum(lengths)
     places = np.repeat(begins - (stops - lengths), lengths)
     places += np.arange(len(places))
+    # Of each gram the last of the lists joined: where that ends, the gram's list ends.
     tails = np.append(np.flatnonzero(heads)[1:], len(lists)) - 1 if len(lists) else lists
     yield from _cut_blocks(
         grams[heads], stops[1::2][tails], np.concatenate((payload, first_bytes))[places], segment, covered

@@ -49,6 +49,7 @@ class ProjectIndex:
         check_store(self.file.parent)
         # Rows of other code must not answer, not even until they are made anew.
         try:
+            # Opened for reading first: rows are current nearly always, and a writer would wait for others.
             with contextlib.closing(schema.connect(self.file)) as connection:
                 current = are_current(connection, self._versions)
             if not current:
@@ -125,8 +126,10 @@ def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
         with contextlib.closing(Writer(file)) as writer:
             known = {*writer.list_roots()}
             others = known.difference(roots)
+            # If no other project is left, the whole store goes, and nothing need be dropped from it.
             if others:
                 writer.drop_projects(known.intersection(roots))
+            # Folders that are gone keep no store alive.
             return any(map(identify, others))
     except Damaged:
         return False

@@ -73,11 +73,14 @@ class Reader:
         self.file = file
         self.root = root
         self._seconds = seconds
+        # A deque's ends are safe from any thread: look-ups borrow connections without a lock.
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
+        # By expression, with the generation it was answered at; an answer of an older one is never used.
         self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
         self._cut: tuple[int, list[bytes]] = -1, []
         connection = schema.connect(file)
+        # After connecting: that may make the log, whose inode counts, too.
         self.identity = identity_of(file)
         self._put_back(connection)
 
@@ -108,15 +111,18 @@ class Reader:
         try:
             connection = self._idle.pop()
         except IndexError:
+            # A new connection would read another database than those of the pool, whose numbers mean something else.
             if self.is_replaced():
                 raise Damaged("the database was deleted or replaced") from None
             connection = schema.connect(self.file)
+        # Processor time, not the clock: a loaded machine must not make a sound index look damaged.
         until = time.thread_time() + self._seconds
         connection.set_progress_handler(lambda: time.thread_time() > until, LOOK_INSTRUCTIONS)
         try:
             with schema.transaction(connection, "DEFERRED"):
                 yield connection
         except sqlite3.DatabaseError as error:
+            # SQLite reports the interruption as an error like any other; only the clock tells why it came.
             if time.thread_time() > until:
                 raise Damaged(f"a look-up took more than {self._seconds} s") from error
             if schema.is_damage(error):
@@ -154,6 +160,7 @@ class Reader:
         if expression == NOTHING:
             return np.empty(0, np.int64)
         with self.transaction() as connection:
+            # In the same transaction as the postings: the indexer may commit between two.
             generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
             known = self._known.get(expression)
             if known is not None and known[0] == generation:
@@ -211,6 +218,7 @@ class Reader:
             if self._cut[0] != generation:
                 rows = connection.execute(
                     "SELECT path FROM path JOIN text ON text.id = text_id "
+                    # Only the very bytes of a file have git's name (``blob``); a text decoded from UTF-16 has none.
                     "WHERE project = ? AND (path.size != text.size OR blob IS NULL)",
                     [schema.find_project(connection, self.root)],
                 )
@@ -220,6 +228,8 @@ class Reader:
     def seal(self) -> tuple[int, ...]:
         """Return what changes whenever texts are added, kept or dropped: the generation, and the list of segments."""
         with self.transaction() as connection:
+            # A merge may drop texts and leaves the generation as it is; the checksum of the list of segments it
+            # changes.
             rows = connection.execute("SELECT value FROM meta WHERE key IN ('generation', 'segments') ORDER BY key")
             return tuple(int(row[0]) for row in rows)
 
@@ -241,6 +251,7 @@ class Reader:
             }
         found = set()
         for stage, texts in left.items():
+            # Each stage is built on the one before, so a later one that seems complete says nothing.
             if texts:
                 break
             found.add(stage)
@@ -306,6 +317,7 @@ def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> 
 
 
 def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> TextIds | None:
+    # Segments cover distinct texts, so each is asked alone and the answers are put together.
     found = [evaluate(expression, row, _Lists(connection, row.id)) for row in segments(connection, Kind.GRAMS)]
     return join_segments(found)
 

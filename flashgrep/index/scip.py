@@ -109,6 +109,7 @@ def change(folder: Path, file: str) -> Iterator[ScipWriter]:
     """
     fresh, old = folder / _FRESH, folder / FILE
     with (folder / _LOCK).open("wb") as lock:
+        # The file of the lock stays: whoever removed it would let another in beside one that waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         fresh.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
@@ -166,6 +167,7 @@ class ScipTable:
         """Return what is imported; None where nothing is, or it cannot be read."""
         try:
             file.stat()
+            # immutable: it is only ever replaced by a rename, so SQLite need not lock it or look for a journal.
             connection = sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
             if connection.execute("PRAGMA user_version").fetchone() == (_VERSION,):
                 return cls(connection)
@@ -194,6 +196,7 @@ class ScipTable:
         """
         asked = "SELECT digest, occurrences FROM document WHERE path = ?"
         row = self._connection.execute(asked, (path,)).fetchone()
+        # What was said of another text would point at other places.
         if row is None or row[0] != hash_text(data):
             return None
         packed = inflate(row[1], _MOST_INFLATED)

@@ -72,6 +72,7 @@ def _checksum(rows: list[SegmentRow]) -> int:
 
 def _seal(connection: sqlite3.Connection) -> None:
     """Store the checksum of the list of segments, after a change to it."""
+    # Of the whole list: a row that got lost would take a checksum of its own with it.
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('segments', ?)", [_checksum(_all(connection))])
 
 
@@ -107,7 +108,9 @@ def block_of(connection: sqlite3.Connection, segment: int, key: int) -> OpenBloc
     """
     base = segment << 32
     found = connection.execute(
-        "SELECT data FROM posting_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", [base, base | key]
+        # Only the last block that begins at the key or before it can cover it.
+        "SELECT data FROM posting_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+        [base, base | key],
     ).fetchone()
     if found is None:
         raise Damaged("a block of postings is missing")
@@ -134,6 +137,7 @@ def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
     if len(rows) <= MOST_SEGMENTS:
         return []
     newer = sum(row.bytes for row in rows)
+    # The oldest that is not much larger than all after it, and these with it.
     for start, row in enumerate(rows[:-1]):
         newer -= row.bytes
         if row.bytes <= MERGE_RATIO * newer:
@@ -150,6 +154,8 @@ def merge(
     """
     target = take_numbers(connection, "next_segment")
 
+    # One slice of keys after the other, so that memory is bounded whatever the segments hold. A block at the edge of a
+    # slice is read for both; each takes only the keys of its own.
     size = 0
     for low, high in _slice_keys(connection, rows):
         blocks: list[OpenBlock] = []
@@ -158,8 +164,10 @@ def merge(
             blocks += _read_blocks(connection, row.id, low, high)
             offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
         if alive is None:
+            # Nothing is left out, so encoded lists can be copied.
             size += _put_blocks(connection, target, splice(blocks, offsets, target, (low, high)))
         else:
+            # A document left out changes the difference after it, so the lists are decoded and encoded again.
             decoded = zip(blocks, offsets, strict=True)
             pairs = np.concatenate([decode_pairs(block) + np.uint64(offset) for block, offset in decoded])
             keys = pairs >> np.uint64(32)
@@ -191,6 +199,7 @@ def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """
     cuts, weight = [0], 0
     for first, size in sorted(sizes):
+        # Blocks of several segments may begin with one key; between these there is nothing to cut.
         if weight > SLICE_BYTES and first > cuts[-1]:
             cuts.append(first)
             weight = 0
@@ -201,6 +210,7 @@ def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def _read_blocks(connection: sqlite3.Connection, segment: int, low: int, high: int) -> Iterator[OpenBlock]:
     base = segment << 32
     rows = connection.execute(
+        # From the block that covers ``low``, which may begin before it.
         "SELECT data FROM posting_block WHERE id <= ? AND id >= "
         "(SELECT max(id) FROM posting_block WHERE id BETWEEN ? AND ?) ORDER BY id",
         [base | high, base, base | low],

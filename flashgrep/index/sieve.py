@@ -28,6 +28,7 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
     """Return whether each identifier of a text lies in one of these spans of it, ordered: none is left out or cut."""
     end = 0
     for start, after in [*spans, (len(data), len(data))]:
+        # Two spans that touch may part an identifier: it does if the two bytes there are one.
         around = data[end - 1 : end + 1] if 0 < end == start < len(data) else b""
         if data[end:start].translate(None, _BLANKS) or (around and find_identifiers(around) == [around]):
             return False
@@ -61,11 +62,13 @@ def drop_wordless(connection: sqlite3.Connection, text_ids: TextIds, names: Iter
     for name in names:
         word = name.lower().decode("ascii")
         lists = found.lists if (found := find_words(connection, [word]).get(word)) else ()
+        # A common word rules out few; reading the candidates is cheaper.
         if sum(len(one.data) for one in lists) > LIST_BYTES * len(sealed):
             continue
         has = np.zeros(len(sealed), bool)
         for one in lists:
             numbers = decode(one.data).astype(np.int64) + one.first
+            # A text's chunks are consecutive numbers: some number lies between its first and its last.
             has |= np.searchsorted(numbers, first + count) > np.searchsorted(numbers, first)
         lacks |= ~has
     return text_ids[~np.isin(text_ids, sealed[lacks])]

@@ -39,6 +39,7 @@ class StoredSymbols(NamedTuple):
 def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
     """Store symbols of texts not stored yet; call it inside a transaction."""
     for row in rows:
+        # A text whose symbols came twice keeps the first row; its names must not be indexed again.
         done = connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.text_id, row.packed])
         if done.rowcount and row.names:
             terms = " ".join(_term(name.decode("utf-8", "replace")) for name in row.names if len(name) <= LONGEST_NAME)
@@ -59,6 +60,7 @@ def drop_dead(connection: sqlite3.Connection) -> int:
 
 def drop_all(connection: sqlite3.Connection) -> None:
     """Forget all symbols: every text is parsed anew."""
+    # Dropped and made, not emptied: FTS5 cannot delete from a table without content.
     for table in ("symbol_term", "symbol_name", "symbol"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     create_tables(connection, SYMBOL_TABLES)

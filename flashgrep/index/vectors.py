@@ -67,6 +67,7 @@ def quantise(vectors: Floats) -> npt.NDArray[np.void]:
     rows = np.zeros(len(vectors), row_type(vectors.shape[1]))
     largest = np.abs(vectors).max(axis=1, initial=0)
     scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    # A scale for each row: whatever its largest component is, all steps of int8 are used.
     rows["direction"] = np.rint(vectors / scale[:, None])
     rows["scale"] = np.where(largest > 0, scale, 0)
     return rows
@@ -77,6 +78,7 @@ def _opened(file: Path, flags: int) -> Iterator[int]:
     if not _NAME.fullmatch(file.name):
         raise VectorsDamaged(f"{file.name} is no file of vectors")
     try:
+        # O_NOFOLLOW: a link in the store's folder must not lead the writer to another file of the user's.
         number = os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno in _PASSING:
@@ -132,6 +134,8 @@ class Vectors:
             if count <= self._count:
                 return
             if count > self._signs.shape[1]:
+                # A quarter more than needed, so that a growing index is seldom copied. Another array: a look-up may be
+                # reading the one that is there.
                 wider = np.zeros((len(self._signs), count + count // 4), np.uint64)
                 wider[:, : self._count] = self._signs[:, : self._count]
                 self._signs = wider
@@ -188,6 +192,7 @@ def find_near(
     Of equal ones the first are taken. ``parts``: the signs of rows one after the other, one part after the other;
     ``among``: as for ``nearest``.
     """
+    # How many signs differ estimates the angle between two vectors; counting them takes no multiplication.
     asked = signs_of(question[None, :])[0]
     bits = 64 * len(asked)
     if among is not None:
@@ -202,10 +207,12 @@ def find_near(
         for word, part in zip(signs, asked, strict=True):
             differing += np.bitwise_count(word ^ part)
         if among is not None:
+            # One more than any real distance: these come last, and nothing else has to know of them.
             differing[~among[block]] = bits + 1
         apart[block] = differing
         found += np.bincount(differing, minlength=bits + 2)
         at = block.stop
+    # Distances are small integers: from how often each occurs follows the one up to which there are enough rows.
     enough = min(bits, int(np.searchsorted(np.cumsum(found), most)))
     rows = np.flatnonzero(apart <= enough)
     if len(rows) > most:

@@ -62,6 +62,7 @@ def parts(identifier: bytes) -> list[bytes]:
 
 def names_of(text: bytes) -> set[bytes]:
     """Return the distinct identifiers of a text that count as words."""
+    # Distinct first: a text repeats most of its identifiers.
     found = set(find_identifiers(text))
     return {name for name in found if SHORTEST_WORD <= len(name) <= LONGEST_WORD and not name[:1].isdigit()}
 
@@ -73,6 +74,7 @@ def words_of(text: bytes) -> set[str]:
 
 def key_of(word: bytes) -> int:
     """Return the first of a word's ``LEVELS`` keys."""
+    # The last bits are free for the impact, so a word's keys stand side by side: one range of postings.
     return zlib.crc32(word) // LEVELS * LEVELS
 
 
@@ -95,9 +97,11 @@ def impacts_of(chunks: Sequence[Fields]) -> Pairs:
     pairs = (pairs & ~_LOW) | (low >> _WEIGHT_BITS).astype(np.uint64)
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
     pairs, weight = pairs[starts], np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts)
+    # BM25's part that does not depend on how rare the word is; that is only known when somebody asks.
     length = np.bincount(places, repeats, len(chunks))[(pairs & _LOW).astype(np.int64)]
     share = weight / (weight + K1 * (1 - B + B * length / USUAL_WORDS))
     levels = np.minimum((share * LEVELS).astype(np.uint64), LEVELS - 1)
+    # Into the last bits of the key, which stands in the upper half.
     pairs |= levels << np.uint64(32)
     pairs.sort()
     return pairs
@@ -176,6 +180,7 @@ def numbers_in(found: WordLists, chunks: int) -> Ints:
     """Return the chunks below ``chunks`` that have a word, in no order."""
     numbers = [decode(one.data).astype(np.int64) + one.first for one in found.lists]
     together = np.concatenate(numbers)
+    # Chunks stored after this state of the index was taken have higher numbers.
     return together[together < chunks]
 
 
@@ -186,5 +191,6 @@ def score(found: Sequence[tuple[WordLists, float]], chunks: int) -> Floats:
         for one in word.lists:
             checkpoint()
             numbers = decode(one.data).astype(np.int64) + one.first
+            # A list has a chunk once, so adding by index loses nothing.
             scores[numbers[numbers < chunks]] += weight * value_of(one.level)
     return scores

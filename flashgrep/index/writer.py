@@ -111,8 +111,10 @@ class Writer:
         with self.transaction() as connection:
             kept.drop(connection, now, 1 << 62)
             for number in [schema.find_project(connection, root) for root in roots]:
+                # Texts stay until a merge finds many of them dead: the project may come back, or another may have them.
                 connection.execute("DELETE FROM path WHERE project = ?", [number])
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
+            # Candidates are remembered by the generation: readers have to ask again.
             take_numbers(connection, "generation")
         *_, merged = self.merge(tidy=True)
         deque(self.shrink(), maxlen=0)
@@ -122,6 +124,7 @@ class Writer:
         """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
         with self.transaction() as connection:
             segment = take_numbers(connection, "next_segment")
+            # Numbers of a batch that is never stored stay unused; that costs nothing.
             return Reserved(segment, take_numbers(connection, "next_text_id", documents))
 
     def put(
@@ -139,11 +142,13 @@ class Writer:
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
+            # Texts first, since files refer to them; in one transaction, so no reader sees a file without its postings.
             _put_texts(connection, reserved, texts, blocks)
             for file, text_hash in files:
                 text_id = _find_text(connection, text_hash)
                 stored = file._replace(text_id=text_id)
                 checksum = schema.row_checksum(project, file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
+                # The project is in the checksum, so a row that lands in another project's part is found, too.
                 row_of_path = [project, *stored, checksum]
                 connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row_of_path)
                 rows.append(stored)
@@ -192,11 +197,13 @@ class Writer:
             if tidy or len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
                 dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
+                # Only when they are many: to leave documents out, all postings are decoded and encoded again.
                 dropped = count > connection.execute("SELECT count(*) FROM text").fetchone()[0] * DEAD_SHARE
                 if dropped:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
                     anew = chunks.drop_dead(connection)
+            # All segments where texts are dropped: one that is left as it is would go on proposing them.
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
             if not dropped:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
@@ -205,6 +212,8 @@ class Writer:
                 alive = self._find_alive(rows) if dropped else None
                 size = sum(row.bytes for row in rows)
                 for share in segments.merge(connection, rows, alive):
+                    # Inside the transaction: whoever asks for no more closes the generator, and all of it is rolled
+                    # back.
                     yield Merging(min(ALMOST, (done + share * size) / max(1, total)), anew)
                 done += size
         yield Merging(1.0, anew)
@@ -242,6 +251,7 @@ def _put_texts(
     insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
     # Another batch may have stored some of the texts since this one asked which are known.
     fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
+    # If none is new the numbers stay unused: a segment without documents would cost every look-up.
     if fresh:
         row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
         segments.put(connection, row, blocks)

@@ -90,6 +90,7 @@ class IndexerChild:
     async def close(self) -> None:
         """End it, in the middle of a transaction if need be: what is not stored is indexed again."""
         with anyio.move_on_after(END_SECONDS, shield=True):
+            # The end of its input is what it understands as the end; a kill is for one that does not listen.
             if self._process.stdin is not None:
                 await self._process.stdin.aclose()
             await self._process.wait()
@@ -156,12 +157,14 @@ class IndexerChild:
     async def _send(self, command: dict[str, Any], project: ProjectJob | None = None) -> None:
         if project is not None:
             try:
+                # With device and inode, so that the child opens the same folder, or says that it is another one.
                 command["project"] = project.to_json()
             except OSError as error:
                 raise RootLost(str(error)) from error
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE above
         try:
             await self._process.stdin.send(orjson.dumps(command) + b"\n")
+        # It is gone; its last words, if any, say why, and receiving raises them.
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._receive()
 

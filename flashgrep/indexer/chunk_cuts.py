@@ -120,10 +120,12 @@ def _cut_wide(text: NDArray[np.uint8], ink: Ints, units: Units, wide: Ints) -> U
         for start, end in zip(units.starts[wide].tolist(), ends, strict=True)
     ]
     inner = np.concatenate(cuts)
+    # Back to the beginning of a character: at most three bytes follow the one that begins it.
     for _ in range(3):
         inner = inner - ((text[inner] & CHARACTER_MASK) == CHARACTER_REST)
     owner = np.repeat(wide, [len(cut) for cut in cuts])
     order = np.argsort(np.concatenate((units.starts, inner)), kind="stable")
+    # Stable: a unit's own beginning stays before the cuts inside it.
     starts = np.concatenate((units.starts, inner))[order]
     bounds = np.append(starts[1:], len(text))
     return Units(
@@ -145,6 +147,7 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     # A definition opens after its first line and closes after its last: the cut before the line that follows is free.
     first, final = units.find(spans[:, 0]) + 1, units.find(spans[:, 1] - 1) + 1
     count = len(units.starts)
+    # One up where a definition opens, one down where it closes; the running sum is how deep each line is.
     steps = np.bincount(first, minlength=count + 1) - np.bincount(final, minlength=count + 1)
     depth = np.minimum(np.cumsum(steps)[:count], _NESTED)
 
@@ -155,6 +158,7 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
 
     indent = np.minimum(units.first - units.starts, _DEEPEST)
     ranks: Ints = depth * STEP + hangs * _HANGS + indent * _INDENT + ~after_gap * _NO_GAP
+    # Only where nothing else is left to cut at.
     ranks[~units.whole] = _INSIDE
     return ranks
 
@@ -177,6 +181,7 @@ def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
     """Return consecutive ranges of units (first, end), each at most ``HARD`` bytes: at the best cuts first."""
     starts, last = units.starts.tolist(), units.last.tolist()
     ranges: list[tuple[int, int]] = []
+    # A stack instead of recursion: the nesting of a text may be deeper than Python allows.
     todo = [(0, len(starts))]
     while todo:
         first, end = todo.pop()
@@ -195,6 +200,7 @@ def _gather_siblings(starts: list[int], last: list[int], ranks: Ints, first: int
     inner = ranks[first + 1 : end]
     cuts = (np.flatnonzero(inner == inner.min()) + first + 1).tolist()
     total = last[end - 1] - starts[first]
+    # Parts of about one size: cutting at the goal itself would leave a small rest each time.
     goal = total / max(2, round(total / _GOAL))
     groups: list[tuple[int, int]] = []
     opened, closed = first, cuts[0]

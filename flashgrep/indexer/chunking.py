@@ -49,6 +49,7 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
     stored: list[StoredChunk] = []
     fields: list[Fields] = []
     for chunk in cut_chunks(data, language, parsed):
+        # Names are sorted by where they begin, so a chunk's own are a slice.
         within = names[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
         defines = list(dict.fromkeys(within))
         stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
@@ -72,6 +73,7 @@ def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> 
     They hold every byte of ``data[:measure_head(…)]`` above 0x20, once.
     """
     size = measure_head(data, language, parsed)
+    # A text of blanks has no units, and the arrays below would be empty.
     if not data[:size].translate(None, _BLANKS):
         return []
     units = find_units(data, size)
@@ -86,6 +88,7 @@ def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> 
     lines = zip(units.lines[first].tolist(), units.lines[end - 1].tolist(), strict=True)
     chunks: list[StoredChunk] = []
     for start, after, (start_line, end_line) in zip(begins, ends, lines, strict=True):
+        # A unit cut inside a line may end in blanks only.
         if after <= start:
             continue
         kind, name, header = "", "", ""

@@ -187,6 +187,7 @@ class IndexScheduler:
         self._idle = anyio.Event()
         self._child: IndexerChild | None = None
         self._served: ProjectIndexing | None = None
+        # Two tasks may want an indexer at once; a second one would be a second writer.
         self._starting = anyio.Lock()
         self._ended_by_us = False
         self._forgotten: set[bytes] = set()
@@ -216,6 +217,8 @@ class IndexScheduler:
 
     def add(self, project: ProjectIndexing, tasks: TaskGroup) -> None:
         """Keep a project up to date, in these tasks if it is the first."""
+        # One task serves all projects of a store. It belongs to the task group of whichever came first, and ends with
+        # the last.
         self._projects.append(project)
         if self._running is None:
             self._running = anyio.CancelScope(), anyio.Event()
@@ -241,6 +244,7 @@ class IndexScheduler:
     async def forget(self, roots: Collection[bytes]) -> bool:
         """Have projects that are not open dropped from the store, unless the indexer fails; False: none is open now."""
         self._forgotten.update(roots)
+        # The flag is cleared by success and by failure alike, so this ends either way.
         while not self._forgotten.isdisjoint(roots) and self._projects:
             self._work.set()
             await self._idle.wait()
@@ -288,6 +292,7 @@ class IndexScheduler:
         # Changed files always first, also those that change meanwhile; then what makes answers better.
         finished = False
         while not finished:
+            # Before anything is stored: rows sent to a deleted file would be lost without an error.
             if any(project.index.is_replaced() for project in self._projects):
                 await self._host.start_anew("the database was deleted or replaced")
             for project in self._projects:
@@ -295,6 +300,7 @@ class IndexScheduler:
                     project.progress.start()
                     working[project] = None
                 project.wanted = False
+            # A save in a small project must not wait for the first indexing of a large one.
             turn = sorted(working, key=lambda project: len(project.files.pending))
             await self._forget()
             await self._store_changes(turn)
@@ -346,6 +352,7 @@ class IndexScheduler:
 
     async def _wait_for_work(self) -> None:
         """Wait until there is something to do and changes pause; an indexer that waits for long is ended."""
+        # It stays for a while, since the next save needs it at once; afterwards its memory is worth more.
         with anyio.move_on_after(INDEXER_IDLE_SECONDS) as patience:
             await self._work.wait()
         if patience.cancelled_caught:
@@ -356,6 +363,7 @@ class IndexScheduler:
                 await self._work.wait()
             for project in refused if waiting.cancelled_caught else ():
                 project.wanted = True
+        # A new one before looking: what comes from now on sets it, and is not missed.
         self._work = anyio.Event()
         until = time.monotonic() + BURST_SECONDS
         seen = -1
@@ -449,6 +457,7 @@ class IndexScheduler:
                 left = report
                 if not stopped and any(each.waits for each in self._projects):
                     stopped = True
+                    # Batches under way are finished and stored; a second "stop" could end the command that follows.
                     await child.stop()
             if not left:
                 project.asked = {one: parse for one, parse in project.asked.items() if wanted.get(one) != parse}

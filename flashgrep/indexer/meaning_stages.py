@@ -83,6 +83,7 @@ class MeaningStages:
             left = Left(left.texts - len(done.packed.texts), left.bytes - done.bytes)
             yield Left(left.texts, int(left.bytes + ending))
         flush()
+        # Before pages are given back, since a merge frees some.
         for share, remade in self._writer.merge():
             self.remade = remade
             yield Left(left.texts, int(left.bytes + ending * (1 - share / 2)))
@@ -112,10 +113,13 @@ class MeaningStages:
             for done in self._pool.map(embed_texts, calls, spread=spread):
                 waiting.append(done)
                 if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
+                    # The file first, then the rows that speak of it: after a crash there are bytes that nobody knows,
+                    # never the reverse.
                     vector_set, waiting = self._append(vector_set, waiting), []
                 left = Left(left.texts - len(done.text_ids), left.bytes - done.bytes)
                 yield left
             vector_set = self._append(vector_set, waiting)
+        # What was stored before is of no use: with a new, empty set the count below finds all texts left.
         except vectors.VectorsDamaged:
             vector_set = self._open_vector_set(embedder)
         left = table.count_to_embed(connection, self._number, vector_set.id)
@@ -138,6 +142,7 @@ class MeaningStages:
                 return known
         with self._writer.transaction() as connection:
             for known in table.vector_sets(connection):
+                # Damaged, or of another length under the same name: both can only be made anew.
                 if known.name == embedder.name:
                     table.drop_vector_set(connection, known.id)
                     self.remade = True
@@ -173,6 +178,7 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> CutTe
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
+            # "!": the text could not be parsed, and is cut by its lines alone.
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
             done.append(chunk_text(text_id, path, data, parsed))
     return CutTexts(table.pack(done), size)

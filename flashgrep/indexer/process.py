@@ -167,6 +167,7 @@ class Indexer:
                 self._tell("kept", left=left, last=False)
             if texts.find_to_parse():
                 with Parsers(texts.read, self._job.workers) as parsers:
+                    # Stored batch by batch, so that an interruption loses one at most.
                     for done in parsers.run(self._choose_batches(texts.choose_to_parse)):
                         self._writer.put_symbols(done.rows, done.declined)
                         self._tell("kept", left=left, last=False)
@@ -211,6 +212,7 @@ class Indexer:
                 self._writer.put_symbols(done.rows, done.declined)
                 left = Left(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
                 yield left
+        # Counted, since texts whose files changed meanwhile were passed over.
         yield symbols.count_to_parse(connection, number)
 
     def _choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
@@ -289,6 +291,7 @@ def main() -> None:
     """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
     faulthandler.enable()
     gc.freeze()  # as the daemon does
+    # Questions, and whatever else the user runs, go first.
     os.nice(_NICE)
     out = sys.stdout.buffer
     try:

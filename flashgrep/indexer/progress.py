@@ -64,6 +64,7 @@ class Progress:
 
     def enter(self, stage: Stage, detail: str = "") -> None:
         """Note a new stage and when it began."""
+        # The time a stage began is only worth something if repeating it does not move it.
         if (stage, detail) != (self.stage, self.detail):
             self.stage, self.detail, self.since = stage, detail, time.time()
             self.changed.fire()
@@ -95,12 +96,14 @@ class Progress:
 
     def reach(self, stage: LateStage, left: Left) -> None:
         """Note how much a late stage has left."""
+        # What is left may grow while files change; a share never counts from less than it began with.
         total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))
         self._note(stage, 1 - left.bytes / total if total else 1.0)
         self.left[stage] = left.texts
 
     def _note(self, part: Part, share: float) -> None:
         self._shares[part], self._noted = share, time.monotonic()
+        # The pace counts from the end of a part's slow beginning.
         if part not in self._paced or share < EARLY:
             self._paced[part] = self._noted, share
         self.changed.fire()
@@ -113,6 +116,7 @@ class Progress:
 
     def _find_rest(self) -> list[float]:
         """Return how much of each part is left; what comes before a late stage is done when that has begun."""
+        # A run that has only late stages left never notes the first two.
         past = ("grams", "merging") if self.stage in LATE_STAGES else ()
         return [0.0 if part in past else 1 - self._shares.get(part, 0.0) for part in COSTS]
 
@@ -130,5 +134,6 @@ class Progress:
         for (part, cost), left in zip(COSTS.items(), self._find_rest(), strict=True):
             since, done = self._paced.get(part, (0.0, 1.0))
             paced = 1 - left - done
+            # Its own pace once enough of it is done, else its usual share of all.
             seconds += left * ((self._noted - since) / paced if paced >= EARLY else cost * usual)
         return seconds if seconds > 0 else None

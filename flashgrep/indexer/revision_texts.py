@@ -88,6 +88,7 @@ class RevisionTexts:
                     size += len(content.data)
                     path, text_hash = self._paths[name], hash_text(self._paths[name], content.data)
                     contents.append((name, text_hash, ""))
+                    # Most contents of a revision are in the work tree, too.
                     known = writer.connection.execute("SELECT 1 FROM text WHERE hash = ?", [text_hash]).fetchone()
                     if known is None and text_hash not in texts:
                         texts[text_hash] = describe_text(reserved.first + len(grams), path, text_hash, content)

@@ -70,12 +70,14 @@ class WorkerPool:
             try:
                 result = work(*call) if future is None else future.result()
             except BrokenProcessPool:
+                # One dead process breaks the whole pool. The next call that is spread starts another.
                 self.stop()
                 result = work(*call)
             yield result
 
     def _submit(self, work: Callable[..., ResultT], call: tuple[Any, ...]) -> Future[ResultT] | None:
         if self._pool is None:
+            # Not fork: this process has threads, and a child could inherit a lock that one of them holds.
             spawn = get_context("spawn")
             self._pool = ProcessPoolExecutor(self._count, mp_context=spawn, initializer=_prepare_worker)
         try:
@@ -106,6 +108,7 @@ def _prepare_worker() -> None:
 
     def watch() -> None:
         wait([parent.sentinel])
+        # At once: nobody is left to take results, and an ordinary exit would wait for the work.
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -160,6 +163,7 @@ def prepare(
             gone.append(path)
             continue
         files.append((found.row, found.hash))
+        # A text that is stored already, under whatever path, needs no postings: most of another work tree is.
         if found.hash and found.hash not in texts and not is_known(found.hash):
             texts[found.hash] = describe_text(reserved.first + len(grams), path, found.hash, found.document)
             grams.append(grams_of(found.document.data))
@@ -172,6 +176,7 @@ def prepare(
 
 def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | None:
     """Read one file; None: it is gone."""
+    # Before reading: a change during the read must count as one after it.
     started = time.time_ns()
     try:
         stat, document = read_file(files, path, max_size)

@@ -98,6 +98,7 @@ def look_at_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since:
         with suppress(OSError):  # gone, or no file of the project's own
             if known is not None:
                 found = files.lstat(path)
+                # git's index keeps 32 bits of the inode.
                 same = (found.st_size, found.st_mtime_ns, found.st_ino & 0xFFFFFFFF) == known[1:]
                 if same and found.st_mtime_ns < since:
                     blobs[path] = known.blob
@@ -111,6 +112,8 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
     descriptor = files.open(path)
     try:
         size = os.fstat(descriptor).st_size
+        # With the size that the file had when it was opened: if it grows meanwhile, no content has this name, and it
+        # counts as changed.
         name = hashlib.new("sha1" if digits == 40 else "sha256", b"blob %d\0" % size, usedforsecurity=False)  # noqa: PLR2004 - hexadecimal digits of SHA-1
         while part := os.read(descriptor, _BLOCK):
             checkpoint()
@@ -130,6 +133,7 @@ def find_changed(old: State, new: State) -> list[ChangedFile]:
         before = old.blobs.get(path)
         if before == blob:
             continue
+        # Popped: a file that is gone was moved to one place, any other with its content is new.
         source = by_blob.pop(blob, b"") if before is None else b""
         gone.discard(source)
         status: Status = "modified"
@@ -165,6 +169,7 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
     head = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
     if head is None:
         head = min(len(old), len(new))
+    # Equal lines at both ends are taken off first: what is compared grows with the product of both sides.
     most = min(len(old), len(new)) - head
     tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
     before, after = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -174,6 +179,7 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
         spans = [(0, len(before), 0, len(after))]
     else:
         numbers: dict[bytes, int] = {}
+        # Numbers in place of lines, so that each is compared in one step.
         lines = [[numbers.setdefault(line, len(numbers)) for line in side] for side in (before, after)]
         spans = []
         for same, run in groupby(Indel.opcodes(*lines), lambda one: one.tag == "equal"):

@@ -154,6 +154,7 @@ class Cover:
         self._weights: dict[str, float] = {}
         for word, weight in words.items():
             stem = stem_of(word)
+            # Of two words with one stem the more common one tells how rare the stem is.
             self._weights[stem] = min(weight, self._weights.get(stem, weight))
         self._total = sum(self._weights.values())
         self._beginning: dict[str, list[str]] = {}
@@ -180,6 +181,7 @@ class Cover:
                     continue
                 self._matches[word] = matches
             for asked, how in matches.items():
+                # Each word of the question counts once, however often a name says it.
                 best[asked] = max(how, best.get(asked, 0.0))
         return sum(self._weights[asked] * how for asked, how in best.items()) / self._total
 
@@ -220,6 +222,7 @@ def stem_of(word: str) -> str:
         if word.endswith(ending) and len(rest) >= _LEAST_STEM and _VOWEL.search(rest):
             stem = rest
             break
+    # ``stopping`` and ``stop``; but ``class`` and ``call`` keep both letters.
     if len(stem) > _LEAST_STEM and stem[-1] == stem[-2] and stem[-1] not in "sl":
         stem = stem[:-1]
     return stem[:-1] if len(stem) > _LEAST_STEM and stem[-1] in "ie" else stem
@@ -272,6 +275,7 @@ def query_words(text: str) -> list[str]:
         for word in parts(identifier.encode())
         if len(word) > 1
     ]
+    # A question of stop words alone ("how does it do that") is still answered by them.
     telling = [word for word in found if word not in STOP_WORDS]
     return list(dict.fromkeys(telling or found))
 
@@ -298,10 +302,12 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
     most_similar = max((one.similarity for one in candidates), default=0.0)
     if most_similar <= 0:
         weight = 0.0
+    # Nothing has a word of it, in another language for instance.
     elif most_lexical <= 0 < weight:
         weight = 1.0
     for one in candidates:
         lexical = one.lexical / most_lexical if most_lexical > 0 else 0.0
+        # Below zero is as far away as can be: it must not take anything from the other side.
         similar = max(0.0, one.similarity) / most_similar if most_similar > 0 else 0.0
         one.score = weight * similar + (1 - weight) * lexical
     return weight
@@ -353,6 +359,7 @@ def _weigh_path(path: bytes, cover: Cover, rules: Rules) -> float:
 
 def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
     """Return the factor of a file for what its path says about it."""
+    # Who types a path wants that file, whatever it is.
     if query.kind == "path":
         return 1.0
     nature = _nature(path)

@@ -158,6 +158,7 @@ class MeaningIndex:
         """Return what the index knows as this transaction sees it; costs a look-up where nothing has changed."""
         with self._lock:
             self._used = time.monotonic()
+            # One number of the database tells whether anything has changed since it was loaded.
             now = table.round_of(connection)
             known = self._known
             if known is None or now != self._round or (known.problem and time.monotonic() > self._again):
@@ -176,7 +177,9 @@ class MeaningIndex:
     def fail(self, known: Known, problem: str, *, damaged: bool = False) -> None:
         """Answer by words alone for a while: the embedder did not answer, or the vectors cannot be read."""
         with self._lock:
+            # Another thread may have loaded a newer state, of which this says nothing.
             if self._known is known:
+                # The chunks stay: words answer meanwhile.
                 self._known = known._replace(vectors=None, embedder=None, problem=problem, damaged=damaged)
                 self._again = time.monotonic() + AGAIN_SECONDS
             if damaged:
@@ -200,6 +203,7 @@ class MeaningIndex:
         if idle:
             self.forget()
             self._embedders.clear()
+            # A cache of the module, for all projects; whoever still asks fills it again.
             table.split_chunks.cache_clear()
         return idle
 
@@ -209,6 +213,7 @@ class MeaningIndex:
         if of is None or (not of.rows and chunks.size.any()):
             missing = not problem and bool(chunks.size.any())
             return Known(chunks, table.row_map(connection, 0), None, None, problem, damaged=missing)
+        # Rows are only ever appended to a file, so the same file needs its new rows alone.
         if of.file != self._file or self._vectors is None:
             self._file, self._vectors = of.file, Vectors(self._folder / of.file, of.dims)
         try:
@@ -229,9 +234,11 @@ class MeaningIndex:
             problem, found = str(error), None
         else:
             problem, found = "", sets.get(wanted.name)
+            # Another length under the same name is another model.
             is_same = found is not None and found.dims == wanted.dims
             if found is not None and is_same and (before == self._embedding or found.rows >= ENOUGH * most):
                 return wanted, found, ""
+        # While the new vectors are made, the old ones answer better than words alone.
         if before != self._embedding and self._may_ask(before):
             try:
                 old = self._embedder(before)
@@ -273,6 +280,7 @@ def weigh_words(
 
     ``found``: the lists of those that are in some chunk.
     """
+    # Counted without decoding the lists; dead chunks are among them, and are counted out below.
     having = {word: lists.chunks for word, lists in found.items()}
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
@@ -280,6 +288,7 @@ def weigh_words(
     weights = {word: idf(max(1, texts.chunks), having.get(word, 0)) for word in words}
     used: dict[str, WordLists] = {}
     room = rules.common_words
+    # The rarest say most and cost least; the first is used however common it is.
     for word, lists in sorted(found.items(), key=lambda item: item[1].chunks):
         room -= lists.chunks
         if room < 0 and used:

@@ -154,6 +154,7 @@ def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
     around = leaf.parent if leaf is not None else None
     if leaf is None or around is None or leaf.child_count or leaf.end_byte - leaf.start_byte > MOST_NAME:
         return ""
+    # "As far as to there": at ``b`` of ``a.b.c`` the module is ``a.b``.
     start, outer = leaf.start_byte, around.parent
     if leaf.type not in _MODULE_TEXTS:
         if around.type != "dotted_name" or outer is None or leaf.type != "identifier":
@@ -172,6 +173,7 @@ def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -
 
     The last one before the place, in the outermost function around it, that is seen there.
     """
+    # A nested function sees the names of those around it.
     around = outermost = symbols.enclosing(offset)
     while around >= 0:
         outermost = around if symbols.kind(around) in CALLABLE_KINDS else outermost
@@ -179,6 +181,7 @@ def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -
     if outermost < 0 or symbols.kind(outermost) not in CALLABLE_KINDS:
         return None
     row, found = symbols.row(outermost), None
+    # Places of the word are known; walking the tree for declarations would visit every node.
     for at in symbols.words(name.encode(), fold=False):
         checkpoint()
         if at > offset or at >= row[END]:
@@ -209,6 +212,7 @@ def _declaring(leaf: Node) -> Node | None:
             return parent if (is_left if kind == "assignment" else not is_type) else None
         if not is_part:
             return None
+        # C nests declarators: ``*name[3]`` is a pointer's in an array's, and the declaration is around all of them.
         if not kind.endswith("declarator"):
             return parent if any(word in kind for word in (*_DECLARING, "for")) else None
         node = parent

@@ -97,6 +97,7 @@ class Navigator:
         found = self.find_definitions(named)
         declared = [
             place_of(one, place.resolution)
+            # Of the surest one only: declarations of namesakes would be noise.
             for place in found.places[:1]
             if place.index >= 0
             for one in self._definitions.declared.get(named.text, ())
@@ -127,9 +128,11 @@ class Navigator:
 
     def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
         """Yield the types that build upon one, near and far."""
+        # Breadth first, so near subtypes come before far ones; ``seen`` ends circles that broken code can have.
         waiting, seen = [target], {target.key}
         while waiting:
             base = waiting.pop(0)
+            # Nothing builds upon a function: a constructor of the same name is no rival.
             resolver = self.make_resolver([one for one in self.define(base.name) if one.kind not in CALLABLE_KINDS])
             for path in self._source.candidates(base.name, fold=False):
                 symbols = self.open(path)
@@ -150,6 +153,7 @@ class Navigator:
         symbols, own = named.symbols, named.symbols.index_at(named.start)
         if named.module:
             return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
+        # Whoever asks at a definition is there already; a declaration leads on to what has the body.
         if own >= 0 and symbols.defined_role(own) != "declaration":
             return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
         if symbols.language in SCOPED:
@@ -188,10 +192,13 @@ class Navigator:
                 return self._find_fields(self.names.infer(file, whole), name)
         for scope in file.around(named.start):
             imported = self.names.imports_of(named.path).names.get(name, [])
+            # What is imported in this scope hides whatever is bound around it.
             if any(file.scope_at(one.offset) == scope for one in imported):
                 return []
             bindings = file.names_of(scope).get(name)
+            # In JavaScript and TypeScript a class's members are no names inside its methods.
             if bindings and (scope == MODULE or symbols.language == "python" or not file.scopes[scope].is_class):
+                # A definition of the symbols' own: the general way tells more about it.
                 if any(symbols.index_at(one.offset) >= 0 for one in bindings):
                     return []
                 first = min(bindings, key=lambda one: one.offset)

@@ -78,6 +78,7 @@ class Passage:
         if self.text:
             return Shown(self.text, (self.part,)) if len(self.text) <= size else None
         spans = [self.part] if self.head is None else [self.head, self.part]
+        # The whole first: a function read in full needs no second call.
         for shown in ([self.whole], spans):
             code = self.leave_out_asides(shown)
             if sum(map(self._measure, code)) <= min(size, MOST_WHOLE):
@@ -95,6 +96,7 @@ class Passage:
         first, last = self.whole if self.whole[1] - self.whole[0] < MOST_LOOKED_AT else self.part
         numbers = [line for span in self.leave_out_asides([(first, last)]) for line in range(span[0], span[1] + 1)]
         lowered = {line: self.lines.text(line).lower().encode() for line in numbers}
+        # A word that is in every line tells none of them apart.
         weights = {word: 1 / (sum(word in text for text in lowered.values()) or 1) for word in words}
         scores = {line: sum(weights[word] for word in words if word in text) for line, text in lowered.items()}
         in_part = range(self.part[0], self.part[1] + 1)
@@ -105,6 +107,7 @@ class Passage:
         shown = set(range(self.head[0], self.head[1] + 1) if self.head else numbers[:1])
         shown.update(telling[:1])
         room = size - sum(self._measure((line, line)) for line in shown)
+        # What follows a telling line says more about it than what comes before.
         around = (line + step for line in telling for step in (0, 1, -1, 2))
         for line in (*around, *in_part):
             if line in scores and line not in shown and self._measure((line, line)) + GAP <= room:
@@ -154,6 +157,7 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
     """
     lines = symbols.lines if symbols is not None else Lines(data)
     part = (chunk.start_line, chunk.end_line)
+    # Other text on the chunk's own lines: it was cut inside a long line, and lines cannot show it.
     beside = data[lines.start(part[0]) : chunk.start] + data[chunk.end : lines.start(part[1] + 1)]
     if beside.strip():
         return Passage(lines=lines, part=part, whole=part, text=data[chunk.start : chunk.end].decode("utf-8", SHOWN))
@@ -164,6 +168,7 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
     around = (np.isin(table[:, KIND], _CALLABLES) & is_cut & (2 * shared > chunk.end - chunk.start)).nonzero()[0]
+    # The shortest around it is the innermost.
     index = int(around[(ends - starts)[around].argmin()]) if len(around) else _find_below_comment(symbols, chunk)
     if index < 0:
         return Passage(lines=lines, part=part, whole=part, asides=_find_asides(symbols, part))
@@ -229,5 +234,6 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
         shown = next((line for line in range(first, last + 1) if _WORD.search(lines.text(line))), last)
         if last - first >= MOST_COMMENT and last > shown:
             asides.append((shown + 1, last))
+    # Then the comment is what was found, and is shown.
     is_all = sum(last - first + 1 for first, last in comments) > span[1] - span[0]
     return () if is_all else tuple(asides)

@@ -91,6 +91,7 @@ def search_paths(
     if not terms:
         return paths_with(""), False
     wanted = [term for term in terms if not term.negated]
+    # The longest term is the rarest as a rule; the index of paths narrows by it, the others are tried on what is left.
     rarest = max(wanted, key=lambda term: len(term.text)).text.decode(errors="surrogateescape") if wanted else ""
     found = paths_with(rarest)
     if len(terms) > 1 or not terms[0].is_plain:
@@ -102,6 +103,7 @@ def search_paths(
 
 def rank_paths(paths: Sequence[bytes], text: str, recent: Collection[bytes] = ()) -> list[bytes]:
     """Return paths that have all terms, the best places of the terms first, then the shortest."""
+    # Too many to be ranked one by one; the order of paths is kept for all others.
     if len(paths) > MOST_RANKED:
         whole = text.encode(errors="surrogateescape").lower()
         named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
@@ -158,6 +160,7 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection
     scores: dict[int, float] = {}
     for number, term in enumerate(wanted):
         near = score_likeness(term, paths)
+        # Every term has to be near: those are dropped that one of them did not find.
         scores = near if number == 0 else {at: scores[at] + score for at, score in near.items() if at in scores}
     ahead = {at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()}
     best = nsmallest(limit, ahead.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
@@ -168,6 +171,7 @@ def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes
     """Return the files and folders most like a path that is not there, those of its very name first."""
     folders: set[bytes] = set()
     below = {file.rpartition(b"/")[0] for file in files}
+    # Upwards, each folder once, however many files it has.
     while below := below - folders - {b""}:
         folders |= below
         below = {folder.rpartition(b"/")[0] for folder in below}
@@ -199,6 +203,7 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
         if at % _STEPS == 0:
             checkpoint()
         if found := pattern.search(path.lower()):
+            # The shortest span is not always the best place, but hardly ever far from it.
             spans.append((found.end() - found.start(), len(path), at))
     for _, _, at in nsmallest(MOST_ALIGNED, spans):
         score = _align(term, paths[at])

@@ -70,6 +70,7 @@ class ReferenceSearch:
     def _find(self, named: Named, targets: list[Place], found: Navigation) -> Iterator[Place]:
         question, after = self._question, self._question.after
         defined, first = {(one.path, one.start): one for one in targets}, targets[0]
+        # What makes the judge is looked up once; it is asked at every place of every candidate.
         judge, meaning = self._make_judge(named, targets), self._navigator.find_meaning(named, uses=True)
         if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
             names = {named.path: {named.text}}
@@ -78,9 +79,12 @@ class ReferenceSearch:
         for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
             found.files_read += 1
             told = self.tell_uses(meaning, path, defined)
+            # An imported source may tell a use that is written differently, so its places are added to those of the
+            # words.
             places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
             for offset, name in sorted((places | {at: named.text for at in told if told[at]}).items()):
                 checkpoint()
+                # A compiler's word at this very place overrules what the text suggests.
                 if offset in told:
                     yield from (one for one in told[offset] if (path, offset) > after)
                     continue
@@ -159,6 +163,7 @@ class ReferenceSearch:
         found: dict[bytes, set[str]] = {path: set() for path in told}
         is_scoped = target.symbols.language in SCOPED
         waiting, seen = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())], set[str]()
+        # A name may be given on under another, and that again; MOST_ALIASES bounds circles and long chains.
         while waiting:
             called = waiting.pop()
             if called in seen or len(seen) > MOST_ALIASES:
@@ -179,6 +184,7 @@ class ReferenceSearch:
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
             if local != name and any(one.name == name for one in several):
+                # In Python whatever a module has imported can be imported from it.
                 yield path, local, self._navigator.names.language_of(path) == "python"
         for local, one in imports.exports.items():
             if one.name == name and local == DEFAULT:

@@ -140,6 +140,7 @@ class Research:
             # What a name stands for in a file that was opened holds for all hops.
             self._names = Names(Modules(source), self._definitions.open, self._define)
             self._find_roots()
+        # Files that were opened are kept, but what names lead to is asked of the new state.
         self._definitions.source = source  # each hop sees the project as it is then
         self.hop += 1
         frontier, self._frontier = self._frontier, []
@@ -190,6 +191,7 @@ class Research:
         qualifiers, name = split_name(written)
         found = self._define(name)
         if not qualifiers:
+            # Case is only given up for a name that would otherwise find nothing.
             if not found and self.question.kind != "imports":
                 found = self._define(name, fold=True)
         else:  # by the scopes around, or by the file's own name
@@ -216,6 +218,7 @@ class Research:
             *(lines.start(line) for line in range(first + 1, min(last, first + MOST_FILES) + 1)),
         ]
         texts = [symbols.data[at : lines.start(lines.line(at) + 1)] for at in starts]
+        # A line's indentation belongs to what is around it.
         firsts = (at + len(text) - len(text.lstrip()) for at, text in zip(starts, texts, strict=True) if text.strip())
         found = dict.fromkeys(symbols.around(at) for at in firsts)
         return [Definition(path, symbols, index) for index in found if index >= 0]
@@ -236,6 +239,7 @@ class Research:
                     vague = resolution
                     continue
                 is_told, user = True, self._user_of(use, role)
+                # Added before the edge: a node over the limit takes no edge.
                 is_new = self._add(user)
                 if user.key in self.graph.nodes:
                     self.graph.add_edge(_make_edge(use, user, target, role, resolution))
@@ -290,6 +294,7 @@ class Research:
             found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
             if not found:
                 continue
+            # A call has one target; of several definitions the surest is told.
             target, resolution = max(found, key=lambda pair: pair[1].confidence)
             if resolution.confidence < self._least:
                 self.unsure += 1
@@ -311,6 +316,7 @@ class Research:
 
         ``targets``: definitions of it; calls are left out that can mean none of them.
         """
+        # Names to look for, each in all files or in the one that knows it so.
         waiting: list[tuple[str, bytes | None]] = [(name, None)]
         seen = set(waiting)
         while waiting:

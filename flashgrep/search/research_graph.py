@@ -115,6 +115,7 @@ class Graph:
 
     def add_edge(self, edge: Edge) -> bool:
         """Add an edge unless the same line showed it already."""
+        # A line that calls something twice is one piece of evidence.
         key = (edge.source, edge.target, edge.kind, edge.path, edge.line)
         if key in self._seen:
             return False
@@ -125,6 +126,7 @@ class Graph:
     def chains(self, roots: list[tuple[bytes, int]], *, inward: bool) -> list[list[tuple[bytes, int]]]:
         """Return paths from each root along its edges to where they end, surest and shortest first."""
         steps: dict[tuple[bytes, int], list[tuple[bytes, int]]] = {}
+        # Chains are followed in the order of their steps, so sorting the edges sorts the chains.
         for edge in sorted(self.edges, key=lambda edge: -edge.resolution.confidence):
             here, there = (edge.target, edge.source) if inward else (edge.source, edge.target)
             if there not in steps.setdefault(here, []):
@@ -145,6 +147,7 @@ class Graph:
 def _walk(
     steps: dict[tuple[bytes, int], list[tuple[bytes, int]]], so_far: list[tuple[bytes, int]]
 ) -> Iterator[list[tuple[bytes, int]]]:
+    # A chain never comes back to where it was: recursion would make it endless.
     following = [key for key in steps.get(so_far[-1], []) if key not in so_far]
     if not following and len(so_far) > 1:
         yield so_far

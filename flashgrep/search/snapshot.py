@@ -74,6 +74,8 @@ class Snapshot:
     """Opens the project's files, as long as the snapshot is in use."""
 
     def __post_init__(self) -> None:
+        # Frozen: the only attribute that is made here. Each snapshot opens folders for itself, so none outlives its
+        # question.
         object.__setattr__(self, "files", RootFiles(self.root))
 
     @property
@@ -87,9 +89,11 @@ class Snapshot:
         Files that were declined or indexed under the old limit become pending, so that they are looked at.
         """
         table = self.table
+        # Both limits may be the larger one: some files come in, others have to go.
         large = [path for path, why in table.skipped.items() if why == "too_large"]
         over = [table.paths[at] for at in np.flatnonzero(table.columns[:, SIZE] > max_size)]
         marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
+        # What is pending already keeps its own mark, which knows more.
         return replace(self, max_size=max_size, pending=marks | dict(self.pending))
 
     def with_unsaved(self, texts: Mapping[bytes, UnsavedText], accepts: Callable[[bytes], bool]) -> "Snapshot":
@@ -100,7 +104,9 @@ class Snapshot:
         """
         snapshot = replace(self, unsaved=texts)
         pending, sequence = dict(self.pending), max((mark.sequence for mark in self.pending.values()), default=0)
+        # In the order in which they were edited, as files that are saved one after the other are marked.
         for path, text in sorted(texts.items(), key=lambda one: one[1].time_ns):
+            # A text that is as on disk adds nothing; the index answers for it.
             text.is_saved = self._has_same(path, text)
             if not text.is_saved:
                 sequence += 1
@@ -115,6 +121,7 @@ class Snapshot:
         version = self._stat(path)
         if version is None or version.size != len(text.data) or path in self.pending:
             return False
+        # Reading the file for every question would cost more than most questions do.
         if text.compared is None or text.compared[0] != version:
             text.compared = (version, self.read_with_stat(path) == (version, text.document))
         return text.compared[1]
@@ -179,6 +186,7 @@ class Snapshot:
         text = self.unsaved.get(path)
         if text is not None:
             checkpoint()
+            # With the file's own size and time, since what is cached by these holds for this text, too.
             saved = None if path in self.pending else self._stat(path)
             stat = saved or FileStat(len(text.data), text.time_ns, 0, 0)
             if stat.size > self.max_size:

@@ -140,6 +140,7 @@ def _collect(
 ) -> None:
     """Match files until the page is full."""
     position = question.position
+    # Counted on every page, so that each says for itself what it did not see.
     for path, why in snapshot.table.skipped.items():
         if path not in snapshot.pending and _may_be(path, literals) and (question.keep is None or question.keep(path)):
             answer.count_skipped(why)
@@ -155,6 +156,7 @@ def _collect(
             if matches:
                 answer.files.append(FileMatches(path, document, language, matches, text.after))
                 room -= len(matches)
+            # How far a caller may go on: behind the last match shown, or behind a file without any.
             if room or total == question.limit:
                 reached = Position(path, text.after + len(matches))
             if total > question.limit:
@@ -183,6 +185,7 @@ def _batches(
             answer.count_skipped(document.reason)
             continue
         language = language_of(path, document.data).name
+        # Grams propose for any language; parsing is by far the dearest step, so the text is asked first.
         if language not in literals or not all(literal in document.data for literal in literals[language]):
             continue
         if len(document.data) > MAX_BYTES:
@@ -205,6 +208,7 @@ def find_languages(snapshot: Snapshot) -> frozenset[str]:
     paths = [*snapshot.table.paths, *snapshot.changed_paths()]
     for at in range(0, len(paths), _MANY_PATHS):
         checkpoint()
+        # Distinct endings first: a tree has 80,000 names and a few dozen endings.
         names = {path[path.rfind(b"/") + 1 :] for path in paths[at : at + _MANY_PATHS]}
         kinds = {name[name.rfind(b".") :] if name.count(b".") == 1 else name for name in names}
         classes.update(name_class(b"x" + kind if kind.startswith(b".") else kind) for kind in kinds)

@@ -85,6 +85,7 @@ class StructuralMatcher(Generic[KeyT]):
         self._processes: list[_Process[KeyT]] = []
         has_room = False
         try:
+            # Waiting for room must not hold the scheduler's turn.
             with blocking():
                 while not has_room:
                     stop_if_over()
@@ -112,6 +113,7 @@ class StructuralMatcher(Generic[KeyT]):
         try:
             process = _Process[KeyT](self._question)
         except BaseException:
+            # The process did not start, so its room is free again.
             _ROOM.release()
             raise
         self._processes.append(process)
@@ -132,6 +134,8 @@ class StructuralMatcher(Generic[KeyT]):
         idle, busy, sent = list(self._processes), deque[_Process[KeyT]](), 0
         for batch in batches:
             sent += len(batch)
+            # A further process only if there is room just now: waiting for it would be slower than going on with what
+            # is there.
             if not idle and sent > FEW_TEXTS * len(self._processes) and _ROOM.acquire(blocking=False):
                 idle.append(self._start())
             elif not idle:
@@ -160,6 +164,7 @@ class _Process(Generic[KeyT]):
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # A session of its own: Ctrl-C in the daemon's terminal is not for it.
             stderr=subprocess.DEVNULL,  # a panic writes there
             start_new_session=True,
         )
@@ -197,6 +202,7 @@ class _Process(Generic[KeyT]):
                 except ChildEnded:
                     raise Busy("out of resources: ast-grep does not start again") from None
             self._batch.popleft()
+            # The text that ended the process is passed over, and the rest of the batch sent again.
             if found is None:
                 self.send(self._batch)
             yield text, Skipped("unparsed", "ast-grep crashed, or took too long") if found is None else found

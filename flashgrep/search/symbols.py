@@ -191,8 +191,10 @@ class SymbolSearch:
         defined = sum(place.rank == RANK["definition"] for place in places)
         if question.match == "exact" and not self._qualifiers and 1 < defined < len(places):
             self.answer.namesakes = defined
+        # A heap of one page: a common name has hundreds of thousands of places.
         first = heapq.nsmallest(question.after + question.limit, places, key=attrgetter(*_Place.__slots__))
         try:
+            # The deadline may have passed while places were found; what was found is of use only if it is shown.
             with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
                 for place in first[question.after :]:
                     found = self._describe(place)
@@ -200,6 +202,7 @@ class SymbolSearch:
                         self.answer.results.append(found)
         except Expired:
             self.answer.complete = False
+        # After a deadline, the name may be there all the same.
         if not places and self.answer.complete:
             self.answer.suggestions = self._near_names()
         return self.answer
@@ -237,6 +240,8 @@ class SymbolSearch:
 
     def _find_named(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
         size = len(name.encode())
+        # A window decides the order before anything else, so a page that is full after one is the same however many
+        # follow.
         for window, paths in enumerate(self._windows(name, fold=fold)):
             if window and len(self._found) > self._question.after + self._question.limit:
                 self._is_counted = False
@@ -245,6 +250,7 @@ class SymbolSearch:
                 for offset, role in symbols.places(name, fold=fold):
                     checkpoint()
                     if self._is_wanted(symbols, offset, role) and self._is_meant(path, symbols, offset, role, size):
+                        # Only where it stands is kept; signatures are read for the page that is shown.
                         yield _Place(window, RANK[role], tier_of(path), unlike, path, offset, size)
 
     @LazyAttribute
@@ -259,6 +265,7 @@ class SymbolSearch:
             return True
         if symbols.index_at(offset) >= 0 or not self._targets:  # something outside: what is written must do
             return matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
+        # Confidence in any of the meanings is enough: a qualified name may have several definitions.
         resolve = self._navigator.make_resolver(self._navigator.define(self._name)).resolver_of(
             Use(path, symbols, offset)
         )
@@ -277,6 +284,7 @@ class SymbolSearch:
         if defining is None:
             yield paths
             return
+        # Those that define it first, so that the first page has the definitions whatever else is left for later.
         leading = frozenset(defining)
         paths = sorted(paths, key=lambda path: (path not in leading, tier_of(path), path))
         first = max(MOST_OPENED, len(leading))
@@ -317,6 +325,7 @@ class SymbolSearch:
         """
         source = self._source
         every = source.defining(start, prefix=True)
+        # Not worth windows.
         if every is None or len(every) <= 2 * OPENED_TOGETHER:
             yield _NameWindow(source.candidates(start, fold=fold) if every is None else every)
             return
@@ -329,9 +338,11 @@ class SymbolSearch:
         itself = start.encode().lower()
         yield from cut(set(source.defining(start, prefix=False) or ()), {itself}, None)
         listed = source.names(start, FUZZY_NAMES)
+        # Names of files that have changed since are in no table; they are told from these.
         known = frozenset(name.encode().lower() for name in listed)
         names: set[bytes] = set()
         paths: set[bytes] = set()
+        # Shorter names are nearer to what was typed.
         for name in sorted(listed, key=lambda name: (len(name), name)):
             if (own := name.encode().lower()) != itself:
                 names.add(own)
@@ -356,6 +367,7 @@ class SymbolSearch:
                 answer.count_skipped(opened.reason)
             elif opened is not None:
                 answer.files_read += 1
+                # The first ones: a page shows the best, and these were opened first.
                 if len(self._held) < HELD:
                     self._held[path] = opened
                 yield path, opened
@@ -406,6 +418,7 @@ class SymbolSearch:
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
     """Return a function that tells whether a text has the letters of a name."""
+    # A search of bytes is far cheaper than opening the symbols of a file that lacks the name.
     wanted = name.encode().lower() if fold else name.encode()
     return lambda data: wanted in (data.lower() if fold else data)
 

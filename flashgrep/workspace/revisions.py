@@ -158,6 +158,7 @@ class Revisions:
                     blobs = {path: file.blob for path, file in new.files.items()}
                     return new.known.ask(now, lambda after: look(first, State(blobs, after)))
                 repository = self._repository().repository
+                # Its time is read before git's index is, so that a change between the two is looked at.
                 since, paths = repository.index_time(), SnapshotSource(now).paths()
                 return look(first, look_at_work_tree(now, repository.list_staged(), since, paths))
 
@@ -180,6 +181,7 @@ class Revisions:
 
     def _repository(self) -> Blobs:
         self._asked_at = time.monotonic()
+        # Without a lock, since opening runs git and may take long; whoever is second throws his own away.
         opened = self._blobs or Blobs(Repository.open(Git.find(self._folder, self._environ)))
         blobs = self._blobs = self._blobs or opened  # another thread may have been quicker
         return blobs
@@ -203,7 +205,9 @@ class Revisions:
     def _know(self, files: Files) -> RevisionTable:
         """Return the table of these files, one made lately if it is of the same."""
         tables = self._tables
+        # The same listing first: comparing two of 80,000 files takes milliseconds.
         found = next((one for one in tables if one.files is files), None)
+        # Then one with the same content, as of a tag and its commit.
         found = found or next((one for one in tables if one.files == files), None)
         found = found or RevisionTable(files, self._repository())
         self._tables = [found, *(one for one in tables if one is not found)][:KEPT_LISTINGS]
@@ -256,6 +260,7 @@ class RevisionView:
 
         def stat_file(path: bytes) -> tuple[int, int]:
             file = self.files[path]
+            # git's index has no sizes of contents; they are asked for one by one, and only for what is shown.
             size = file.size if file.size >= 0 else self.known.read(path, file.blob, 0).size
             return size, self.revision.time
 
@@ -288,6 +293,7 @@ class RevisionView:
     async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
         """Run a look-up in a thread, then have texts kept that the work tree lacks; ``symbols``: it is about these."""
         found = await self.project.in_thread(lambda now: self.known.ask(now, ask, symbols=symbols))
+        # After the answer: storing them helps the next question, and this one must not wait for it.
         foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)
         if foreign:
             self.project.keep_texts(foreign, parse=symbols)

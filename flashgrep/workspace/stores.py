@@ -48,6 +48,7 @@ class Store:
 
     async def join(self, member: Member, tasks: TaskGroup, *, indexes: bool) -> None:
         """Have a project load what is indexed of it, and keep that up to date if it ``indexes``."""
+        # Nobody may forget projects of the store while this one reads its part.
         async with self.scheduler.changing:
             try:
                 await anyio.to_thread.run_sync(member.load)
@@ -68,6 +69,7 @@ class Store:
         """Throw the index away (``damaged``: only if that one is still open), so that everything is indexed again."""
         async with self.scheduler.changing:
             readers = [member.index.reader for member in self._members]
+            # Several questions meet the same damage; only the first of them throws the index away.
             if any(reader is not None for reader in readers) and (damaged is None or damaged in readers):
                 await self._start_anew(why)
 
@@ -78,6 +80,8 @@ class Store:
         cancelled before leaves it as it was, and no question meets a project without files.
         """
         members = list(self._members)
+        # All barriers are held, in one order: no question takes a table of files from before together with an index
+        # from after.
         async with AsyncExitStack() as locks:
             for member in members:
                 await locks.enter_async_context(member.freshness.lock)
@@ -103,6 +107,7 @@ class Stores:
     """The stores of one daemon, each while a project of it is there."""
 
     def __init__(self) -> None:
+        # Weak: a store lives as long as an open project holds it.
         self._stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
 
@@ -118,12 +123,14 @@ class Stores:
     async def forget(self, file: Path, roots: Collection[bytes]) -> None:
         """Drop projects that are not open from a store, and the store if it has no others."""
         while True:
+            # The lock outlives the store: a project that opens it meanwhile waits until it is forgotten.
             async with self._locks.setdefault(file, anyio.Lock()):
                 store = self._stores.get(file)
                 if store is None or not store.scheduler.is_busy:
                     if not await anyio.to_thread.run_sync(forget_projects, file, roots):
                         await anyio.to_thread.run_sync(partial(rmtree, file.parent, ignore_errors=True))
                     return
+            # Otherwise its last project was closed meanwhile, and the next round does it here.
             if await store.scheduler.forget(roots):
                 return
 

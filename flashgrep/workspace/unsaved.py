@@ -45,6 +45,7 @@ class UnsavedView:
 
     def find_new(self) -> list[bytes]:
         """Return the files that there would be, were the texts saved, and are not."""
+        # A text of a file that rules exclude is not searched, saved or not.
         known, accepts = self.project.tree, self.project.walker.accepts
         return sorted(path for path in self.texts if not known.has(path) and accepts(path))
 
@@ -53,6 +54,7 @@ class UnsavedView:
         paths, new = self.project.paths(keep, part), self.find_new()
         folded = part.encode(errors="surrogateescape").lower()
         new = [path for path in filter(keep, new) if folded in path.lower()]
+        # Copied only if something is put in: the list is the table's own.
         paths = [*paths] if new else paths
         for path in new:
             insort(paths, path)
@@ -105,6 +107,7 @@ class UnsavedView:
         if found in self.texts:
             return found
         root = self.project.walker.root
+        # Editors send the path that was opened, which may go through a link; texts are kept by the real one.
         return os.path.relpath(os.path.realpath(root + b"/" + found), root)
 
     def has(self, path: str) -> bool:
