@@ -243,14 +243,14 @@ def splice(
     ends = np.concatenate([np.frombuffer(block.ends, "<u4") for block in blocks]) + np.repeat(bases[:-1], counts)
     # Lists fill the payload, so each begins where the one before ends.
     starts = np.concatenate((bases[:1], ends))[: len(ends)]
-    values, at, shift = (payload & (MORE - 1)).astype(np.uint32), np.flatnonzero(payload >= MORE) + 1, 7
+    values, at = (payload & (MORE - 1)).astype(np.uint32), np.flatnonzero(payload >= MORE) + 1
     firsts, widths = values[starts].astype(np.int64), np.ones(len(starts), np.int64)
-    while len(at):  # once for each further byte of the longest number
-        values[at] <<= np.uint32(shift)
+    while len(at):  # once for each further byte of the longest number, so the third one is shifted twice
+        values[at] <<= np.uint32(7)
         longer = np.flatnonzero(payload[starts + widths - 1] >= MORE)
         firsts[longer] += values[starts[longer] + widths[longer]]
         widths[longer] += 1
-        at, shift = at[payload[at] >= MORE] + 1, shift + 7
+        at = at[payload[at] >= MORE] + 1
     added = np.repeat(np.array(offsets, np.int64), counts)
     # All differences of a list together are its last document: the first one of the next list is counted from there.
     lasts = np.add.reduceat(values, starts).astype(np.int64) + added if len(starts) else firsts

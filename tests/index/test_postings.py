@@ -79,21 +79,26 @@ def test_slices_of_any_size_give_the_same_pairs(
 
 @given(
     st.lists(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=200), min_size=1, max_size=5),
-    st.lists(st.integers(0, 1 << 22), min_size=5, max_size=5),
+    st.lists(st.tuples(st.integers(0, 1 << 22), st.integers(1, 1 << 20)), min_size=5, max_size=5),
     st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)),
 )
 def test_segments_spliced_are_those_encoded_together(
-    parts: list[list[np.ndarray[tuple[int], np.dtype[np.uint32]]]], holes: list[int], bounds: tuple[int, int]
+    parts: list[list[np.ndarray[tuple[int], np.dtype[np.uint32]]]],
+    holes: list[tuple[int, int]],
+    bounds: tuple[int, int],
 ) -> None:
     low, high = min(bounds), max(bounds)
     blocks, offsets, expected, offset = [], [], [np.empty(0, np.uint64)], 0
-    for number_of_part, (documents, hole) in enumerate(zip(parts, holes, strict=False)):
+    for number_of_part, (documents, (hole, step)) in enumerate(zip(parts, holes, strict=False)):
         pairs = pairs_of(documents)
+        # Numbers that no text took, before the first and between all: gaps of any length in bytes.
+        low_half = pairs & np.uint64(0xFFFFFFFF)
+        pairs += low_half * np.uint64(step - 1) + np.uint64(hole)
         mine = [open_block(block.data, number_of_part) for block in encode(pairs, number_of_part)]
         blocks += mine
         offsets += [offset] * len(mine)
         expected.append(pairs + np.uint64(offset))
-        offset += len(documents) + hole  # numbers that no text took
+        offset += len(documents) * step + hole
     whole = np.sort(np.concatenate(expected))
     grams = whole >> np.uint64(32)
     opened = [open_block(block.data, 9) for block in splice(blocks, offsets, 9, (low, high))]
