@@ -57,6 +57,7 @@ class FlashgrepError(Exception):
     def __init__(self, message: str, *, reason: str | None = None, **data: Any) -> None:
         super().__init__(message)
         self.message = message
+        # Callers decide by the reason; the message is for people and may change.
         self.reason = reason or self.default_reason
         self.data = data
 

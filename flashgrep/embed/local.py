@@ -64,6 +64,7 @@ def open_folder(model: str, batch: int) -> ModelEmbedder:
         raise ProviderUnavailable(f"{folder}: holds no model of model2vec or sentence-transformers")
     transformers = import_library("sentence_transformers", "pip install sentence-transformers")
     transformer = transformers.SentenceTransformer(str(folder), local_files_only=True, trust_remote_code=False)
+    # Models trained with instructions name them; for others the text goes in as it is.
     prompts = set(getattr(transformer, "prompts", {}))
 
     def encode(texts: Sequence[str], role: Role) -> npt.NDArray[Any]:
@@ -243,6 +244,7 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
         ProviderUnavailable: the file is none, or has a kind of number that is not known here.
     """
     header, start = _read_header(path)
+    # Mapped: a table of hundreds of megabytes is copied tensor by tensor, not read whole first.
     data = np.memmap(path, np.uint8, mode="r")
     tensors = {}
     try:
@@ -250,6 +252,7 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
             begin, end = entry["data_offsets"]
             flat = np.frombuffer(data[start + begin : start + end].tobytes(), DTYPES[entry["dtype"]])
             if entry["dtype"] == "BF16":
+                # BF16 is the upper half of a float32.
                 flat = (flat.astype(np.uint32) << 16).view(np.float32)
             tensors[name] = flat.reshape(entry["shape"])
     except (KeyError, TypeError, ValueError) as error:
@@ -262,6 +265,7 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     with path.open("rb") as file:
         first = file.read(8)
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else MAX_HEADER + 1  # noqa: PLR2004 - one number
+        # The length is the file's own word.
         text = file.read(length) if length <= MAX_HEADER else b""
     try:
         header = orjson.loads(text)

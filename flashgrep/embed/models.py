@@ -60,10 +60,12 @@ class Refiner:
         if self.endpoint is None:
             return add_words(query, prompt)
         content = f"Query: {query}\n\nContext: {prompt}"[:MAX_PROMPT]
+        # The caller's text goes in as the user's, never into the instruction.
         messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": content}]
         body = {"model": self.model, "messages": messages, "temperature": 0, "stream": False}
         try:
             answer = self.endpoint.request("/chat/completions", body)
+            # Models that think aloud put their thoughts first.
             text = _THOUGHT.sub("", answer["choices"][0]["message"]["content"])
         except (ProviderUnavailable, KeyError, IndexError, TypeError):
             return add_words(query, prompt)
@@ -114,6 +116,7 @@ class Models:
             ProviderUnavailable: it is configured and not to be had.
         """
         with self._lock:
+            # A failure is not kept: a server that is started later is found by the next question.
             if self._reranker is None:
                 self._reranker = open_reranker(self._settings, self._environ)
             return self._reranker

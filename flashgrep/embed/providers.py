@@ -139,6 +139,7 @@ class RemoteModel:
             table = np.array([row for _, row in sorted(rows, key=lambda row: row[0])], np.float64)
         except (KeyError, TypeError, ValueError):
             raise endpoint.failure("its answer does not have the shape of embeddings") from None
+        # A vector of another text would be stored and never found out.
         if sorted(index for index, _ in rows) != list(range(len(texts))):
             raise endpoint.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each")
         if table.ndim != 2 or not table.shape[1]:  # noqa: PLR2004 - a table has rows and columns
@@ -159,6 +160,7 @@ def open_embedder(settings: "Settings", environ: Environ, provider: str = "") ->
         return _open(_section(settings, wanted), environ)
     except ProviderUnavailable as problem:
         others = [name for name in available(settings, environ) if name != wanted]
+        # Tried only now: whoever configured a provider does not want another one in its place without a word.
         raise ProviderUnavailable(problem.message, available=others, provider=wanted) from None
 
 
@@ -169,12 +171,14 @@ def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None
         ProviderUnavailable: there is none here, or it does not answer.
 
     """
+    # The default needs none of what the settings module imports.
     if orjson.loads(settings).get("provider", "static") == "static":
         with suppress(ProviderUnavailable):  # below it is told what would work
             return static.load(static.DATA)
     config = import_module("flashgrep.config")  # pydantic: 0.15 s and 15 MB that most indexers do without
     section = config.Embedding.model_validate_json(settings)
     if seconds is not None:
+        # A question waits for this; indexing has time for retries.
         hurried = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
         section = section.model_copy(update=hurried)
     return open_embedder(config.Settings(embedding=section), environ)
@@ -208,6 +212,7 @@ def _open(section: "Embedding", environ: Environ) -> Embedder:
     endpoint = replace(endpoint, others=tuple(name for name in ("static", "minilm") if _CAN_OPEN[name](section)))
     model = section.model or api.model or _choose_model(endpoint)
     remote = RemoteModel(endpoint=endpoint, dialect=api.dialect, model=model, dims=section.dims)
+    # One request tells the width, and that the key and the model are good, before anything is indexed.
     dims = remote.probe()
     if section.dims not in {0, dims}:
         raise endpoint.failure(f"vectors of {dims} numbers instead of {section.dims}")
@@ -220,6 +225,7 @@ def _choose_model(endpoint: Endpoint) -> str:
         names = [str(model["id"]) for model in endpoint.request("/models")["data"]]
     except (KeyError, TypeError):
         raise endpoint.failure("it lists no models: set embedding.model") from None
+    # Never a guess among several: vectors of a chat model are of no use.
     fitting = names if len(names) == 1 else [name for name in names if "embed" in name.lower()]
     if len(fitting) != 1:
         raise endpoint.failure(f"set embedding.model to one of its models: {', '.join(names[:20]) or 'it has none'}")

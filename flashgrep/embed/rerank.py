@@ -109,6 +109,7 @@ class HttpReranker:
         try:
             ranking = answer[self.dialect.results] if self.dialect.results else answer
             found = dict(rows := [(row["index"], float(row[self.dialect.score])) for row in ranking])
+            # By place, since a ranking comes best first; a place that is missing is a KeyError.
             scores = np.array([found[place] for place in range(len(documents))], np.float64)
         except (KeyError, TypeError, ValueError):
             raise self.endpoint.failure("its answer does not have the shape of a ranking of all texts") from None
@@ -159,5 +160,6 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
 def _to_levels(scores: npt.NDArray[np.float64]) -> Scores:
     """Return scores as they are if they lie in 0-1, else (logits) by the logistic function."""
     if scores.min() < 0 or scores.max() > 1:
+        # Clipped, so that exp does not overflow; beyond 50 the result is 0 or 1 anyway.
         scores = 1 / (1 + np.exp(-scores.clip(-50, 50)))
     return scores.astype(np.float32)

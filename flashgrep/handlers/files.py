@@ -230,6 +230,7 @@ async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResu
     project = await _writable(call, params)
     options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
     done = await _run("fs_create", files.create, project.editor, params.target(), options, folder=params.dir)
+    # At once, not when the watcher tells: the next question of the same caller must see it.
     project.mark_changed(done.paths)
     return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
 
@@ -249,6 +250,7 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
         "line_ending": detect_line_ending(found.text.text),
         "file_hash": digest(found.data),
     }
+    # One object for both where no byte is bad, so nothing has to be counted.
     if found.text.lossless is not found.text.text:
         result["invalid_bytes"] = count_lone(found.text.lossless)
     return result

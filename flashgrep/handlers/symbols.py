@@ -219,6 +219,7 @@ async def _ask(
         encoding=params.position_encoding,
     )
     answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+    # What is sent counts: a line of text takes far less than the same hit as JSON.
     overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
     hits = Budget(params.max_tokens).fit(
         map(_format_hit, answer.results),
@@ -255,6 +256,7 @@ def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]])
         result["namesakes"] = namesakes
     if unsure := sum(one.result.get("unsure", 0) for one in answers):
         result["unsure"] = unsure
+    # Only if no project has it; a suggestion beside results would be noise.
     near = [name for one in answers for name in one.result.get("suggestions", ())]
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
@@ -380,6 +382,7 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
         if params.structured and paths is not None:
             return _format_structure(source, paths, params, fresh=fresh)
         if paths is None:
+            # Without a path, what matters most of all, as repo_map.
             made = repository_map(source, max_chars=max_chars)
         else:
             made = outline(source, paths, max_chars=max_chars, everything=params.everything)
@@ -422,6 +425,7 @@ def _format_structure(
             if not room:
                 made.left_out += 1
                 continue
+            # Counted in entries here: each has about as many characters as any other.
             room -= 1
             row = symbols.row(index)
             whole = columns.range(row[START], row[END])

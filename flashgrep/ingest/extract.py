@@ -70,6 +70,7 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
     """
     checkpoint()
     try:
+        # Opened first, then looked at: between a look and an opening the name could be given to something else.
         handle = files.open(path)
     except OSError as error:
         return _refuse(files, path, error)
@@ -79,6 +80,7 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
         stat = FileStat(size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         if not S_ISREG(found.st_mode):
             return stat, Skipped("not_a_file")
+        # Before reading a byte of it.
         if max_size is not None and size > max_size:
             return stat, Skipped("too_large", f"{size} bytes")
         return stat, _read_content(handle, size, max_size)
@@ -99,6 +101,7 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
     except (FileNotFoundError, NotADirectoryError) as gone:
         raise FileNotFoundError(gone.errno, gone.strerror, os.fsdecode(path)) from gone
     except OSError:
+        # Its folder cannot be read either.
         return FileStat(0, 0, 0, 0), Skipped("unreadable", error.strerror or "")
     stat = FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
     if error.errno in _NO_FILE:
@@ -109,8 +112,10 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
 def _read_content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
     """Read on to the end, wherever it is by now; a binary file is left after its first block."""
     raw = os.read(handle, (size if size <= AT_ONCE else BLOCK) + 1)
+    # One byte more was asked for: if it did not come, this is the end.
     if len(raw) <= size <= AT_ONCE:
         return extract(raw)
+    # ``extract`` would say the same of the whole, after reading all of it.
     if b"\0" in raw[:BLOCK] and not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return extract(raw)
     parts = [raw]
@@ -118,6 +123,7 @@ def _read_content(handle: int, size: int, max_size: int | None) -> Document | Sk
     while part := os.read(handle, max(size - total, BLOCK) + 1):
         parts.append(part)
         total += len(part)
+        # It has grown since it was looked at.
         if max_size is not None and total > max_size:
             return Skipped("too_large", f"over {max_size} bytes and growing")
     return extract(b"".join(parts))

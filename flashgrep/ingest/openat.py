@@ -48,6 +48,7 @@ class RootFolder:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Self], tuple[bytes, Identity | None]]:
+        # A process that gets it opens the path anew, and refuses another folder than the one that is open here.
         return type(self), (self.path, self._expected if self._descriptor < 0 else self.identity())
 
     def __del__(self) -> None:
@@ -74,6 +75,7 @@ class RootFolder:
         if self._descriptor < 0:
             with self._lock:
                 if self._descriptor < 0:
+                    # The root's own path may lead through links: the user named it.
                     descriptor = os.open(self.path, FOLDER & ~os.O_NOFOLLOW)
                     if self._expected is not None and _identity(descriptor) != self._expected:
                         os.close(descriptor)
@@ -135,6 +137,7 @@ class RootFiles:
 
         """
         folder, _, name = path.rpartition(b"/")
+        # Taken once: another thread may hold another folder in between.
         held = self._held
         if held.path != folder:
             if self._last != folder:
@@ -202,6 +205,7 @@ def _step_by_step(folder: int, path: bytes, flags: int) -> int:
     *steps, last = path.split(b"/")
     if b".." in {*steps, last}:
         raise FileNotFoundError(errno.ENOENT, "not below the root", os.fsdecode(path))
+    # A copy, so that each step can close what it came from.
     here = os.dup(folder)
     try:
         for step in steps:

@@ -71,6 +71,7 @@ class Walker:
 
         What vanishes meanwhile is no error; folders that cannot be read are left in ``unreadable``.
         """
+        # Rules may have changed since they were read; a walk is the moment to read them anew.
         self._scopes.forget(under)
         if not under:
             self.unreadable.clear()
@@ -79,6 +80,7 @@ class Walker:
         inside = self._scopes.of(under)
         private = {inode for _, inode in self._private.identities()}
         excluded = {} if excluded is None else excluded
+        # A stack of our own: recursion would hold a descriptor open for each level.
         pending = [(under, inside)] if inside is not None else []
         while pending:
             folder, scope = pending.pop()
@@ -167,6 +169,8 @@ class Walker:
             if not settled and not SPEAKING.isdisjoint(names):
                 scope = self._scopes.enter(folder, scope, SPEAKING.intersection(names))
             lead = folder + b"/" if folder else b""
+            # All names of a folder are held against the rules at once; most are touched by none and need no second
+            # look.
             doubtful = scope.touched(folder, names)
             for name, entry in entries.items():
                 try:
@@ -176,6 +180,7 @@ class Walker:
                             excluded[lead + name] = is_dir
                         continue
                     if is_dir:
+                        # By inode first, which costs nothing; only a hit is looked at more closely.
                         if entry.inode() in private and self._scopes.of(lead + name) is None:
                             continue
                         pending.append((lead + name, scope))
@@ -188,6 +193,7 @@ class Walker:
                     continue  # it vanished between the listing and the look
         finally:
             if opened >= 0:
+                # The entries look through it, so it stays open until all have.
                 os.close(opened)
 
     def _listing(self, folder: bytes) -> tuple[int, dict[bytes, os.DirEntry[str]]]:

@@ -354,6 +354,7 @@ class Parts:
             InvalidParams: as the method does.
 
         """
+        # Validated once before any part is sent: a wrong parameter is an error of the call, not of its second part.
         started, checked = time.monotonic(), handler.validate(raw)
         left: int | None = checked.model_dump(include={"limit"})["limit"]
         size = FIRST_PART

@@ -117,6 +117,7 @@ class SocketStream(ByteStream):
             raise anyio.ClosedResourceError
         loop = asyncio.get_running_loop()
         if self._loop is None:
+            # Told once for many waits; ``_note_readable`` takes it back when nobody waits.
             loop.add_reader(self.socket, self._note_readable)
             self._loop = loop
         self._waiter = loop.create_future()

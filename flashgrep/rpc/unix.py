@@ -53,6 +53,7 @@ def _listen(path: Path) -> Iterator[socket.socket]:
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise Conflict(f"{path} exists and is no socket", reason="destination_exists", path=str(path))
+        # A socket of a dead daemon: its lock is held by the caller, so nobody listens there.
         path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.setblocking(False)

@@ -86,6 +86,7 @@ def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
     """
     while (tag := _read_varint(file)) is not None:
         size = _read_varint(file)
+        # Nearly any other file fails here with its first bytes, before anything large is read.
         if size is None or tag & 7 != _BYTES or not 1 <= tag >> 3 <= _MOST_FIELD:
             raise Malformed("this is no SCIP index")
         if size > MOST_MESSAGE:
@@ -140,6 +141,7 @@ def read_occurrence(message: bytes, found: ScipDocument) -> None:
     symbol, roles = b"", 0
     for number, value in _fields(message):
         if number == _RANGE or number in _TYPED_RANGES:
+            # A range may be packed or come number by number, and a reader has to take both.
             place += read_range(number, value)
         elif number == _SYMBOL and isinstance(value, bytes):
             symbol = value
@@ -212,6 +214,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number at an offset and the offset behind it."""
     value = shift = 0
+    # 64 bits take ten bytes of seven each.
     for one in data[at : at + 10]:
         at += 1
         value |= (one & 0x7F) << shift

@@ -70,6 +70,7 @@ class ServerPool:
 
         """
         known, program = found
+        # Held for the dictionary alone: starting a server, or asking it, takes seconds.
         with self._lock:
             slot = self._slots.setdefault((root.path, known.name), _Slot())
         ends, problem = time.monotonic() + WAIT_SECONDS, ""
@@ -86,6 +87,7 @@ class ServerPool:
             except (ServerBroken, OSError) as error:
                 slot.end()
                 problem = f"{known.name} was let go: {error}"
+                # Left alone for a while: what ended it once would most likely end it again.
                 slot.problem, slot.again = problem, time.monotonic() + AGAIN_SECONDS
             finally:
                 slot.used = time.monotonic()
@@ -104,6 +106,7 @@ class ServerPool:
             others = sorted((one for one in self._slots.values() if one.server is not None), key=lambda one: one.used)
         excess = len(others) + 1 - MOST_SERVERS
         for other in others:
+            # One that is being asked just now does not give way.
             if excess > 0 and other.lock.acquire(blocking=False):
                 other.end()
                 other.lock.release()
@@ -138,6 +141,7 @@ class ServerPool:
             slot.end()
         for slot in self._slots.values():
             if (server := slot.server) is not None:
+                # Without the slot's lock, which whoever asks it holds; he then finds that it ended, and closes it.
                 server.kill()
 
     def _take_free(self, root: bytes | None) -> Iterator[_Slot]:

@@ -85,6 +85,7 @@ class LanguageServer:
         self._silent_since: float | None = None
         self._open: dict[bytes, _Open] = {}
         self._versions: Mapping[bytes, tuple[int, int]] | None = None
+        # The server holds one end and never uses it; see ``end_group_with_us``.
         lifeline, kept = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -100,6 +101,7 @@ class LanguageServer:
         with contextlib.suppress(OSError):  # it has ended
             if sys.platform == "linux":
                 end_group_with_us(self._process.pid, lifeline)
+            # What the user does goes before a server that loads a project.
             os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)
         os.close(lifeline)
         pipes = [pipe.fileno() for pipe in (self._process.stdin, self._process.stdout) if pipe is not None]
@@ -111,6 +113,7 @@ class LanguageServer:
     def describe_client(self) -> dict[str, Any]:
         """Return the parameters of ``initialize``: what we can do, which is little."""
         return {
+            # By it a server may notice that its client is gone.
             "processId": os.getpid(),
             "rootUri": make_uri(self._root, b""),
             "workspaceFolders": [{"uri": make_uri(self._root, b""), "name": "project"}],
@@ -161,6 +164,7 @@ class LanguageServer:
             self._notify("initialized", {})
             self.is_ready = True
         before, self._versions = self._versions, versions
+        # Servers do not watch files themselves when a client offers to; what they are not told stays old.
         if before is not None and before != versions:
             kinds = {path: 1 if path not in before else 2 for path, one in versions.items() if before.get(path) != one}
             kinds |= {path: 3 for path in before if path not in versions}
@@ -179,6 +183,7 @@ class LanguageServer:
         known, text = self._open.get(path), data.decode("utf-8", "replace")
         document: dict[str, Any] = {"uri": make_uri(self._root, path)}
         if known is None:
+            # A text that was opened counts before what is on disk, so unsaved ones are answered for.
             document |= {"languageId": _LANGUAGE_IDS.get(language, language), "version": 1, "text": text}
             self._open[path] = _Open(1, data)
             self._notify("textDocument/didOpen", {"textDocument": document})
@@ -212,6 +217,7 @@ class LanguageServer:
         self._send({"method": method, "params": params})
 
     def _send(self, message: dict[str, Any]) -> None:
+        # Kept until ``exchange``: writing here could wait for a server that does not read.
         body = orjson.dumps({"jsonrpc": "2.0", **message})
         self._unsent += b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
@@ -225,6 +231,7 @@ class LanguageServer:
         except BaseException as error:
             if not keep:
                 self._awaited.discard(number)
+                # Taken back, so that a server does not work for nobody.
                 if not isinstance(error, ServerBroken):
                     self._notify("$/cancelRequest", {"id": number})
             raise
@@ -295,6 +302,7 @@ class LanguageServer:
             self.answer_request(message)
         elif isinstance(number, int) and number in self._asked:
             self._asked.discard(number)
+            # A server that answers anything is not hanging.
             self._silent_since = time.monotonic() if self._asked else None
             self._received = 0
             if number in self._awaited:

@@ -70,6 +70,7 @@ class Kept:
     def __init__(self) -> None:
         self.contents = Contents()
         self._lock = threading.Lock()
+        # By repository: of each only the newest generation is asked again.
         self._states: OrderedDict[int, IndexState] = OrderedDict()
         self._listings: OrderedDict[tuple[int, bytes], Listing] = OrderedDict()
 
@@ -77,6 +78,8 @@ class Kept:
         """Return the index of a repository's generation; ``again``: its segments have changed since it was read."""
         with self._lock:
             found = self._states.get(row.id)
+        # Loaded without the lock, so that one repository's questions do not wait for another's; two that load the same
+        # state do the work twice, and either result is right.
         if again or found is None or found.generation != row.generation:
             found = IndexState.load(asking.read, row.id, row.generation, row.parsed_to)
             with self._lock:
@@ -134,6 +137,7 @@ class TeamCatalogue:
         """
         shown = Shown(token, person, groups)
         with self._store.read(shown) as reading:
+            # Row security decides who sees what: this statement and the next run under the token that was shown.
             subject = reading.fetch("SELECT flashgrep.subject()")[0][0]
             if subject is None:
                 raise Forbidden("nobody has such a token", reason="auth_required")
@@ -144,6 +148,7 @@ class TeamCatalogue:
 
     def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
         """Write a line of the audit log; call it in a thread."""
+        # Notes, sign-ins and requests are functions of the database: the server's role may call them and write no table.
         with self._store.read(access.shown) as reading:
             reading.fetch(
                 "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)", [method, asked, outcome, took_ms]
@@ -197,6 +202,8 @@ class TeamCatalogue:
 
     def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
         """Return the names of the repositories that a call means, once each; ``*``: all that are to be seen."""
+        # A name that is not to be seen is refused later, as one that does not exist: the answer must not tell them
+        # apart.
         return self.list_reachable(session) if projects == "*" else list(dict.fromkeys(projects))
 
     async def workspace(self, call: Call[Any], project: str | None) -> "TeamProject":
@@ -209,6 +216,8 @@ class TeamCatalogue:
         """
         access: Access = call.session.notes[ACCESS]
         known = access.repositories
+        # An address that names one repository binds the session to it; one that names several leaves the choice to the
+        # call.
         named = project or (call.session.projects[0] if len(call.session.projects) == 1 else None)
         if named is None and len(known) != 1:
             message = "name a repository by `project`, or several by `projects`"
@@ -299,6 +308,7 @@ class TeamProject:
 
         """
         asked = parse_revision(rev)
+        # A bare clone has no index, and without history there is no merge base.
         if asked == INDEX or (isinstance(asked, Range) and asked.merge_base):
             message = f"rev: not of a repository of a team: {rev}"
             raise InvalidParams(message, reason="invalid_revision", field="rev", allowed="a branch or commit, or a..b")
@@ -333,6 +343,7 @@ class TeamProject:
         tag = None if called != given else branches.get(TAGS + given.removeprefix(TAGS).removeprefix("tags/"))
         commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
+            # As with git, an abbreviation counts only if it is one commit's.
             named = [one for one in commits if one.hex().startswith(called.lower())]
             commit = named[0] if len(named) == 1 else None
         if commit is None or commit not in commits:

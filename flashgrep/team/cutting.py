@@ -70,6 +70,7 @@ def cut_texts(texts: Sequence[Source], settings: str) -> CutTexts:
     for text in done:
         of_text, at = rows[at : at + len(text.chunks)], at + len(text.chunks)
         whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(np.float32)
+        # Half precision is enough to order files, and takes half the room.
         wholes.append(whole.astype("<f2").tobytes())
     return CutTexts(table.pack(done), rows, wholes)
 
@@ -93,6 +94,7 @@ class Cutter:
         self.renew()
         done, pool = 0, WorkerPool(workers)
         try:
+            # Shard by shard, since a segment lies in one.
             for shard, texts in sorted(self.find_texts().items()):
                 waiting: list[CutTexts] = []
                 calls = ((batch, self._settings) for batch in self.read_batches(shard, texts))
@@ -136,6 +138,7 @@ class Cutter:
         ).fetchone()
         parsed_to = row[0] if row else 0
         texts: dict[int, set[int]] = {}
+        # 0 stands for a text that is gone.
         cut: set[int] = {0}
         for one in read_segments(self._connection, self._repository):
             if one.kind == Kind.WORDS:
@@ -152,6 +155,8 @@ class Cutter:
             listed = self._connection.execute(
                 sizes.encode(), [self._repository, list(texts[at : at + LISTED])]
             ).fetchall()
+            # Sizes first: texts are fetched in batches of bounded bytes, and one statement cannot be told to stop by
+            # size.
             left = [(number, b"", b"", size) for number, size in listed]
             while left:
                 numbers = [row[0] for row in take_bytes(iter(left[:BATCH]), BATCH_BYTES)]
@@ -177,6 +182,8 @@ class Cutter:
         rows = np.concatenate([batch.rows for batch in batches])
         numbers = np.array([number for number, _, _, _ in texts], np.int64)
         counts = np.array([count for _, count, _, _ in texts], np.int64)
+        # A chunk's number is its text's times PLACES and its place in the text: no table is needed to find the one by
+        # the other.
         chunks = np.repeat(numbers * PLACES - (np.cumsum(counts) - counts), counts) + np.arange(len(rows))
         firsts = np.cumsum([0, *(len(batch.rows) for batch in batches)])
         pairs = np.concatenate(

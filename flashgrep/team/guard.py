@@ -73,6 +73,7 @@ class AccessRules:
 
         """
         person = headers.get(self.person_header, "") if self.person_header else ""
+        # The header alone proves nothing, since anybody can send it.
         if person and (proxy := headers.get(PROXY_TOKEN)):
             groups = tuple(one.strip() for one in headers.get(self.groups_header, "").split(",") if one.strip())
             if len(groups) > MOST_GROUPS or any(len(one) > MOST_NAME or "\0" in one for one in (person, *groups)):
@@ -128,6 +129,7 @@ class TeamGuard:
         if refusal is not None:
             await refuse(refusal, receive, send)
             return
+        # Turns are shared out by subject, so one person's flood of questions does not hold up the others.
         FLOW.set(("team", ASKING.get().subject if is_known else ""))
         answering = send_with(send, [date_header()])
         await self.app({**scope, VISITOR: False}, receive_at_most(receive, self.max_body), answering)
@@ -137,6 +139,7 @@ class TeamGuard:
         path = scope["path"]
         if is_ambiguous:
             return Refusal(400, "ambiguous", "a header that says who asks is there twice")
+        # Browsers set it and pages cannot; programs do not send it.
         is_foreign = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_open(path)
         if is_foreign or headers.get("origin", self.rules.origins[0]) not in self.rules.origins:
             return Refusal(403, "foreign_origin", "requests from this origin are refused")

@@ -74,6 +74,7 @@ class Team:
         if not NAME.fullmatch(name):
             raise InvalidParams(f"no repository can be called so: {name!r}", field="name", pattern=NAME.pattern)
         with self.open() as connection, translate_errors(), connection.transaction():
+            # Two that are added at once could each be a folder of the other; no constraint of the table says that.
             connection.execute("LOCK TABLE flashgrep.repository IN SHARE ROW EXCLUSIVE MODE")
             for (other,) in connection.execute("SELECT name FROM flashgrep.repository").fetchall():
                 if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
@@ -101,6 +102,7 @@ class Team:
             row = connection.execute(query, [name]).fetchone()
             if row is None:
                 raise NotFound(f"no such repository: {name}", reason="project_not_found")
+            # Shards may be foreign tables, to which no foreign key leads: their rows are deleted by hand.
             for table in SHARDED:
                 connection.execute(f"DELETE FROM flashgrep.{table} WHERE repository = %s".encode(), row)
             connection.execute("DELETE FROM flashgrep.repository WHERE id = %s", row)
@@ -124,6 +126,7 @@ class Team:
     def work(self, tell: Tell) -> int:
         """Do the jobs that are due and that no other worker is at, and return how many there were."""
         done = 0
+        # Two connections: the one holds the repository's lock for the whole job, the other commits step by step.
         with self.open() as locked, self.open() as connection:
             while True:
                 with translate_errors(), locked.transaction():
@@ -134,6 +137,7 @@ class Team:
                     try:
                         self.sync(connection, job, tell)
                     except FlashgrepError as error:
+                        # The database went away, which is no fault of the job; the next worker takes it as it is.
                         if connection.closed:
                             raise
                         postpone(locked, connection, job, error)
@@ -158,6 +162,7 @@ class Team:
             row = connection.execute("SELECT count(*) FROM flashgrep.shard").fetchone()
             loader = Loader(connection, job.repository, row[0] if row else 1)
             with translate_errors():
+                # First what dead workers have left, so that their rows are not read as ours.
                 clean(connection, job.repository)
                 trees = find_new_trees(connection, job, branches)
                 known = loader.known()
@@ -169,12 +174,14 @@ class Team:
                         known |= found
                         tell(f"{job.name}: {len(known)} contents")
                     put_listing(connection, job, revision, listed, known)
+                # As soon as texts and grams are there: exact questions are answered while symbols and chunks are made.
                 publish(connection, job, branches, head, job.generation)
                 for at in loader.parse(self.workers):
                     tell(f"{job.name}: symbols of {at} texts")
                 cutter = Cutter(connection, job.repository, self.embedding)
                 for count in cutter.run(self.workers):
                     tell(f"{job.name}: chunks of {count} texts")
+                # Last, when nothing of the new state can fail any more.
                 if dead := drop_dead(connection, job.repository):
                     tell(f"{job.name}: {dead} contents dropped")
                 for count in merge(connection, job.repository):

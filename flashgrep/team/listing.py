@@ -45,6 +45,7 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     width = len(files[0].blob) if files else 0
     body = b"".join(
         (
+            # Columns rather than rows: they deflate better, and reading one of them needs none of the others.
             np.array([len(files), width, len(reasons)], "<u4").tobytes(),
             np.array([file.text_id for file in files], "<i8").tobytes(),
             np.array([file.size for file in files], "<i8").tobytes(),
@@ -93,6 +94,7 @@ def unpack(stored: bytes) -> Listing:
         *names, last = body[at + count * width :].split(b"\0")
     except (zlib.error, ValueError) as error:
         raise Damaged("a listing of files") from error
+    # zlib's checksum is right for whatever was packed; this is for a listing that was packed wrongly.
     if last or len(names) != reasons + count or len(blobs) != count:
         raise Damaged("a listing of files")
     why = ["", *(name.decode() for name in names[:reasons])]

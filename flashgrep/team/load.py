@@ -74,6 +74,7 @@ class Loader:
             raw = read_content(source, content)
             document = None if isinstance(raw, str) else extract(raw)
             if isinstance(document, Document) and isinstance(raw, bytes):
+                # By the hash, so that texts spread evenly and nothing has to remember where one lies.
                 shards[content.name[0][0] % self._shards].append(_Text(content, raw, grams_of(document.data)))
                 size += len(raw)
             else:
@@ -84,6 +85,7 @@ class Loader:
                 size = count = 0
                 shards.clear()
                 skips.clear()
+                # Postings of a batch take several times its text; without this the heap stays as large as it ever was.
                 release_memory()
         if count:
             yield self._put(shards, skips)
@@ -97,6 +99,7 @@ class Loader:
             "UPDATE flashgrep.repository SET next_text = next_text + %s WHERE id = %s RETURNING next_text",
             [texts, repository],
         ).fetchone()
+        # The repository was removed meanwhile.
         if taken is None:
             raise LookupError(repository)
         first = taken[0] - texts
@@ -114,6 +117,7 @@ class Loader:
                         copy.write_row([repository, shard, number, text.content.path, text.raw])
                         found[text.content.name] = (number, "")
                 put_blocks(cursor, repository, shard, segment, blocks)
+                # A batch's numbers follow one another in the order of its shards, so each segment has neighbours.
                 named = np.arange(first, first + len(of_shard))
                 put_segment(cursor, repository, Segment.of_blocks(segment, Kind.GRAMS, shard, blocks, named))
                 first, segment = first + len(of_shard), segment + 1
@@ -121,6 +125,7 @@ class Loader:
                 "COPY flashgrep.content (repository, blob, name_class, text, skip) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "bytea", "text", "int8", "text"])
+                # Last, in the same transaction: a content is known only once its text and postings are there.
                 for (blob, named_class), (number, skip) in found.items():
                     copy.write_row([repository, blob, named_class, number, skip])
         return found
@@ -139,6 +144,7 @@ class Loader:
         row = one("SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s", [repository]).fetchone()
         done, end = row or (0, 0)
         with Parsers(read, workers) as parsers:
+            # By ranges of numbers, not by rows without symbols: a text whose row is missing would be chosen for ever.
             while done + 1 < end:
                 rows = one(
                     "SELECT id, shard, path, data FROM flashgrep.text WHERE repository = %s AND id > %s AND id <= %s "
@@ -153,6 +159,7 @@ class Loader:
                 while left:
                     batches.append([row[:3] for row in take_bytes(iter(left[:PARSE_BATCH]), PARSE_BYTES)])
                     left = left[len(batches[-1]) :]
+                # Parsed outside of any transaction: that takes seconds, and locks held so long would stop others.
                 stored = list(parsers.run(batches))
                 done = min(done + PARSED_AT_ONCE, end - 1)
                 self.put_symbols(stored, {number: shard for number, shard, _, _ in texts}, done)
@@ -164,6 +171,7 @@ class Loader:
         rows += [
             (number, f"!{why}".encode() if why else b"", []) for symbols in found for number, why in symbols.declined
         ]
+        # Rows of one shard together: a COPY to another server is begun once for each.
         rows.sort(key=lambda row: shards[row[0]])
         repository = self._repository
         numbers = [number for number, _, _ in rows]
@@ -198,6 +206,7 @@ def read_content(source: Repository, content: Content) -> bytes | str:
     found = source.read(content.path, blob.hex().encode(), MAX_SIZE)
     if found.data is None:
         return "too_large"
+    # All revisions of a repository have a content by its name, so the name has to be true.
     digest = hashlib.new("sha1" if len(blob) == _SHA1_BYTES else "sha256", usedforsecurity=False)
     digest.update(b"blob %d\0" % len(found.data))
     digest.update(found.data)

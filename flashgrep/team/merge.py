@@ -42,6 +42,7 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             "SELECT files FROM flashgrep.listing WHERE repository = %s", [repository], binary=True
         )
         for (files,) in rows:
+            # From the listings themselves: a count kept beside them could be wrong after a crash.
             alive.update(read_text_ids(files))
         segments = read_segments(connection, repository)
         dead = {text for one in segments for text in one.texts.tolist()} - alive - {0}
@@ -52,6 +53,7 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             for one in segments:
                 is_gone = np.isin(one.texts, gone)
                 if is_gone.any():
+                    # The postings stay as they are; only the name that leads from them to the text is taken away.
                     named = np.where(is_gone, 0, one.texts).astype(">i8").tobytes()
                     values = [named, repository, one.id]
                     query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s"
@@ -92,6 +94,7 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
     number, kind, shard = take_segments(connection, repository, 1), Kind(old[0].kind), old[0].shard
     texts = np.concatenate([one.texts for one in old])
     counts = np.concatenate([one.counts for one in old])
+    # Of words each chunk is a document: all of a text go with it.
     alive = texts > 0 if kind == Kind.GRAMS else np.repeat(texts > 0, counts)
     numbers = [one.id for one in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
@@ -108,6 +111,8 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
         for span in cut_keys(sizes):
             made = list(join(connection, repository, old, number, span, alive))
             put_blocks(cursor, repository, shard, number, made)
+            # Only first keys and sizes are wanted afterwards, and the bytes are stored already; a run of zeros stands
+            # for them.
             blocks += [Block(one.first, b"\0" * len(one.data)) for one in made]
         if kind == Kind.WORDS:
             rows = connection.execute(

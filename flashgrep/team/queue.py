@@ -32,6 +32,7 @@ def take(connection: "Connection[Any]") -> Job | None:
         "JOIN flashgrep.repository ON repository.id = turn.repository "
         "WHERE EXISTS (SELECT FROM flashgrep.job WHERE job.repository = turn.repository AND due <= now()) "
         "ORDER BY (SELECT min(due) FROM flashgrep.job WHERE job.repository = turn.repository) "
+        # The lock ends with the worker's connection, however it dies: nobody has to notice that a job was abandoned.
         "FOR UPDATE OF turn SKIP LOCKED LIMIT 1"
     ).fetchone()
     if row is None:

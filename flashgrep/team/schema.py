@@ -67,6 +67,7 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
     """
     there, done = read_history(connection), []
     wanted = list_migrations()
+    # Migrations that are unknown here: a newer version was there, and going back is not possible.
     if there.items() - {one.number: one.name for one in wanted}.items():
         check(connection)
     with translate_errors(), connection.transaction():
@@ -76,6 +77,7 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
             "CREATE TABLE IF NOT EXISTS flashgrep.migration "
             "(number integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())"
         )
+        # Read once more behind the lock: another process may have migrated while this one waited.
         there = dict(connection.execute("SELECT number, name FROM flashgrep.migration").fetchall())
         for one in wanted:
             if one.number not in there:

@@ -119,6 +119,7 @@ def write_rows(
         "INSERT INTO flashgrep.leftover (repository, tables, texts, segments) VALUES (%s, %s, %s, %s) RETURNING id",
         [repository, list(tables), list(texts), list(segments)],
     ).fetchone()
+    # The note above is committed by itself: it must outlive a transaction that fails.
     with connection.transaction(), connection.cursor() as cursor:
         # First, so that its row is locked until all is done.
         cursor.execute("DELETE FROM flashgrep.leftover WHERE id = %s", row)
@@ -181,6 +182,7 @@ def clean(connection: "Connection[Any]", repository: int) -> None:
             if row is None:
                 return
             tables, texts, segments = row
+            # SKIP LOCKED above: what a living worker is just writing is locked by it, and no leftover.
             low, high = min(texts, default=0) * PLACES, (max(texts, default=0) + 1) * PLACES
             values = {"repository": repository, "texts": texts, "segments": segments, "low": low, "high": high}
             for table in tables:

@@ -47,6 +47,7 @@ class StoredChunks:
         keys = {word: key_of(word.encode()) for word in words}
         spans = [(key, key + LEVELS - 1) for key in keys.values()]
         lists: dict[str, list[WordList]] = {word: [] for word in words}
+        # One fetch for all words: each round trip to a shard costs more than what it brings.
         answering = {one.segment.id: one for one in fetch_lists(read, self.repository, self.segments, spans)}
         first = 0
         for segment in self.segments:
@@ -54,6 +55,7 @@ class StoredChunks:
                 for word, key in keys.items():
                     found = answering[segment.id].with_keys(key, key + LEVELS - 1)
                     lists[word] += [WordList(first, at - key, data) for at, data in found]
+            # Counted for segments that do not answer, too: the numbers of chunks must be those of the map.
             first += segment.documents
         return {word: WordLists(sum(count(one.data) for one in some), some) for word, some in lists.items() if some}
 
@@ -97,10 +99,12 @@ class KeptSigns:
                 )
                 missing = set(reading.missing)
             for number, data in rows:
+                # Stored by row, compared by column: turned once here, not for every question.
                 known[number] = signs = np.ascontiguousarray(np.frombuffer(data, "<u8").reshape(-1, len(far)).T)
                 self.keep((repository, number), signs)
             for one in wanted:
                 found = known[one.id]
+                # A shard that is away is no damage; one that answers with other rows is.
                 if one.shard not in missing and (found is None or found.shape[1] != one.documents):
                     raise Damaged("signs of vectors are missing")
         for one in segments:
@@ -139,11 +143,14 @@ class StoredVectors:
     def nearest(self, question: Floats, limit: int, among: Bools | None = None) -> Nearest:
         """Return the rows nearest to a unit vector; ``among``: whether each counts, later ones do not."""
         total = int(self.chunks.map.size.sum())
+        # The opposite of the question: whatever is read of a shard that is away comes last.
         far = ~signs_of(question[None, :]).T
+        # A bit for each number of a vector: so many chunks have so many bytes of signs.
         groups = split_segments(self.chunks.segments, FETCHED_BYTES * 8 // self.dims)
         parts = (signs for group in groups for signs in self.kept.read(self.read, self.chunks.repository, group, far))
         rows = find_near(parts, total, question, max(RESCORED, limit), among)
         found = self._fetch(rows)
+        # Without those whose shard went away between the two steps.
         rows = np.array([row for row in rows.tolist() if row in found], np.int64)
         similarity = self._compare(question, [found[row] for row in rows.tolist()])
         order = np.argsort(-similarity, kind="stable")[:limit]

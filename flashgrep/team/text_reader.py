@@ -59,6 +59,7 @@ class IndexState:
     def shards_of(self, text_ids: Collection[int]) -> list[int]:
         """Return the shards in which texts lie."""
         known, shards = self._shard_of
+        # Only shards that have some of the texts are asked.
         at = np.searchsorted(known, np.fromiter(text_ids, np.int64, len(text_ids)))
         return sorted({int(shard) for shard in np.unique(shards[at[at < len(known)]])})
 
@@ -93,6 +94,7 @@ class TextReader:
         if expression in state.known:
             return state.known[expression]
         segments = state.segments
+        # Remembered by what was asked; what is fetched may be less.
         expression, asked = thin_out(expression), expression
         ranges = list(_ranges(expression))
         lists = fetch_lists(self.read, state.repository, segments, ranges)
@@ -102,6 +104,7 @@ class TextReader:
             named.append(None if places is None else one.segment.texts[places])
         found = join_segments(named)
         found = None if found is None else found[found > 0]  # 0: a text that is gone
+        # An answer without some shards must not be remembered: they may be back for the next page.
         missing = len(lists) < len(segments)
         if not missing and (found is None or len(found) <= MOST_REMEMBERED):
             if len(state.known) >= REMEMBERED:
@@ -111,6 +114,7 @@ class TextReader:
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:  # noqa: ARG002 - no words are stored here
         """Return the texts as they are."""
+        # Words are kept for ranking only; narrowing by them would take another round trip to each shard.
         return text_ids
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
@@ -151,6 +155,7 @@ class TextReader:
         places = self.state.chunks.map
         entries = places.entries(numbers)
         sizes = places.size[entries].tolist() if len(places.size) else []
+        # ``sizes`` is empty where no text has chunks: then there is nothing to pair.
         known = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
         return {number: split_chunks(rows[number], size) for number, entry, size in known if entry >= 0}
 

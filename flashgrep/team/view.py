@@ -71,6 +71,8 @@ class Asking:
     def read(self) -> Iterator[Reading]:
         """Lend this thread's connection, one for all that it reads at a time."""
         known: Reading | None = getattr(self._own, "reading", None)
+        # Reading inside reading shares the connection: one look-up never waits for a second one while it holds the
+        # first.
         if known is not None:
             yield known
             return
@@ -79,6 +81,7 @@ class Asking:
             try:
                 yield reading
             finally:
+                # Lent, not owned: other calls wait for it.
                 self._own.reading = None
                 self.unreached.update(reading.name_missing())
 
@@ -143,12 +146,14 @@ class RevisionTexts:
         """Return a text, and those of the files behind it that were proposed, as far as they are few and small."""
         proposed, columns = self._reader.proposed, self._table.columns
         if proposed is None:
+            # Nothing was proposed, so every file is read in the order of paths.
             places = np.arange(at, min(at + AHEAD, len(self._table)))
         else:
             places = self._table.places(proposed)
             first = int(np.searchsorted(places, at))
             places = places[first : first + AHEAD]
         places = places[columns[places, TEXT_ID] > 0]
+        # The file that is asked for is added below whatever its size is.
         places = places[np.cumsum(columns[places, SIZE]) < AHEAD_BYTES]
         repository = self._reader.state.repository
         ahead = {
@@ -185,6 +190,7 @@ class TeamFiles:
 
         """
         for attempt in range(RETRIES):
+            # A worker may merge segments while this question reads them; read again, the list names what is there now.
             state = self._load(attempt > 0)
             reader = _Proposing(state, self._asking.read)
             texts = RevisionTexts(self.table, reader, self._contents)
