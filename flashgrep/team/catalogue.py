@@ -148,7 +148,8 @@ class TeamCatalogue:
 
     def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
         """Write a line of the audit log; call it in a thread."""
-        # Notes, sign-ins and requests are functions of the database: the server's role may call them and write no table.
+        # Notes, sign-ins and requests are functions of the database: the server's role may call them, and writes no
+        # table itself.
         with self._store.read(access.shown) as reading:
             reading.fetch(
                 "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)", [method, asked, outcome, took_ms]
