@@ -104,7 +104,9 @@ def open_minilm(batch: int) -> ModelEmbedder:
     tokenizer = tokenizers.Tokenizer.from_str(files[MINILM_WORDS].decode())
     tokenizer.enable_truncation(MINILM_TOKENS)
     tokenizer.enable_padding()
-    session = runtime.InferenceSession(files[MINILM], providers=["CPUExecutionProvider"])
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1  # more of them spin while they wait: a chunk costs nearly twice the processor time
+    session = runtime.InferenceSession(files[MINILM], options, providers=["CPUExecutionProvider"])
 
     def encode(texts: Sequence[str], _role: Role) -> npt.NDArray[Any]:
         read = tokenizer.encode_batch(list(texts))

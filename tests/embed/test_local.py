@@ -164,6 +164,21 @@ def test_minilm_without_its_packages_is_unavailable(monkeypatch: pytest.MonkeyPa
 
 
 @needs_minilm
+def test_minilm_works_on_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    opened: list[Any] = []
+
+    class Session(runtime.InferenceSession):  # type: ignore[misc,name-defined] # the library has no types
+        def __init__(self, *arguments: object, **named: object) -> None:
+            super().__init__(*arguments, **named)
+            opened.append(self)
+
+    monkeypatch.setattr(runtime, "InferenceSession", Session)
+    open_embedder(Settings(embedding=Embedding(provider="minilm")), {})
+    assert [session.get_session_options().intra_op_num_threads for session in opened] == [1]
+
+
+@needs_minilm
 def test_minilm_knows_what_belongs_together() -> None:
     chosen = Settings(embedding=Embedding(provider="minilm"))
     model = open_embedder(chosen, {})
