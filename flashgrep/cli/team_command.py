@@ -19,7 +19,7 @@ import typer
 from flashgrep import config
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.daemon.log import Log
-from flashgrep.errors import FlashgrepError
+from flashgrep.errors import FlashgrepError, Unavailable
 from flashgrep.machine import count_cores
 from flashgrep.paths import TEAM_DATABASE_VARIABLE, config_file
 from flashgrep.team import access, schema
@@ -116,8 +116,13 @@ def sync(
     with _failing_cleanly():
         team, ended = _team(database), threading.Event()
         while True:
-            team.request(tuple(names or ()))
-            team.work(partial(typer.echo, err=True))
+            try:
+                team.request(tuple(names or ()))
+                team.work(partial(typer.echo, err=True))
+            except Unavailable as error:
+                if not every or error.reason != "database_away":
+                    raise
+                typer.echo(error.message, err=True)
             if not every or ended.wait(every):
                 break
 

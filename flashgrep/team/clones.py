@@ -1,7 +1,9 @@
 """Bare clones: those of addresses are fetched here by the user's git, others are where they are."""
 
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,6 +15,8 @@ from flashgrep.team.queue import Job
 
 FETCH_SECONDS: Final = 3600
 TAGS: Final = "refs/tags/"
+LOCKED: Final = b".lock': File exists"
+"""Said of what a git left that was killed; whoever fetches has the repository's turn, so no other one works there."""
 ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 """What git fetches from; it begins with no dash, and names no program to be run."""
 
@@ -31,22 +35,41 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
         return Path(job.source)
     folder = cache / f"{job.repository}.git"
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    command = ["git", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null"]
     if is_bare(folder):
-        command += ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"]
-    else:
-        command += ["clone", "--mirror", "--quiet", "--", job.source, str(folder)]
+        done = _run_git(job, ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"], environ)
+        if not done.returncode:
+            return folder
+        if LOCKED not in done.stderr:
+            raise _failure(job, done)
+    # Made beside its place: a clone whose git was killed looks like one of a repository without branches.
+    for left in cache.glob(f"{job.repository}.new-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=f"{job.repository}.new-", ignore_cleanup_errors=True) as making:
+        made = Path(making) / "clone"
+        done = _run_git(job, ["clone", "--mirror", "--quiet", "--", job.source, str(made)], environ)
+        if done.returncode:
+            raise _failure(job, done)
+        if folder.exists():
+            folder.rename(Path(making) / "locked")
+        made.rename(folder)
+    return folder
+
+
+def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
+    """Run the user's git with the user's settings, but for those that would start something behind it."""
+    own = {**environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            command, env={**environ, "GIT_TERMINAL_PROMPT": "0"}, stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=FETCH_SECONDS, check=False,
+        return subprocess.run(
+            ["git", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", *command], env=own,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=FETCH_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"git cannot fetch {job.name}: {error}", reason="fetch_failed") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise Unavailable(f"git cannot fetch {job.name}: {said}", reason="fetch_failed")
-    return folder
+
+
+def _failure(job: Job, done: "subprocess.CompletedProcess[bytes]") -> Unavailable:
+    said = done.stderr.decode("utf-8", "replace").strip()[-500:]
+    return Unavailable(f"git cannot fetch {job.name}: {said}", reason="fetch_failed")
 
 
 def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+STATE: Final = ("branch", "revision", "listing", "content", "segment", "job")
+"""Tables that say what a repository has; they lie in one place."""
 Tell = Callable[[str], None]
 """Is told, in words, what is being done."""
 
@@ -90,22 +92,29 @@ class Team:
     def remove(self, name: str) -> None:
         """Delete a repository with all its rows, once no worker is at it.
 
+        Shards commit by themselves, so first it is left without a state, then without rows: if a shard dies, nothing
+        answers from the rows of the others, and to remove it once more deletes the rest.
+
         Raises:
             NotFound: there is none of the name.
 
         """
-        with self.open() as connection, translate_errors(), connection.transaction():
-            query = (
-                "SELECT turn.repository FROM flashgrep.turn JOIN flashgrep.repository ON id = turn.repository "
-                "WHERE name = %s FOR UPDATE OF turn"
-            )
-            row = connection.execute(query, [name]).fetchone()
-            if row is None:
-                raise NotFound(f"no such repository: {name}", reason="project_not_found")
-            # Shards may be foreign tables, to which no foreign key leads: their rows are deleted by hand.
-            for table in SHARDED:
-                connection.execute(f"DELETE FROM flashgrep.{table} WHERE repository = %s".encode(), row)
-            connection.execute("DELETE FROM flashgrep.repository WHERE id = %s", row)
+        query = (
+            "SELECT turn.repository FROM flashgrep.turn JOIN flashgrep.repository ON id = turn.repository "
+            "WHERE name = %s FOR UPDATE OF turn"
+        )
+        state = "UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s"
+        # Shards may be foreign tables, to which no foreign key leads: their rows are deleted by hand.
+        forget = [f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in STATE]
+        delete = [f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in SHARDED]
+        with self.open() as connection, translate_errors():
+            for statements in ([state, *forget], [*delete, "DELETE FROM flashgrep.repository WHERE id = %s"]):
+                with connection.transaction():
+                    row = connection.execute(query, [name]).fetchone()
+                    if row is None:
+                        raise NotFound(f"no such repository: {name}", reason="project_not_found")
+                    for statement in statements:
+                        connection.execute(statement.encode(), row)
 
     def request(self, names: tuple[str, ...] = ()) -> None:
         """Have repositories brought up to date: these, or all.

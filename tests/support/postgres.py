@@ -78,6 +78,13 @@ class Server:
             self.process.wait(30)
             self.process = None
 
+    def kill(self) -> None:
+        """Kill it and all that serve its connections, as a kernel does that has no memory left."""
+        assert self.process is not None
+        self._signal_all(signal.SIGKILL)
+        self.process.wait(30)
+        self.process = None
+
     def freeze(self) -> None:
         """Have it, and all that serve its connections, accept everything and answer nothing."""
         self._signal_all(signal.SIGSTOP)

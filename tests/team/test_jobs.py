@@ -1,11 +1,13 @@
 """Workers: what is new is stored once, whoever dies in the middle; what is half stored is nobody's answer."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,6 +221,33 @@ async def test_an_address_is_fetched_by_git(rig: Rig) -> None:
     assert await find_all(asked.call, "first|second") == {(b"a.txt", 1)}
 
 
+async def test_a_clone_or_a_fetch_that_was_killed_is_made_anew(rig: Rig, tmp_path: Path) -> None:
+    root = rig.make_repository("one", {"a.txt": "first\n"})
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    # As one that is killed when it has made the folder, and not fetched anything yet.
+    script = f'#!/bin/sh\nfor last; do :; done\n{shutil.which("git")} init -q --bare "$last"\nkill -9 $$\n'
+    (programs / "git").write_text(script)
+    (programs / "git").chmod(0o755)
+    killed = replace(rig.team, environ={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
+    killed.add(f"file://{root}", "two")
+    killed.work(lambda _what: None)
+    with closing(connect(rig.dsn)) as connection:
+        assert connection.execute("SELECT min(attempts) FROM flashgrep.job").fetchone() == (1,)
+        connection.execute("UPDATE flashgrep.job SET due = now()")
+    rig.sync()
+    asked = rig.ask_as("ann", ["two"])
+    assert await find_all(asked.call, "first") == {(b"a.txt", 1)}
+    git(root, "branch", "gone")
+    rig.sync()
+    git(root, "branch", "-D", "gone")
+    (rig.team.cache / "2.git" / "packed-refs.lock").touch()
+    rig.write(root, {"a.txt": "second\n"})
+    rig.sync()
+    assert await find_all(asked.call, "first|second") == {(b"a.txt", 1)}
+    assert [path.name for path in rig.team.cache.iterdir()] == ["2.git"]
+
+
 def test_a_store_of_another_version_is_refused_with_what_to_do(rig: Rig) -> None:
     with closing(connect(rig.dsn)) as connection:
         connection.execute("INSERT INTO flashgrep.migration VALUES (9999, 'later')")
@@ -256,3 +285,23 @@ async def test_the_database_away_is_named_and_its_return_is_enough(
     finally:
         server.start()
     assert await find_all(asked.call, "here") == {(b"a.txt", 1)}
+
+
+def test_a_worker_that_goes_on_waits_for_its_database(rig: Rig, server: Server) -> None:
+    root = rig.make_repository("one", {"a.txt": "here\n"})
+    environ = {**os.environ, "FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder)}
+    command = [FGREP, "team", "sync", "--every", "1"]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as worker:
+        assert worker.stderr is not None
+        try:
+            assert any("chunks" in line for line in worker.stderr)
+            server.stop()
+            assert any("database does not answer" in line for line in worker.stderr)
+            rig.write(root, {"a.txt": "there\n"})
+            rig.push(root)
+        finally:
+            server.start()
+            is_at_it = any("chunks" in line for line in worker.stderr)
+            worker.kill()
+    assert is_at_it
+    assert count(rig, "text") == 2

@@ -1,7 +1,5 @@
 """Segments are made one, and contents that no branch has are dropped: answers stay, whoever dies in the middle."""
 
-import os
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from flashgrep.team.segments import read_segments
 from tests.support.git import git
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig
-from tests.team.test_jobs import count, kill_when
+from tests.team.test_jobs import count
 from tests.team.test_store import draw_files, find_all
 
 pytestmark = pytest.mark.slow
@@ -132,20 +130,4 @@ async def test_of_two_merges_at_once_one_wins(rig: Rig) -> None:
             merge_segments(connection, 1, old)
         assert list(merge(connection, 1)) == []
     assert len(take(rig, 0)) == 1
-    await check(rig, root)
-
-
-async def test_a_worker_killed_at_its_chunks_or_its_merge_loses_nothing(make_rig: Callable[..., Rig], dsn: str) -> None:
-    rig = make_rig(dsn, {"a": None, "b": None})
-    root = rig.make_repository("one", draw_files(2, 40))
-    rig.sync()
-    for number in range(MOST_SEGMENTS):
-        rig.write(root, {f"new/{number}.py": f"def alpha_{number}():\n    return gamma_delta({number})\n"})
-        rig.push(root)
-        rig.team.request()
-        kill_when("chunks" if number % 2 else "symbols", {
-            **os.environ, "FLASHGREP_TEAM_DATABASE": dsn, "HOME": str(rig.folder)
-        })  # fmt: skip
-    rig.sync()
-    assert count(rig, "text") == count(rig, "chunk") == count(rig, "symbol")
     await check(rig, root)
