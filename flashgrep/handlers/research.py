@@ -2,13 +2,18 @@
 
 import time
 from collections.abc import Iterator
-from typing import Annotated, Literal, NotRequired
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import groupby
+from typing import Annotated, Final, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
+from flashgrep.errors import InvalidParams
 from flashgrep.handlers.common import (
+    DIGEST_BYTES,
     Budget,
     Coverage,
     Deadline,
@@ -17,15 +22,18 @@ from flashgrep.handlers.common import (
     ProjectName,
     coverage_of,
     current_view,
+    decode_cursor,
+    encode_cursor,
     resolve_path,
 )
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.model import path_to_json, path_to_text
+from flashgrep.params import CursorText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.references import UnusedSearch
 from flashgrep.search.research import Research, Vague
-from flashgrep.search.research_graph import Edge, Graph, Node
+from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, SymbolKey
 from flashgrep.search.research_questions import ASKED
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
@@ -66,13 +74,16 @@ class CodeResearchParams(Params):
     max_tokens: Annotated[int, RARE] = Field(
         8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
     )
+    cursor: Annotated[CursorText | None, Usage(short="-c", rare=True)] = Field(
+        None, description="`next` of the answer before, to go on behind it."
+    )
     deadline_ms: Deadline = 20_000
     fresh: Fresh = True
     project: ProjectName = None
 
 
 class NodeShown(FilePlace):
-    """A symbol, and how many hops it is from what was asked about (0: that itself)."""
+    """A symbol, and how many hops it is from what was asked about (0: that itself); `id` holds for all pages."""
 
     id: int
     name: str
@@ -83,13 +94,15 @@ class NodeShown(FilePlace):
     signature: NotRequired[str]
 
 
-class EdgeShown(TypedDict):
-    """`source` uses `target`: the line that shows it, how sure it is (0 to 1) and by what."""
+class EdgeShown(FilePlace):
+    """`source` uses `target`: the line that shows it, how sure it is (0 to 1) and by what.
+
+    Without `target`: a name that was asked about and is not defined here.
+    """
 
     source: int
-    target: int
+    target: NotRequired[int]
     kind: str
-    file_path: str
     line: int
     text: str
     confidence: float
@@ -120,8 +133,9 @@ class VagueShown(TypedDict):
 
 
 class CodeResearchResult(TypedDict):
-    """The answer as a graph; `chains` in words, `left_out` what did not fit, `unsure` uses too vague to show.
+    """The answer as a graph; `chains` in words, `left_out` what is not shown yet, `unsure` uses too vague to show.
 
+    Later pages (`next`, passed as `cursor`) have further edges; what is told of all of them is on the first.
     `tests`: of an impact, the tests that it reaches. `excluded`: of unused definitions, how many were not told, by
     reason. `vague`: uses that `unsure` counts. `asks`: of a question not understood, what can be asked.
     """
@@ -138,6 +152,7 @@ class CodeResearchResult(TypedDict):
     hops: int
     left_out: int
     unsure: int
+    next: str | None
     coverage: Coverage
     tests: NotRequired[list[str]]
     excluded: NotRequired[dict[str, int]]
@@ -146,28 +161,73 @@ class CodeResearchResult(TypedDict):
 
 
 def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
-    """Yield the summary, the symbols asked about, then each use with the line that shows it, nearest ones first."""
-    nodes = result["results"]
+    """Yield the summary, the symbols asked about, then each use with the line that shows it, nearest ones first.
+
+    A person sees the uses below the symbol they are in; of a pipe each line stands for itself.
+    """
+    named = {node["id"]: node for node in result["results"]}
+    used = {edge[end] for edge in result["edges"] for end in ("source", "target") if end in edge}
+    told = [node for node in result["results"] if not node["hop"] or node["id"] not in used]
     if style.is_person:
         yield from render_places(
-            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in nodes), style
+            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in told), style
         )
-        return
-    yield result["summary"]
-    used = {edge[end] for edge in result["edges"] for end in ("source", "target")}
-    told = [node for node in nodes if not node["hop"] or node["id"] not in used]
-    yield from render_places(((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in told), style)
-    named, seen = {node["id"]: node for node in nodes}, {node["id"] for node in told}
+        yield from _render_uses(result["edges"], named, style)
+    else:
+        yield result["summary"]
+        yield from render_places(
+            ((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in told), style
+        )
+        yield from _render_for_model(result, named, {node["id"] for node in told}, style)
+    if result["left_out"] and not result["next"]:
+        yield f"[{result['left_out']} more were not followed: one question goes no further]"
+    yield from (
+        f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})" for one in result.get("vague", ())
+    )
+    if result["unsure"] and "vague" not in result:
+        yield f"[{result['unsure']} uses of such names left out: too vague to tell whose; unsure=true lists them]"
+    yield from (f"tests: {test}" for test in result.get("tests", ()))
+    if excluded := result.get("excluded"):
+        yield f"[not told: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
+
+
+def _render_uses(edges: list[EdgeShown], named: dict[int, NodeShown], style: Style) -> Iterator[str]:
+    """Yield the lines of each symbol that uses something, below its own place."""
+    for number, group in groupby(edges, key=lambda edge: edge["source"]):
+        user, around = named[number], style.path(named[number])
+        if style.headings:
+            yield f"{around}:{style.line(user['start_line'])}:{user['kind']}: {user['name']}"
+        for edge in group:
+            unsure = "" if edge["confidence"] >= SURE else f"perhaps ({edge['confidence']}) "
+            said = f"{unsure}{edge['kind']} {_name_target(edge, named)}: {style.text(edge['text'])}"
+            path = style.path(edge)
+            if style.headings:
+                yield f"  {'' if path == around else f'{path}:'}{style.line(edge['line'])}: {said}"
+            else:
+                yield f"{path}:{style.line(edge['line'])}:{user['name']} {said}"
+
+
+def _name_target(edge: EdgeShown, named: dict[int, NodeShown]) -> str:
+    """Return what is used; what was asked about, where that is not defined here."""
+    return named[edge["target"]]["name"] if "target" in edge else "it"
+
+
+def _render_for_model(
+    result: CodeResearchResult, named: dict[int, NodeShown], seen: set[int], style: Style
+) -> Iterator[str]:
+    """Yield each use with its line, by files; then what the lines do not say."""
 
     def name(number: int) -> str:
         """Return a symbol's name, with its lines when it is named first."""
         node = named[number]
-        lines = "" if number in seen else f" ({span(node)})"
+        lines = "" if number in seen or node["kind"] == "file" else f" ({span(node)})"
         seen.add(number)
         return node["name"] + lines
 
     def is_told_by_line(edge: EdgeShown) -> bool:
-        """Return whether the line itself says who builds upon whom."""
+        """Return whether the line itself says who builds upon whom, or what a file imports."""
+        if "target" not in edge:
+            return edge["kind"] == "imports"
         ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
         return edge["kind"] == "implements" and edge["confidence"] >= SURE and all(end in edge["text"] for end in ends)
 
@@ -176,11 +236,10 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
             seen.add(edge["source"])
             return edge["text"]
         unsure = "" if edge["confidence"] >= SURE else " perhaps"
-        return f"{name(edge['source'])}{unsure} {edge['kind']} {name(edge['target'])}: {edge['text']}"
+        target = name(edge["target"]) if "target" in edge else "it"
+        return f"{name(edge['source'])}{unsure} {edge['kind']} {target}: {edge['text']}"
 
-    yield from render_places(
-        ((edge["file_path"], f"{edge['line']}", describe(edge)) for edge in result["edges"]), style
-    )
+    yield from render_places(((style.path(edge), f"{edge['line']}", describe(edge)) for edge in result["edges"]), style)
     edges = {(edge["file_path"], edge["line"]) for edge in result["edges"] if edge["kind"] == "implements"}
     yield from (
         f"{one['file_path']}:{one['line']} {one['type']} is a {one['base']}{' by extension' * one['extension']}"
@@ -190,16 +249,6 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
     # A chain of two is an edge, which is shown; where every line names both its ends, chains say nothing else.
     if not all(map(is_told_by_line, result["edges"])):
         yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
-    if result["left_out"]:
-        yield f"[{result['left_out']} more did not fit; raise max_tokens]"
-    yield from (
-        f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})" for one in result.get("vague", ())
-    )
-    if result["unsure"] and "vague" not in result:
-        yield f"[{result['unsure']} uses of such names left out: too vague to tell whose; unsure=true lists them]"
-    yield from (f"tests: {test}" for test in result.get("tests", ()))
-    if excluded := result.get("excluded"):
-        yield f"[not told: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
 
 
 @handler("code_research", title="Research code", toolset="research", render=render_research)
@@ -222,12 +271,12 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
     stats = SearchStats(complete=research.complete, files_read=research.files_read)
     coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
-    result = format_research(research, coverage, Budget(params.max_tokens), as_text=call.as_text)
-    if research.question.kind == "impact":
+    result = format_research(research, coverage, params, as_text=call.as_text)
+    if research.question.kind == "impact" and not params.cursor:
         result["tests"] = find_tests(research)[:TESTS_SHOWN]
     if research.question.kind == "unknown":
         result["asks"] = list(ASKED)
-    if params.unsure:
+    if params.unsure and not params.cursor:
         result["vague"] = [
             {"file_path": path_to_text(one.path), "line": one.line, "text": one.text, "why": explain(one)}
             for one in research.vague
@@ -253,7 +302,7 @@ async def find_unused(
         research.graph.add_node(one, 0)
     stats = SearchStats(complete=search.complete, files_read=search.files_read)
     coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
-    result = format_research(research, coverage, Budget(params.max_tokens))
+    result = format_research(research, coverage, params)
     result["summary"] = f"unused: {len(search.unused)} of {search.checked} definitions"
     result["excluded"] = dict(search.excluded)
     return result
@@ -263,35 +312,43 @@ HANDLERS: tuple[Handler, ...] = (code_research,)
 
 
 def format_research(
-    research: Research, coverage: Coverage, budget: Budget, *, as_text: bool = False
+    research: Research, coverage: Coverage, params: CodeResearchParams, *, as_text: bool = False
 ) -> CodeResearchResult:
-    """Return the research as an answer within a budget: nearest symbols and surest edges first."""
-    graph = research.graph
-    near, fitting = fit_graph(graph, budget, as_text=as_text)
-    nodes = list(map(_format_node, range(len(near)), near))
-    numbers = {node.definition.key: number for number, node in enumerate(near)}
-    edges: list[EdgeShown] = [
-        {
+    """Return a page of the research: the surest edges of the nearest symbols first.
+
+    Raises:
+        InvalidParams: the cursor is of another question, or what was shown before it is not so any more.
+
+    """
+    graph, start, digest = research.graph, 0, NOTHING_SHOWN
+    if params.cursor is not None:
+        start, digest = decode_cursor(params, params.cursor, lambda *state: (int(state[0]), str(state[1])))
+    page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
+    if page.digest_before != digest:
+        raise InvalidParams("cursor: the code has changed since that answer; ask again without it", field="cursor")
+    numbers = {key: number for number, key in enumerate(graph.nodes)}
+    edges = list[EdgeShown]()
+    for edge in page.edges:
+        shown: EdgeShown = {
             "source": numbers[edge.source],
-            "target": numbers[edge.target],
             "kind": edge.kind,
-            "file_path": path_to_text(edge.path),
+            **path_to_json(edge.path),  # type: ignore[typeddict-item]  # as in _format_node
             "line": edge.line,
             "text": edge.text,
             "confidence": round(edge.resolution.confidence, 2),
             "resolved": edge.resolution.how,
         }
-        for edge in fitting
-    ]
-    left = len(graph.nodes) - len(nodes) + len(graph.edges) - len(edges)
+        if edge.target != UNDEFINED:
+            shown["target"] = numbers[edge.target]
+        edges.append(shown)
     arrow = " ← " if research.is_inward else " → "
-    chains = graph.chains([root.key for root in research.roots], inward=research.is_inward)
+    chains = graph.chains([root.key for root in research.roots], inward=research.is_inward) if not start else []
     return {
         "query": research.query,
         "understood_as": research.question.kind,
         "names": list(research.question.names),
         "summary": _summarize(research),
-        "results": nodes,
+        "results": [_format_node(numbers[node.definition.key], node) for node in page.nodes],
         "edges": edges,
         "chains": [arrow.join(graph.nodes[key].definition.qualified for key in chain) for chain in chains],
         "conformances": [
@@ -302,24 +359,42 @@ def format_research(
                 "line": one.line,
                 "extension": one.extension,
             }
-            for one in research.conformances
+            for one in (research.conformances if not start else ())
         ],
         "dependencies": [
             {"from": path_to_text(here), "to": path_to_text(there), "edges": count}
-            for (here, there), count in graph.dependencies().most_common(100)
+            for (here, there), count in (graph.dependencies().most_common(100) if not start else ())
         ],
         "hops": research.hop,
-        "left_out": research.left_out + left,
+        "left_out": research.left_out + page.left,
         "unsure": research.unsure,
+        "next": encode_cursor(params, page.end, page.digest) if page.left else None,
         "coverage": coverage,
     }
 
 
-def fit_graph(graph: Graph, budget: Budget, *, as_text: bool) -> tuple[list[Node], list[Edge]]:
-    """Return the symbols and edges that fit, those of one user together.
+NOTHING_SHOWN: Final = ""
 
-    First what was asked about, then the surest edges with the symbols at their ends, since a symbol without the line
-    that leads to it says nothing; then symbols that have no edge.
+
+@dataclass(frozen=True, slots=True)
+class GraphPage:
+    """A part of a graph: edges with the symbols at their ends, and symbols that have no edge."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+    end: int
+    """How many edges, and symbols without one, were shown with this page and before it."""
+    left: int
+    digest_before: str
+    """Of what was shown before it."""
+    digest: str
+
+
+def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) -> GraphPage:
+    """Return what fits from a place on, the edges of one user together.
+
+    First the surest edges with the symbols at their ends, since a symbol without the line that leads to it says
+    nothing; then symbols that have no edge.
     """
 
     def size_of(node: Node) -> int:
@@ -327,24 +402,30 @@ def fit_graph(graph: Graph, budget: Budget, *, as_text: bool) -> tuple[list[Node
         around = SPAN_CHARS if as_text else NODE_OVERHEAD + len(definition.path) + SIGNATURE
         return len(definition.qualified) + around
 
-    near_first = sorted(graph.nodes.values(), key=lambda node: node.hop)
-    shown = {node.definition.key for node in budget.fit((one for one in near_first if not one.hop), size_of)}
+    digest, digest_before, shown = blake2b(digest_size=DIGEST_BYTES), NOTHING_SHOWN, set[SymbolKey]()
     edges: list[Edge] = []
-    around = EDGE_TEXT if as_text else EDGE_OVERHEAD
-    for edge in sorted(graph.edges, key=lambda edge: (graph.nodes[edge.source].hop, -edge.resolution.confidence)):
-        ends = {edge.source, edge.target} - shown
-        size = around + len(edge.text) + len(edge.path) + sum(size_of(graph.nodes[key]) for key in ends)
-        if size > budget.chars and edges:
-            break
-        budget.chars -= size
-        shown |= ends
-        edges.append(edge)
-    linked = {key for edge in graph.edges for key in (edge.source, edge.target)}
-    alone = [one for one in near_first if one.hop and one.definition.key not in linked]
-    shown |= {node.definition.key for node in budget.fit(alone, size_of, least=0)}
+    items, around, end = graph.in_order(), EDGE_TEXT if as_text else EDGE_OVERHEAD, 0
+    for item in items:
+        is_edge = isinstance(item, Edge)
+        ends = set(item.ends) if isinstance(item, Edge) else {item.definition.key}
+        if end >= start:
+            size = sum(size_of(graph.nodes[key]) for key in ends - shown)
+            size += around + len(item.text) + len(item.path) if isinstance(item, Edge) else 0
+            if size > budget.chars and (edges if is_edge else shown):
+                break
+            budget.chars -= size
+            shown |= ends
+            edges += [item] if isinstance(item, Edge) else []
+        said = (item.path, item.line, item.text) if isinstance(item, Edge) else ()
+        digest.update(repr((said, sorted(ends))).encode())
+        end += 1
+        if end == start:
+            digest_before = digest.hexdigest()
     first = {edge.source: number for number, edge in reversed(list(enumerate(edges)))}
     edges.sort(key=lambda edge: first[edge.source])
-    return [node for node in near_first if node.definition.key in shown], edges
+    nodes = [node for node in graph.nodes.values() if node.definition.key in shown]
+    nodes.sort(key=lambda node: node.hop)
+    return GraphPage(nodes, edges, end, len(items) - end, digest_before, digest.hexdigest())
 
 
 def _format_node(number: int, node: Node) -> NodeShown:
@@ -367,7 +448,6 @@ def _format_node(number: int, node: Node) -> NodeShown:
 
 def _summarize(research: Research) -> str:
     named = " to ".join(research.question.names) or research.query
-    found = len(research.graph.nodes) - len(research.roots)
     what = f"{research.question.kind} of {named}"
     if research.question.kind == "unknown":
         return f"not understood; ask as: {'; '.join(ASKED)}; or semantic_search for a question in other words"
@@ -376,6 +456,7 @@ def _summarize(research: Research) -> str:
         return f"{what}: {'a path was found' if reached else f'no path within {research.hop} hops'}"
     if not research.graph.nodes:
         return f"{what}: nothing found"
+    found = len(research.answers)
     told = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
     return told + (f", {len(find_tests(research))} tests" if research.question.kind == "impact" else "")
 

@@ -38,13 +38,13 @@ class Includes:
             further: list[bytes] = []
             for one in level[:MOST_INCLUDED]:
                 checkpoint()
-                further += (near for near in self._read(one) if near not in seen)
+                further += (near for near in self.near(one) if near not in seen)
                 seen.update(further)
             found, level = wanted & set(further), further
         self._reached[path, wanted] = found
         return found
 
-    def _read(self, path: bytes) -> tuple[bytes, ...]:
+    def near(self, path: bytes) -> tuple[bytes, ...]:
         """Return the files of the project that a file includes itself."""
         if path not in self._near:
             symbols, folder = self._open(path), posixpath.dirname(path)

@@ -18,11 +18,21 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.search.definitions import Definitions
+from flashgrep.search.importers import find_importers, find_modules
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
-from flashgrep.search.research_graph import Definition, Edge, EdgeKind, Graph, Resolution, group_by_name
+from flashgrep.search.research_graph import (
+    UNDEFINED,
+    Definition,
+    Edge,
+    EdgeKind,
+    Graph,
+    Resolution,
+    SymbolKey,
+    group_by_name,
+)
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import PROVEN, Ancestors, Resolver, Use, imported_as, may_call
+from flashgrep.search.resolver import GUESS, PROVEN, Ancestors, Resolver, Use, imported_as, may_call
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -149,13 +159,15 @@ class Research:
         follow = self._find_overrides if kind == "overrides" else self._follow_inward
         # Of a hierarchy, other subtypes of a base were not asked about.
         below = [one for one in frontier if one.key not in self._bases] if self.is_inward else []
-        for name, targets in group_by_name(below).items():
+        for module in [one for one in below if one.index < 0]:
+            self._follow_importers(module)
+        for name, targets in group_by_name(one for one in below if one.index >= 0).items():
             follow(name, targets)
         is_both = kind == "hierarchy"
         for definition in frontier:
             if not self.is_inward or (is_both and (is_first or definition.key in self._bases)):
                 self._follow_outward(definition, "call" if kind == "callees" else "base")
-        if is_first and kind in _BY_NAME and (not self.roots or kind == "imports"):
+        if is_first and kind in _BY_NAME and not self.roots:
             self._find_uses_by_name(kind)
         # A path is found as soon as one of its ends is met.
         is_reached = any(goal.key in self.graph.nodes for goal in self.goals)
@@ -164,10 +176,21 @@ class Research:
     def _find_uses_by_name(self, kind: Kind) -> None:
         """Find the uses of a name that is not defined here: a library's protocol, say."""
         name = split_name(self.question.names[0])[1]
+        by_name = Resolution(GUESS, "name only")
         for use, role in self._find_uses(name, _INWARD_ROLES.get(kind, _ANY_USE)):
             user = self._user_of(use, role)
             if self._add(user) and role == "implementation":
                 self._note_conformance(use, user, name)
+            if user.key in self.graph.nodes:
+                self.graph.add_edge(_make_edge(use, user, None, role, by_name))
+
+    @property
+    def answers(self) -> set[SymbolKey]:
+        """The symbols that answer the question: what was asked about is one where something leads to it."""
+        nodes = self.graph.nodes
+        ends = (edge.source if self.is_inward else edge.target for edge in self.graph.edges)
+        told = set() if self.question.kind == "hierarchy" else {key for key in ends if key != UNDEFINED}
+        return told | {key for key, node in nodes.items() if node.hop}
 
     # Where to begin
 
@@ -182,6 +205,9 @@ class Research:
             self.roots = self._find_named(names[1])
         else:
             self.roots = self._find_named(names[0])
+            if kind == "imports":
+                files = self._open(find_modules(self._definitions.source.paths(), names[0]))
+                self.roots += [Definition(path, symbols, -1) for path, symbols in files]
         for root in self.roots:
             self.graph.add_node(root, 0)
         self._frontier = [] if kind == "definition" else list(self.roots)
@@ -224,6 +250,15 @@ class Research:
         return [Definition(path, symbols, index) for index in found if index >= 0]
 
     # One hop
+
+    def _follow_importers(self, module: Definition) -> None:
+        """Find the files that import a file."""
+        files = self._open(self._definitions.source.candidates(module.stem, fold=False))
+        for use, resolution in find_importers(module, files, self._names):
+            user = self._user_of(use, "import")
+            self._add(user)
+            if user.key in self.graph.nodes:
+                self.graph.add_edge(_make_edge(use, user, module, "import", resolution))
 
     def _follow_inward(self, name: str, targets: list[Definition]) -> None:
         """Find who uses definitions of one name."""
@@ -415,8 +450,9 @@ def _resolve_base(resolver: Resolver, use: Use, target: Definition) -> Resolutio
     return Resolution(_SURE, "only definition")
 
 
-def _make_edge(use: Use, user: Definition, target: Definition, role: Role, resolution: Resolution) -> Edge:
+def _make_edge(use: Use, user: Definition, target: Definition | None, role: Role, resolution: Resolution) -> Edge:
     kinds: dict[str, EdgeKind] = {"call": "calls", "implementation": "implements", "import": "imports"}
     line = use.symbols.lines.line(use.offset)
     text = use.symbols.lines.text(line).strip()[:200]
-    return Edge(user.key, target.key, kinds.get(role, "uses"), use.path, line, text, resolution)
+    meant = UNDEFINED if target is None else target.key
+    return Edge(user.key, meant, kinds.get(role, "uses"), use.path, line, text, resolution)

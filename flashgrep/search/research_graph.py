@@ -5,10 +5,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.lazy import LazyAttribute
 
 EdgeKind = Literal["calls", "uses", "implements", "imports", "overrides"]
+SymbolKey = tuple[bytes, int]
+"""What tells a symbol from every other: its file and where its name stands; -1: the file's top level."""
+UNDEFINED: Final[SymbolKey] = (b"", -1)
+"""What a name that the project does not define stands for: no node."""
 CHAINS: Final = 50
 """Chains shown; a busy function has thousands."""
 
@@ -22,7 +27,7 @@ class Definition:
     index: int
 
     @LazyAttribute
-    def key(self) -> tuple[bytes, int]:
+    def key(self) -> SymbolKey:
         """Return what tells a symbol from every other: its file and where its name stands."""
         return self.path, self.symbols.row(self.index)[0] if self.index >= 0 else -1
 
@@ -87,22 +92,30 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One symbol using another: the line that shows it, and how sure it is."""
+    """One symbol using another: the line that shows it, and how sure it is.
 
-    source: tuple[bytes, int]
-    target: tuple[bytes, int]
+    ``target``: ``UNDEFINED`` where it is a name that was asked about and is not defined here.
+    """
+
+    source: SymbolKey
+    target: SymbolKey
     kind: EdgeKind
     path: bytes
     line: int
     text: str
     resolution: Resolution
 
+    @property
+    def ends(self) -> tuple[SymbolKey, ...]:
+        """The symbols it leads from and to."""
+        return (self.source,) if self.target == UNDEFINED else (self.source, self.target)
+
 
 @dataclass(slots=True)
 class Graph:
     """Nodes by key and edges, each once."""
 
-    nodes: dict[tuple[bytes, int], Node] = field(default_factory=dict)
+    nodes: dict[SymbolKey, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     _seen: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -123,11 +136,30 @@ class Graph:
         self.edges.append(edge)
         return True
 
-    def chains(self, roots: list[tuple[bytes, int]], *, inward: bool) -> list[list[tuple[bytes, int]]]:
+    def in_order(self) -> list[Edge | Node]:
+        """Return the edges, those of the nearest symbols and the surest first, then the symbols that have none.
+
+        The order is that of what was found, not of how: pages of an answer go on in it.
+        """
+        edges = sorted(
+            self.edges,
+            key=lambda edge: (
+                self.nodes[edge.source].hop, -edge.resolution.confidence, edge.path, edge.line, edge.source[1],
+                edge.target, edge.kind,
+            ),
+        )  # fmt: skip
+        linked = {key for edge in self.edges for key in edge.ends}
+        alone = [node for key, node in self.nodes.items() if key not in linked]
+        alone.sort(key=lambda node: (node.hop, tier_of(node.definition.path), node.definition.key))
+        return [*edges, *alone]
+
+    def chains(self, roots: list[SymbolKey], *, inward: bool) -> list[list[SymbolKey]]:
         """Return paths from each root along its edges to where they end, surest and shortest first."""
-        steps: dict[tuple[bytes, int], list[tuple[bytes, int]]] = {}
+        steps: dict[SymbolKey, list[SymbolKey]] = {}
         # Chains are followed in the order of their steps, so sorting the edges sorts the chains.
         for edge in sorted(self.edges, key=lambda edge: -edge.resolution.confidence):
+            if edge.target == UNDEFINED:
+                continue
             here, there = (edge.target, edge.source) if inward else (edge.source, edge.target)
             if there not in steps.setdefault(here, []):
                 steps[here].append(there)
@@ -141,12 +173,11 @@ class Graph:
 
     def dependencies(self) -> Counter[tuple[bytes, bytes]]:
         """Return how many edges lead from one file to another."""
-        return Counter((edge.source[0], edge.target[0]) for edge in self.edges if edge.source[0] != edge.target[0])
+        pairs = ((edge.source[0], edge.target[0]) for edge in self.edges if edge.target != UNDEFINED)
+        return Counter((here, there) for here, there in pairs if here != there)
 
 
-def _walk(
-    steps: dict[tuple[bytes, int], list[tuple[bytes, int]]], so_far: list[tuple[bytes, int]]
-) -> Iterator[list[tuple[bytes, int]]]:
+def _walk(steps: dict[SymbolKey, list[SymbolKey]], so_far: list[SymbolKey]) -> Iterator[list[SymbolKey]]:
     # A chain never comes back to where it was: recursion would make it endless.
     following = [key for key in steps.get(so_far[-1], []) if key not in so_far]
     if not following and len(so_far) > 1:

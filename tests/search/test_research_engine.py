@@ -184,8 +184,37 @@ def test_a_path_between_two_functions_is_found_beyond_the_depth(tmp_path: Path) 
 
 
 def test_importers_are_files(tmp_path: Path) -> None:
-    research = researched(project(tmp_path, PYTHON), "who imports store", 1)
-    assert {node.definition.name for node in research.graph.nodes.values()} == {"cli.py", "test_store.py"}
+    """A module is a file; each line that leads to it is told, and none of another module of the name."""
+    more = PYTHON | {
+        "app/__init__.py": "",
+        "lib/store.py": "shelf = 1\n",
+        "lib/shop.py": "import store\nimport app.store\n",
+        "web/a.ts": "import { x } from './store';\nexport * from './store';\n",
+        "web/store.ts": "export const x = 1;\n",
+        "c/inc/store.h": "int shelf(void);\n",
+        "c/main.c": '#include "store.h"\n',
+        "jvm/Shop.java": "import app.store.Shelf;\n",
+    }
+    source = project(tmp_path, more)
+    found = {
+        written: [
+            (edge.path.decode(), edge.line, edge.target[0].decode(), edge.resolution.confidence)
+            for edge in researched(source, f"who imports {written}", 1).graph.edges
+        ]
+        for written in ("app.store", "web/store.ts", "inc/store.h", "app.store.Shelf")
+    }
+    proven = 0.95
+    assert found == {
+        "app.store": [
+            ("app/cli.py", 2, "app/store.py", proven),
+            ("app/cli.py", 3, "app/store.py", proven),
+            ("lib/shop.py", 2, "app/store.py", proven),
+            ("tests/test_store.py", 2, "app/store.py", proven),
+        ],
+        "web/store.ts": [("web/a.ts", 1, "web/store.ts", proven), ("web/a.ts", 2, "web/store.ts", proven)],
+        "inc/store.h": [("c/main.c", 1, "c/inc/store.h", proven)],
+        "app.store.Shelf": [("jvm/Shop.java", 1, "", 0.5)],
+    }
 
 
 def test_a_question_that_is_not_understood_searches_nothing(tmp_path: Path) -> None:

@@ -1,10 +1,24 @@
 """Questions beyond callers: overrides, hierarchies, impact, unused definitions, uses too vague to tell."""
 
 from pathlib import Path
+from typing import cast
 
-from flashgrep.handlers.common import Budget
-from flashgrep.handlers.research import find_tests, fit_graph
+import pytest
+
+from flashgrep.errors import InvalidParams
+from flashgrep.handlers.common import Budget, Coverage
+from flashgrep.handlers.research import (
+    CodeResearchParams,
+    CodeResearchResult,
+    find_tests,
+    fit_graph,
+    format_research,
+    render_research,
+)
+from flashgrep.handlers.text import Style
 from flashgrep.search.references import UnusedSearch
+from flashgrep.search.research_graph import UNDEFINED
+from tests.search.symbol_folder import FolderSource
 from tests.search.test_research_engine import edges, project, researched
 
 SHOP = {
@@ -85,8 +99,77 @@ def test_no_symbol_is_shown_without_the_line_that_leads_to_it(tmp_path: Path) ->
     users = "".join(f"def user_{number}():\n    used()\n" for number in range(60))
     research = researched(project(tmp_path, {"a.py": f"def used(): ...\n{users}"}), "callers of used", 1)
     for tokens in (50, 200, 1_000, 100_000):
-        near, shown = fit_graph(research.graph, Budget(tokens), as_text=True)
-        assert shown
-        keys = {edge.source for edge in shown} | {edge.target for edge in shown}
-        assert keys == {node.definition.key for node in near}
-    assert len(shown) == 60
+        page = fit_graph(research.graph, Budget(tokens), as_text=True)
+        assert page.edges
+        assert {key for edge in page.edges for key in edge.ends} == {node.definition.key for node in page.nodes}
+    assert (len(page.edges), page.left) == (60, 0)
+
+
+def test_pages_have_each_edge_once_and_are_refused_once_the_code_has_changed(tmp_path: Path) -> None:
+    users = "".join(f"def user_{number}():\n    used()\n" for number in range(60))
+    source = project(tmp_path, {"a.py": f"def used(): ...\n{users}", "b.py": "def used(): ...\n"})
+
+    def ask(cursor: str | None) -> CodeResearchResult:
+        params = CodeResearchParams(query="callers of used", depth=1, max_tokens=600, cursor=cursor)
+        return format_research(researched(source, params.query, 1), cast("Coverage", {}), params)
+
+    pages = [ask(None)]
+    while pages[-1]["next"] is not None:
+        pages.append(ask(pages[-1]["next"]))
+    assert len(pages) > 3
+    assert sorted(edge["line"] for page in pages for edge in page["edges"]) == [3 + 2 * number for number in range(60)]
+    names: dict[int, str] = {}
+    for page in pages:  # an id is one symbol's on all pages, and each edge's ends are on its own
+        shown = {node["id"]: f"{node['file_path']} {node['name']}" for node in page["results"]}
+        assert {edge["source"] for edge in page["edges"]} <= shown.keys()
+        assert all(names.setdefault(number, name) == name for number, name in shown.items())
+    assert max(names.values()) == "b.py used"
+    (tmp_path / "a.py").write_text(f"def used(): ...\n\n{users}")
+    source = FolderSource(tmp_path)
+    with pytest.raises(InvalidParams, match="has changed"):
+        ask(pages[1]["next"])
+    assert len(ask(None)["edges"]) == len(pages[0]["edges"])
+
+
+def test_overriding_methods_are_counted_though_a_bare_name_asks_about_them_too(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, SHOP), "what overrides sides")
+    assert {research.graph.nodes[key].definition.qualified for key in research.answers} == {
+        "Square.sides",
+        "Small.sides",
+    }
+
+
+def test_uses_of_a_name_that_is_not_defined_here_have_their_lines(tmp_path: Path) -> None:
+    source = project(tmp_path, {"a.py": "import requests as web\ndef get():\n    return web.get()\n"})
+    found = researched(source, "who imports requests").graph.edges
+    assert [(edge.target, edge.line, edge.text) for edge in found] == [(UNDEFINED, 1, "import requests as web")]
+
+
+SHOWN = {
+    "results": [
+        {"id": 0, "name": "used", "kind": "function", "file_path": "a.py", "start_line": 1, "end_line": 1, "hop": 0},
+        {"id": 1, "name": "main", "kind": "function", "file_path": "b.py", "start_line": 3, "end_line": 6, "hop": 1},
+    ],
+    "edges": [
+        {"source": 1, "target": 0, "kind": "calls", "file_path": "b.py", "line": 4, "text": "used()", "confidence": 1},
+        {"source": 1, "kind": "uses", "file_path": "b.py", "line": 5, "text": "x.used", "confidence": 0.3},
+    ],
+    "left_out": 2,
+    "unsure": 0,
+    "next": None,
+}
+
+
+def test_a_person_sees_the_lines_below_each_caller_and_a_pipe_each_with_its_place() -> None:
+    result = cast("CodeResearchResult", SHOWN)
+    assert list(render_research(result, Style(is_person=True))) == [
+        "a.py:1:function: used",
+        "b.py:3:function: main",
+        "  4: calls used: used()",
+        "  5: perhaps (0.3) uses it: x.used",
+        "[2 more were not followed: one question goes no further]",
+    ]
+    assert list(render_research(result, Style(is_person=True, headings=False)))[1:3] == [
+        "b.py:4:main calls used: used()",
+        "b.py:5:main perhaps (0.3) uses it: x.used",
+    ]
