@@ -63,13 +63,25 @@ class ChunkedText(NamedTuple):
     fields: Sequence[Fields]
     is_whole: bool = False
     """Whether every identifier of the text is in one of the chunks."""
+    words: bytes | None = None
+    """Else what tells them, if they are not too many (``sieve.make_filter``)."""
+
+
+class PackedText(NamedTuple):
+    """A text's chunks, ready to be stored."""
+
+    text_id: int
+    chunks: int
+    """How many it has."""
+    packed: bytes
+    is_whole: bool
+    words: bytes | None
 
 
 class PackedChunks(NamedTuple):
     """Chunks of some texts, ready to be stored."""
 
-    texts: list[tuple[int, int, bytes, bool]]
-    """Number, how many chunks, these packed, and whether they have every identifier of the text."""
+    texts: list[PackedText]
     pairs: Pairs
     """Words, and the place of the chunk among those of all these texts."""
 
@@ -119,11 +131,12 @@ class ChunkMap(NamedTuple):
 def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
     """Return the chunks of texts as they are to be stored."""
     rows = [
-        (
+        PackedText(
             text.text_id,
             len(text.chunks),
             zlib.compress(orjson.dumps([tuple(chunk) for chunk in text.chunks]), 3),
             text.is_whole,
+            text.words,
         )
         for text in texts
     ]
@@ -134,16 +147,16 @@ def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None
     """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
     # One run of numbers for all batches, so that their words make one segment: each segment costs every look-up.
     first = number = take_numbers(
-        connection, "next_chunk", sum(count for batch in batches for _, count, _, _ in batch.texts)
+        connection, "next_chunk", sum(text.chunks for batch in batches for text in batch.texts)
     )
     parts: list[Pairs] = []
     for batch in batches:
         # A batch counts its chunks from 0. The chunk is the lower half of a pair, so adding to it leaves the key alone.
         parts.append(batch.pairs + np.uint64(number - first))
-        for text_id, count, packed, is_whole in batch.texts:
-            # Without a seal the text may have any word (``index.sieve``).
-            row = [text_id, number, count, packed, seal_of(text_id, number, count) if is_whole else None]
-            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?)", row)
+        for text_id, count, packed, is_whole, words in batch.texts:
+            # Without a seal and a filter the text may have any word (``index.sieve``).
+            row = [text_id, number, count, packed, seal_of(text_id, number, count) if is_whole else None, words]
+            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?, ?)", row)
             number += count
     if number > first:
         pairs = np.concatenate(parts)

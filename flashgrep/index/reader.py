@@ -18,7 +18,7 @@ from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.kept import KnownTexts, read_known
 from flashgrep.index.schema import LateStage
 from flashgrep.index.segments import Kind, block_of, lists_of, segments
-from flashgrep.index.sieve import drop_wordless
+from flashgrep.index.sieve import apply_filters, drop_wordless
 from flashgrep.index.table import FileRow, TextIds
 from flashgrep.index.vectors import row_type
 from flashgrep.index.words import names_of
@@ -176,10 +176,11 @@ class Reader:
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
         """Return those of some texts, ascending, that may have each identifier of ``text``, whole, ASCII case aside."""
         names = names_of(text)
-        if not names or len(text_ids) < FEW_TEXTS:
+        if not names or not len(text_ids):
             return text_ids
         with self.transaction() as connection:
-            return drop_wordless(connection, text_ids, names)
+            text_ids = apply_filters(connection, text_ids, names)  # reading one of these may take 40 ms
+            return text_ids if len(text_ids) < FEW_TEXTS else drop_wordless(connection, text_ids, names)
 
     def defining(self, name: str, *, prefix: bool = False) -> list[int]:
         """Return the texts, of any project, that define a name or one that begins with it, ASCII case aside."""

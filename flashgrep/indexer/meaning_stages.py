@@ -14,6 +14,7 @@ from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
 from flashgrep.index.schema import Left
+from flashgrep.index.sieve import make_filter
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.chunking import chunk_text, embedding_text
 from flashgrep.indexer.job import IndexJob, ProjectJob
@@ -180,7 +181,8 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> CutTe
             size += len(data)
             # "!": the text could not be parsed, and is cut by its lines alone.
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
-            done.append(chunk_text(text_id, path, data, parsed))
+            cut = chunk_text(text_id, path, data, parsed)
+            done.append(cut if cut.is_whole else cut._replace(words=make_filter(text_id, data)))
     return CutTexts(table.pack(done), size)
 
 

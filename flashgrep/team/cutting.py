@@ -180,8 +180,8 @@ class Cutter:
         texts = [text for batch in batches for text in batch.packed.texts]
         wholes = [whole for batch in batches for whole in batch.wholes]
         rows = np.concatenate([batch.rows for batch in batches])
-        numbers = np.array([number for number, _, _, _ in texts], np.int64)
-        counts = np.array([count for _, count, _, _ in texts], np.int64)
+        numbers = np.array([text.text_id for text in texts], np.int64)
+        counts = np.array([text.chunks for text in texts], np.int64)
         # A chunk's number is its text's times PLACES and its place in the text: no table is needed to find the one by
         # the other.
         chunks = np.repeat(numbers * PLACES - (np.cumsum(counts) - counts), counts) + np.arange(len(rows))
@@ -198,8 +198,8 @@ class Cutter:
                 "COPY flashgrep.chunk (repository, shard, text, packed, whole) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "int2", "int8", "bytea", "bytea"])
-                for (number, _, packed, _), whole in zip(texts, wholes, strict=True):
-                    copy.write_row([repository, shard, number, packed, whole])
+                for text, whole in zip(texts, wholes, strict=True):
+                    copy.write_row([repository, shard, text.text_id, text.packed, whole])
             with cursor.copy(
                 "COPY flashgrep.vector (repository, shard, chunk, components) FROM STDIN (FORMAT BINARY)"
             ) as copy:

@@ -263,9 +263,9 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
 @given(st.lists(st.tuples(st.text('],[1"\\a', max_size=9), st.lists(st.text('],[1"', max_size=5))), max_size=5))
 def test_chunks_are_split_apart_whatever_their_names_are(names: list[tuple[str, list[str]]]) -> None:
     chunks = [StoredChunk(1, 2, 3, 4, "block", name, name, defines) for name, defines in names]
-    ((_, count, packed, _),) = table.pack([ChunkedText(1, chunks, [])]).texts
-    split = table.split_chunks(packed, count)
-    assert [split[at] for at in range(count)] == list(split[:]) == list(table.unpack(packed)) == chunks
+    (text,) = table.pack([ChunkedText(1, chunks, [])]).texts
+    split = table.split_chunks(text.packed, text.chunks)
+    assert [split[at] for at in range(text.chunks)] == list(split[:]) == list(table.unpack(text.packed)) == chunks
 
 
 def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
