@@ -21,7 +21,7 @@ READY_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
 """Connecting to a live daemon takes microseconds; one that is stopped (SIGSTOP) and has a full queue never answers."""
 NO_SUCH_METHOD = "-32601"
-DAEMON_MODULE = "flashgrep.cli.run_daemon"
+DAEMON_MODULE = "flashgrep.cli.daemon_process"
 DETACH = os.path.join(os.path.dirname(__file__), "daemon", "detach.py")
 """A program of its own, run by its path."""
 NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"

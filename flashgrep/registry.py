@@ -61,7 +61,7 @@ def usage_of(declared: FieldInfo) -> Usage:
 class Params(BaseModel):
     """Base of every method's parameters: fields are taken by other names too, and an unknown one is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
     _vocabulary: ClassVar[Vocabulary]
 
     @model_validator(mode="before")

@@ -1,4 +1,4 @@
-"""The daemon process: ``python -m flashgrep.cli.run_daemon --ready-fd N``; on N it says that it serves, or why not.
+"""The daemon process: with ``--ready-fd N`` it says on N that it serves, or why not.
 
 With ``--alone-fd N`` it serves the client that is connected to N, and listens nowhere. The command line, which stands
 above the daemon, is handed in, and imported at its first use.
@@ -56,6 +56,7 @@ def main() -> int:
     # A crash leaves no image of the memory, which has unsaved texts of editors.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     gc.freeze()  # what was imported stays: each full collection took 50 ms, and the last ones most of the end's 0.3 s
+    gc.enable()
     try:
         if option == ALONE_FLAG:
             run_alone(socket.socket(fileno=int(descriptor)))
@@ -145,7 +146,3 @@ def run_alone(connection: socket.socket) -> None:
 def _report(descriptor: int, message: str) -> None:
     os.write(descriptor, message.replace("\n", " ").encode(errors="replace") + b"\n")
     os.close(descriptor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -87,7 +87,7 @@ def _introduced(data: bytes) -> Iterator[tuple[Row, bytes]]:
 
 def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
     """Yield what a language's own patterns find."""
-    for kind, pattern, within in PATTERNS[language]:
+    for kind, pattern, within in PATTERNS[language].introductions:
         bodies = [(0, len(data))] if within is None else [found.span("body") for found in within.finditer(data)]
         for start, end in bodies:
             for found in pattern.finditer(data, start, end):

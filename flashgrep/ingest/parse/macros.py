@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import re2
 
+from flashgrep.lazy import LazyAttribute
+
 WITH_MACROS: Final = frozenset({"c", "cpp"})
 """Languages that have them."""
 _MACRO: Final = r"[A-Z][A-Z0-9_]{2,}"
@@ -45,14 +47,23 @@ class _Rule(NamedTuple):
 
 
 class _Rules:
-    """Several rules as one pattern: a text is gone through once for all of them."""
+    """Several rules as one pattern: a text is gone through once for all of them. Compiled for the first of C or C++."""
 
     def __init__(self, *rules: _Rule) -> None:
+        self._rules = rules
+
+    @LazyAttribute
+    def pattern(self) -> Any:
+        """Join all rules."""
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1
-        self.pattern = re2.compile(f"(?m){'|'.join(rule.pattern for rule in rules)}".encode(), options)
-        groups = itertools.accumulate(re.compile(rule.pattern).groups for rule in rules)
-        self.by_group = dict(zip(groups, rules, strict=True))
+        return re2.compile(f"(?m){'|'.join(rule.pattern for rule in self._rules)}".encode(), options)
+
+    @LazyAttribute
+    def by_group(self) -> dict[int, _Rule]:
+        """Map the number of a rule's last group in the pattern to the rule."""
+        groups = itertools.accumulate(re.compile(rule.pattern).groups for rule in self._rules)
+        return dict(zip(groups, self._rules, strict=True))
 
 
 def blank_macros(data: bytes) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from flashgrep.ingest.parse.model import KIND_ID
+from flashgrep.lazy import LazyAttribute
 
 
 class Introduction(NamedTuple):
@@ -24,20 +25,29 @@ _MOST: Final = 20_000
 """Bytes of a body that is looked into: generated enumerations are long."""
 
 
-def _rules(*rules: tuple[str, ...], flags: re.RegexFlag = re.NOFLAG) -> tuple[Introduction, ...]:
-    """Return rules of kinds, patterns that begin a line's first word, and patterns of bodies."""
-    return tuple(
-        Introduction(
-            KIND_ID[kind],
-            re.compile(pattern.encode(), re.MULTILINE | re.VERBOSE | flags),
-            re.compile(body[0].encode(), re.MULTILINE | re.VERBOSE | flags) if body else None,
+class Rules:
+    """A language's patterns, compiled when its first file is read: all of them take 20 ms, most processes need none."""
+
+    def __init__(self, *rules: tuple[str, ...], flags: re.RegexFlag = re.NOFLAG) -> None:
+        """Take kinds, patterns that begin a line's first word, and patterns of bodies."""
+        self._rules = rules
+        self._flags = re.MULTILINE | re.VERBOSE | flags
+
+    @LazyAttribute
+    def introductions(self) -> tuple[Introduction, ...]:
+        """Compile the patterns; the surest come first."""
+        return tuple(
+            Introduction(
+                KIND_ID[kind],
+                re.compile(pattern.encode(), self._flags),
+                re.compile(body[0].encode(), self._flags) if body else None,
+            )
+            for kind, pattern, *body in self._rules
         )
-        for kind, pattern, *body in rules
-    )
 
 
 _TCL_NAME: Final = r"\{?(?P<name>[^\s{}\"$\[\];]+)"
-_TCL: Final = _rules(
+_TCL: Final = Rules(
     ("function", rf"^[ \t]*(?:::)?(?:tcl::|itcl::)?proc[ \t]+{_TCL_NAME}"),
     ("function", rf"^[ \t]*(?:::)?(?:itcl::)?body[ \t]+{_TCL_NAME}[ \t]*\{{"),
     ("namespace", rf"^[ \t]*namespace[ \t]+eval[ \t]+{_TCL_NAME}"),
@@ -54,7 +64,7 @@ _TCL: Final = _rules(
 
 _VERILOG_NAME: Final = r"(?P<name>[A-Za-z_][\w$]*)"
 _VERILOG_LEAD: Final = r"^[ \t]*(?:(?:extern|virtual|static|local|protected|pure|default|rand|const)[ \t]+){0,5}"
-_VERILOG: Final = _rules(
+_VERILOG: Final = Rules(
     (
         "module",
         (
@@ -107,7 +117,7 @@ _VERILOG: Final = _rules(
 )
 
 _VHDL_NAME: Final = r"(?:\"(?=[^\"\n]+\"))?(?P<name>[A-Za-z]\w*|(?<=\")[^\"\n]+|\\[^\\\n]+\\)"
-_VHDL: Final = _rules(
+_VHDL: Final = Rules(
     ("module", rf"^[ \t]*(?:entity|architecture|configuration|context)[ \t]+{_VHDL_NAME}[ \t\r\n]+(?:is|of)\b"),
     ("interface", rf"^[ \t]*component[ \t]+{_VHDL_NAME}"),
     ("package", rf"^[ \t]*package[ \t]+(?:body[ \t]+)?{_VHDL_NAME}[ \t\r\n]+is\b"),
@@ -125,7 +135,7 @@ _VHDL: Final = _rules(
 )
 
 _D_LEAD: Final = r"^[ \t]*(?:(?:@?\w+(?:\([^()\n]*\))?|extern[ \t]*\([^()\n]*\))[ \t]+){0,8}?"
-_D: Final = _rules(
+_D: Final = Rules(
     ("module", r"^[ \t]*(?:@\w+[ \t]+)*module[ \t]+(?:\w+\.)*(?P<name>\w+)"),
     ("struct", rf"{_D_LEAD}struct[ \t]+(?P<name>\w+)"),
     ("class", rf"{_D_LEAD}class[ \t]+(?P<name>\w+)"),
@@ -157,7 +167,7 @@ _D: Final = _rules(
 )
 
 _CYTHON_TYPED: Final = r"[ \t]++(?:(?:[\w.*&, \t:]|\[[^\]\n]*\])+?[ \t*&])??"
-_CYTHON: Final = _rules(
+_CYTHON: Final = Rules(
     (
         "class",
         (
@@ -196,7 +206,7 @@ _CYTHON: Final = _rules(
 )
 
 _ADA_NAME: Final = r"(?:\"(?=[^\"\n]+\"))?(?P<name>[A-Za-z][\w.]*|(?<=\")[^\"\n]+)"
-_ADA: Final = _rules(
+_ADA: Final = Rules(
     ("package", rf"^[ \t]*(?:private[ \t]+)?package[ \t]+(?:body[ \t]+)?{_ADA_NAME}"),
     ("function", rf"^[ \t]*(?:(?:not[ \t]+)?overriding[ \t]+)?(?:function|procedure|entry)[ \t]+{_ADA_NAME}"),
     ("type", rf"^[ \t]*(?:type|subtype)[ \t]+{_ADA_NAME}"),
@@ -219,7 +229,7 @@ _ADA: Final = _rules(
     flags=re.IGNORECASE,
 )
 
-_PASCAL: Final = _rules(
+_PASCAL: Final = Rules(
     ("module", r"^[ \t]*(?:unit|program|library|package)[ \t]+(?P<name>[\w.]+)[ \t]*[;(]"),
     (
         "function",
@@ -245,7 +255,7 @@ _PASCAL: Final = _rules(
 )
 
 _NIM_NAME: Final = r"(?P<name>[A-Za-z_\x80-\xff][\w\x80-\xff]*|`[^`\n]+`)"
-_NIM: Final = _rules(
+_NIM: Final = Rules(
     ("function", rf"^[ \t]*(?:proc|func|method|iterator|converter)[ \t]+{_NIM_NAME}"),
     ("macro", rf"^[ \t]*(?:template|macro)[ \t]+{_NIM_NAME}"),
     ("type", rf"^[ \t]*type[ \t]+{_NIM_NAME}"),
@@ -270,7 +280,7 @@ _NIM: Final = _rules(
 
 _FSHARP_NAME: Final = r"(?P<name>[A-Za-z_][\w']*|``[^`\n]+``|\([^()\n]{1,12}\))"
 _FSHARP_LEAD: Final = r"(?:(?:inline|private|internal|public|mutable|rec|extern)[ \t]+){0,4}+"
-_FSHARP: Final = _rules(
+_FSHARP: Final = Rules(
     (
         "function",
         (
@@ -295,7 +305,7 @@ _FSHARP: Final = _rules(
     ("class", r"^[ \t]*exception[ \t]+(?P<name>\w+)"),
 )
 
-_THRIFT: Final = _rules(
+_THRIFT: Final = Rules(
     ("struct", r"^[ \t]*(?:struct|exception)[ \t]+(?P<name>\w+)"),
     ("union", r"^[ \t]*union[ \t]+(?P<name>\w+)"),
     ("enum", r"^[ \t]*(?:enum|senum)[ \t]+(?P<name>\w+)"),
@@ -321,7 +331,7 @@ _THRIFT: Final = _rules(
     ),
 )
 
-_PROTO: Final = _rules(
+_PROTO: Final = Rules(
     ("package", r"^[ \t]*package[ \t]+(?P<name>[\w.]+)[ \t]*;"),
     ("struct", r"^[ \t]*(?:export[ \t]+|local[ \t]+)?message[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)"),
     ("enum", r"^[ \t]*(?:export[ \t]+|local[ \t]+)?enum[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)"),
@@ -349,7 +359,7 @@ _SQL_LEAD: Final = (
     r"|CLUSTERED|NONCLUSTERED|MATERIALIZED|RECURSIVE|FORCE|EDITIONABLE"
     r"|DEFINER=\S{1,60}|CONSTRAINT|EXTERNAL|BITMAP)[ \t]+){0,5}"
 )
-_SQL: Final = _rules(
+_SQL: Final = Rules(
     ("class", rf"{_SQL_LEAD}(?:TABLE|VIEW)[ \t\r\n]+{_SQL_NAME}"),
     ("function", rf"{_SQL_LEAD}(?:FUNCTION|PROCEDURE|PROC|TRIGGER|AGGREGATE)[ \t\r\n]+{_SQL_NAME}"),
     ("type", rf"{_SQL_LEAD}(?:TYPE|DOMAIN|INDEX(?:[ \t]+CONCURRENTLY)?)[ \t\r\n]+(?!ON\b){_SQL_NAME}"),
@@ -366,7 +376,7 @@ _SQL: Final = _rules(
     flags=re.IGNORECASE,
 )
 
-_VIM: Final = _rules(
+_VIM: Final = Rules(
     (
         "function",
         (
@@ -379,9 +389,9 @@ _VIM: Final = _rules(
     ("variable", r"^(?:let|const)[ \t]+(?P<name>\w[\w\#]*)[ \t]*="),
 )
 
-_AWK: Final = _rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
+_AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
 
-PATTERNS: Final[Mapping[str, tuple[Introduction, ...]]] = {
+PATTERNS: Final[Mapping[str, Rules]] = {
     "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "nim": _NIM, "pascal": _PASCAL,
     "proto": _PROTO, "sql": _SQL,
     "systemverilog": _VERILOG, "tcl": _TCL, "thrift": _THRIFT, "verilog": _VERILOG, "vhdl": _VHDL, "vim": _VIM,
