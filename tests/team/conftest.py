@@ -1,9 +1,9 @@
-"""A team's store in a real PostgreSQL: one server for a run of tests, an empty database for each."""
+"""A team's store in a real PostgreSQL: one server for a run of tests, an empty database for each or for a module."""
 
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,19 +101,47 @@ class Rig:
         self.catalogues.append(TeamCatalogue(store, Settings(), empty, os.environ))
         return self.catalogues[-1]
 
+    def close(self) -> None:
+        """Close the catalogues that were opened."""
+        while self.catalogues:
+            self.catalogues.pop().close()
+
+
+def set_up(dsn: str, folder: Path, shards: dict[str, str | None] | None = None) -> Rig:
+    """Make the tables of a store."""
+    with closing(connect(dsn)) as connection:
+        schema.migrate(connection, shards or {})
+    return Rig(dsn, Team(dsn, folder / "cache", os.environ, 1), folder, [])
+
+
+@contextmanager
+def lend(rig: Rig) -> Iterator[Rig]:
+    """Yield a module's store to one of its tests, and take back all but the repositories afterwards."""
+    yield rig
+    rig.close()
+    with closing(connect(rig.dsn)) as connection:
+        connection.execute(
+            "TRUNCATE flashgrep.token, flashgrep.member, flashgrep.permission, flashgrep.audit, flashgrep.job"
+        )
+
 
 @pytest.fixture
 def make_rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
-    catalogues: list[TeamCatalogue] = []
+    made: list[Rig] = []
 
     def make(dsn: str, shards: dict[str, str | None] | None = None) -> Rig:
-        with closing(connect(dsn)) as connection:
-            schema.migrate(connection, shards or {})
-        return Rig(dsn, Team(dsn, tmp_path / "cache", os.environ, 1), tmp_path, catalogues)
+        made.append(set_up(dsn, tmp_path, shards))
+        return made[-1]
 
     yield make
-    for catalogue in catalogues:
-        catalogue.close()
+    for rig in made:
+        rig.close()
+
+
+@pytest.fixture(scope="module")
+def module_rig(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    """Return an empty store; the module fills it once, and lends it to its tests."""
+    return set_up(server.make_database("team_module"), tmp_path_factory.mktemp("team"))
 
 
 @pytest.fixture

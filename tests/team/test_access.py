@@ -11,7 +11,7 @@ import pytest
 from flashgrep.errors import Forbidden, NotFound
 from flashgrep.team import access
 from flashgrep.team.database import connect
-from tests.team.conftest import Rig
+from tests.team.conftest import Rig, lend
 from tests.team.test_store import find_all
 
 pytestmark = pytest.mark.slow
@@ -33,12 +33,18 @@ SEEN = [
 HIDDEN = ["token", "member", "permission", "audit", "job", "turn", "content", "leftover"]
 
 
+@pytest.fixture(scope="module")
+def filled(module_rig: Rig) -> Rig:
+    module_rig.make_repository("open", {"a.py": "def shared(): pass\n"})
+    module_rig.make_repository("closed", {"b.py": "def secret(): pass\n"})
+    module_rig.sync()
+    return module_rig
+
+
 @pytest.fixture
-def two(rig: Rig) -> Rig:
-    rig.make_repository("open", {"a.py": "def shared(): pass\n"})
-    rig.make_repository("closed", {"b.py": "def secret(): pass\n"})
-    rig.sync()
-    return rig
+def two(filled: Rig) -> Iterator[Rig]:
+    with lend(filled) as rig:
+        yield rig
 
 
 @contextmanager

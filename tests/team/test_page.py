@@ -11,7 +11,7 @@ from flashgrep.team.catalogue import MOST_BROWSERS
 from flashgrep.team.database import connect
 from flashgrep.team.guard import hash_browser, hash_secret
 from tests.support.http_request import Answer, send_request
-from tests.team.conftest import Rig
+from tests.team.conftest import Rig, lend
 from tests.team.serving import serve
 
 pytestmark = pytest.mark.slow
@@ -65,18 +65,29 @@ def make_token(rig: Rig, subject: str, repositories: list[str] | None, **more: A
         return access.make_token(connection, subject, **more)
 
 
-@pytest.fixture
-def two(rig: Rig) -> Rig:
-    rig.make_repository("open", {"a.py": "def shared(): pass\n", "evil.html": "<script>alert(1)</script>"})
-    rig.make_repository("closed", {"b.py": "def secret(): pass\n"})
-    rig.sync()
-    return rig
+@pytest.fixture(scope="module")
+def filled(module_rig: Rig) -> Rig:
+    module_rig.make_repository("open", {"a.py": "def shared(): pass\n", "evil.html": "<script>alert(1)</script>"})
+    module_rig.make_repository("closed", {"b.py": "def secret(): pass\n"})
+    module_rig.sync()
+    return module_rig
+
+
+@pytest.fixture(scope="module")
+def port(filled: Rig) -> Iterator[int]:
+    with serve(filled) as port:
+        yield port
 
 
 @pytest.fixture
-def served(two: Rig) -> Iterator[tuple[Rig, int]]:
-    with serve(two) as port:
-        yield two, port
+def two(filled: Rig) -> Iterator[Rig]:
+    with lend(filled) as rig:
+        yield rig
+
+
+@pytest.fixture
+def served(two: Rig, port: int) -> tuple[Rig, int]:
+    return two, port
 
 
 def test_a_browser_signs_in_reads_and_signs_out(served: tuple[Rig, int]) -> None:

@@ -12,7 +12,7 @@ from flashgrep.team import access
 from flashgrep.team.database import connect
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep
-from tests.team.conftest import Rig
+from tests.team.conftest import Rig, lend
 from tests.team.serving import Client, serve
 from tests.team.test_jobs import count
 from tests.team.test_store import draw_files
@@ -20,15 +20,26 @@ from tests.team.test_store import draw_files
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def served(rig: Rig) -> Iterator[tuple[Rig, Client]]:
+@pytest.fixture(scope="module")
+def filled(module_rig: Rig) -> Rig:
     for number in range(3):
-        rig.make_repository(f"r{number}", draw_files(number, 25))
-    rig.sync()
-    with closing(connect(rig.dsn)) as connection:
-        access.allow(connection, "ann", None)
-        token = access.make_token(connection, "ann")
-    with serve(rig) as port:
+        module_rig.make_repository(f"r{number}", draw_files(number, 25))
+    module_rig.sync()
+    return module_rig
+
+
+@pytest.fixture(scope="module")
+def port(filled: Rig) -> Iterator[int]:
+    with serve(filled) as port:
+        yield port
+
+
+@pytest.fixture
+def served(filled: Rig, port: int) -> Iterator[tuple[Rig, Client]]:
+    with lend(filled) as rig:
+        with closing(connect(rig.dsn)) as connection:
+            access.allow(connection, "ann", None)
+            token = access.make_token(connection, "ann")
         yield rig, Client(port, token)
 
 
