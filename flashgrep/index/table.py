@@ -2,10 +2,10 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,8 @@ class FileTable:
     paths: list[bytes] = field(default_factory=list)
     columns: Columns = field(default_factory=lambda: np.empty((0, _WIDTH), np.int64))
     skipped: dict[bytes, str] = field(default_factory=dict)
+    by_paths: dict[Hashable, Any] = field(default_factory=dict)
+    """What look-ups worked out of which files there are; whoever adds to it bounds it. Threads share it."""
     _by_text_id: tuple[Columns, Columns] | None = None
     _text: PathText | None = None
 
@@ -109,6 +111,7 @@ class FileTable:
     def rest(self) -> None:
         """Let go of what is made when asked for."""
         self._text = self._by_text_id = None
+        self.by_paths.clear()
 
     def same_inode(self, inode: int) -> list[bytes]:
         """Return the files with an inode."""
@@ -185,7 +188,7 @@ class FileTable:
             places = [bisect_left(paths, row.path) for row in added]
             columns = np.insert(columns, places, np.array([_column(row) for row in added], np.int64), axis=0)
             paths = sorted([*paths, *(row.path for row in added)])
-        return FileTable(paths, columns, skipped)
+        return FileTable(paths, columns, skipped, self.by_paths if paths is self.paths else {})
 
 
 def _column(row: FileRow) -> tuple[int, ...]:

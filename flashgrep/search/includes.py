@@ -2,12 +2,14 @@
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from collections.abc import Set as AbstractSet
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.search.symbol_source import Kept, SymbolSource
 
 MOST_INCLUDED: Final = 100
 """Files looked through from one that includes them."""
@@ -16,16 +18,21 @@ MOST_READ: Final = 300
 _INCLUDE: Final = re.compile(rb"#\s*(?:include|include_next|import)\s*[<\"]([^>\"\n]+)[>\"]")
 _FOLDERS: Final = (b"", b"include", b"src", b"inc")
 """Where compilers are told to look for headers, below a folder around the file. Nobody reads how they are called."""
+_MOST_FOUND: Final = 20_000
+"""Includes kept for a project with the files that they mean, some 5 MB."""
+_written = Kept[tuple[bytes, ...]](4_000)
+"""What files include, as it is written there, a kilobyte each: every question about C follows the same headers."""
+_UNKNOWN: Final = b"\0"
 
 
 class Includes:
     """Follows includes in one state of a project; asks for no file twice."""
 
-    def __init__(self, open_file: Callable[[bytes], FileSymbols | None], has: Callable[[bytes], bool]) -> None:
+    def __init__(self, source: SymbolSource, open_file: Callable[[bytes], FileSymbols | None]) -> None:
+        self._source = source
         self._open = open_file
-        self._has = has
         self._near: dict[bytes, tuple[bytes, ...]] = {}
-        self._found: dict[tuple[bytes, bytes], bytes | None] = {}
+        self._found: dict[Hashable, Any] = source.by_paths
         self._reached: dict[tuple[bytes, AbstractSet[bytes]], AbstractSet[bytes]] = {}
 
     def reach(self, path: bytes, wanted: AbstractSet[bytes]) -> AbstractSet[bytes]:
@@ -47,22 +54,37 @@ class Includes:
     def near(self, path: bytes) -> tuple[bytes, ...]:
         """Return the files of the project that a file includes itself."""
         if path not in self._near:
-            symbols, folder = self._open(path), posixpath.dirname(path)
-            spans = symbols.parsed.statements.tolist() if symbols is not None else ()
-            written = (_INCLUDE.match(symbols.data, start, end) for start, end in spans) if symbols is not None else ()
-            found = (self._find(folder, one[1]) for one in written if one is not None)
+            folder, version = posixpath.dirname(path), self._source.version(path)
+            read = partial(self._read_written, path)
+            written = read() if version is None else _written.find_or_make(version, 1, read)
+            found = (self._find(folder, one) for one in written)
             self._near[path] = tuple(dict.fromkeys(one for one in found if one is not None))
         return self._near[path]
 
+    def _read_written(self, path: bytes) -> tuple[bytes, ...]:
+        symbols = self._open(path)
+        spans = symbols.parsed.statements.tolist() if symbols is not None else ()
+        found = (_INCLUDE.match(symbols.data, start, end) for start, end in spans) if symbols is not None else ()
+        return tuple(one[1] for one in found if one is not None)
+
     def _find(self, folder: bytes, written: bytes) -> bytes | None:
         """Return the file that an include in a folder means: beside it, else below the nearest folder around."""
-        key = folder, written
-        if key not in self._found:
-            self._found[key] = None
-            for _ in range(folder.count(b"/") + 2):
-                places = (posixpath.normpath(posixpath.join(folder, below, written)) for below in _FOLDERS)
-                if (found := next(filter(self._has, places), None)) is not None:
-                    self._found[key] = found
-                    break
+        found: bytes | None = _UNKNOWN
+        asked = []
+        while found == _UNKNOWN:
+            found = self._found.get((folder, written), _UNKNOWN)
+            if found == _UNKNOWN:
+                asked.append(folder)
+                places = (_join(folder, below, written) for below in _FOLDERS)
+                found = next(filter(self._source.has, places), _UNKNOWN if folder else None)
                 folder = posixpath.dirname(folder)
-        return self._found[key]
+        if len(self._found) > _MOST_FOUND:
+            self._found.clear()
+        self._found.update({(one, written): found for one in asked})
+        return found
+
+
+def _join(folder: bytes, below: bytes, written: bytes) -> bytes:
+    place = b"/".join(filter(None, (folder, below, written)))
+    # Nearly none has these, and putting all in order took most of the time.
+    return posixpath.normpath(place) if b"./" in place or b"//" in place else place

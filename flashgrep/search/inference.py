@@ -40,7 +40,7 @@ class Names(Expressions):
     @LazyAttribute
     def includes(self) -> Includes:
         """Return what files of C include."""
-        return Includes(self.open_file, self._modules.has_path)
+        return Includes(self._modules.source, self.open_file)
 
     @LazyAttribute
     def _scopes(self) -> dict[bytes, FileScopes | None]:

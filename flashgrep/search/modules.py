@@ -46,7 +46,7 @@ class Modules:
     """Finds modules in one state of a project; asks for no file twice."""
 
     def __init__(self, source: SymbolSource) -> None:
-        self._source = source
+        self.source = source
         self._found: dict[tuple[str, str, str], bytes | None] = {}
         self._json: dict[str, Any] = {}
         self._options: dict[str, dict[str, Any]] = {}
@@ -71,11 +71,7 @@ class Modules:
 
     def has(self, path: str) -> bool:
         """Whether the project has a file."""
-        return self._source.has(path.encode("utf-8", "surrogateescape"))
-
-    def has_path(self, path: bytes) -> bool:
-        """Whether the project has a file, by its path as it is kept."""
-        return self._source.has(path)
+        return self.source.has(path.encode("utf-8", "surrogateescape"))
 
     # Python
 
@@ -185,7 +181,7 @@ class Modules:
         """Return the folders of the project's packages by their names."""
         if self._packages is None:
             self._packages = {}
-            for path in self._source.paths():
+            for path in self.source.paths():
                 if path.rpartition(b"/")[2] == b"package.json":
                     place = path.decode("utf-8", "surrogateescape")
                     name = self._read_json(place).get("name")
@@ -213,7 +209,7 @@ class Modules:
     def _read_json(self, path: str) -> dict[str, Any]:
         """Return a JSON file's object; empty where there is none, comments and commas left over allowed."""
         if path not in self._json:
-            data = self._source.read(path.encode("utf-8", "surrogateescape"))
+            data = self.source.read(path.encode("utf-8", "surrogateescape"))
             text = _LOOSE_JSON.sub(lambda found: found[1] or " ", (data or b"").decode("utf-8", "replace"))
             try:
                 value = orjson.loads(_TRAILING.sub(lambda found: found[1] or "", text))
@@ -228,8 +224,8 @@ class Modules:
     def _find_go(self, module: str) -> str | None:
         if self._go is None:
             self._go = {}
-            for path in self._source.paths():
-                if path.endswith(b"go.mod") and (named := _GO_MODULE.search(self._source.read(path) or b"")):
+            for path in self.source.paths():
+                if path.endswith(b"go.mod") and (named := _GO_MODULE.search(self.source.read(path) or b"")):
                     place = posixpath.dirname(path.decode("utf-8", "surrogateescape"))
                     self._go.setdefault(named[1].decode("utf-8", "replace").strip('"'), place)
         for name, place in sorted(self._go.items(), key=lambda one: -len(one[0])):

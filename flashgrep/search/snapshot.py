@@ -166,6 +166,14 @@ class Snapshot:
         text_id, size, mtime_ns = self.table.columns[at, [TEXT_ID, SIZE, MTIME_NS]].tolist()
         return text_id, size, mtime_ns
 
+    def stored_version(self, path: bytes) -> tuple[object, ...] | None:
+        """Return what tells a file as indexed from all others; None: pending, not indexed, or of a revision."""
+        at = self.table.find(path)
+        if at is None or path in self.pending:
+            return None
+        found = self.table.columns[at, TEXT_ID:TIER].tolist()
+        return (path, *found) if all(found) else None
+
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's size and time as it is now; None where it cannot be told."""
         if path in self.unsaved:

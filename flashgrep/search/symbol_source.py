@@ -40,6 +40,8 @@ _KEPT_BYTES: Final = 1 << 17
 _KEPT_FILES: Final = 256
 """Files parsed because the table has them not; a lookup of a name met in all of them stays quick the second time."""
 
+_MOST_COMPARED: Final = 100
+"""Pending files that are looked for on disk, to tell whether any came or went."""
 _MOST_SYMBOLS: Final = 16 << 20
 _MOST_IMPORTS: Final = 4 << 20
 _MOST_SCOPES: Final = 1 << 20
@@ -78,6 +80,13 @@ class SymbolSource(Protocol):
 
     def has(self, path: bytes) -> bool:
         """Whether the project has a file."""
+
+    def version(self, path: bytes) -> Hashable:
+        """Return what tells a file's text from all others it had or will have; None: only reading it tells."""
+
+    @property
+    def by_paths(self) -> dict[Hashable, Any]:
+        """What was worked out of which files there are: kept for as long as none comes or goes."""
 
 
 class SnapshotSource:
@@ -165,6 +174,19 @@ class SnapshotSource:
         """Whether the project has a file."""
         return self._snapshot.has(path)
 
+    def version(self, path: bytes) -> Hashable:
+        """Return what tells a file's text from all others it had or will have; None: only reading it tells."""
+        return self._snapshot.stored_version(path)
+
+    @LazyAttribute
+    def by_paths(self) -> dict[Hashable, Any]:
+        """Return what was worked out of which files there are, to be added to."""
+        table, pending = self._snapshot.table, self._snapshot.pending
+        is_as_stored = len(pending) <= _MOST_COMPARED and all(
+            self._snapshot.has(path) == (table.find(path) is not None) for path in pending
+        )
+        return table.by_paths if is_as_stored else {}
+
     def _with_changed(self, places: Iterable[int]) -> list[bytes]:
         """Return the unchanged files at these places of the table and all that changed, by path."""
         unchanged = list(self._snapshot.unchanged_paths(places))
@@ -175,8 +197,9 @@ class SnapshotSource:
         if text_id not in self._rows:
             files = self._snapshot.table
             first = bisect_left(self._proposed, path)
-            # Look-ups open files in the order proposed, so the next ones are wanted soon.
-            ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD]]
+            # Look-ups open files in the order proposed, so the next ones are wanted soon; behind another they are not.
+            is_proposed = first < len(self._proposed) and self._proposed[first] == path
+            ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
             rows = self._snapshot.reader.packed_symbols(text_ids) if self._snapshot.reader else {}
             if len(self._rows) > _MOST_ROWS:
@@ -217,11 +240,14 @@ def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
 def forget_parsed() -> None:
     """Let go of the files parsed for look-ups, and of what was read out of texts."""
     parse_and_keep.cache_clear()
-    for kept in (_symbols, _imports, _scopes, _trees):
+    for kept in _all_kept:
         kept.clear()
 
 
-class _Kept(Generic[ValueT]):
+_all_kept: Final[list["Kept[Any]"]] = []
+
+
+class Kept(Generic[ValueT]):
     """What was read out of texts lately, by content; the text used longest ago leaves first, threads share it.
 
     A file is still read for every answer; what its text means is worked out once. A text is its own key, so nothing
@@ -233,6 +259,7 @@ class _Kept(Generic[ValueT]):
         self._size = 0
         self._held: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
+        _all_kept.append(self)
 
     def find(self, key: Hashable) -> ValueT | None:
         """Return the value of a key, if it is known."""
@@ -256,18 +283,19 @@ class _Kept(Generic[ValueT]):
         return value
 
     def clear(self) -> None:
+        """Let go of everything."""
         with self._lock:
             self._held.clear()
             self._size = 0
 
 
-_symbols = _Kept[FileSymbols](_MOST_SYMBOLS)
-_imports = _Kept[FileImports](_MOST_IMPORTS)
-_scopes = _Kept[FileScopes | None](_MOST_SCOPES)
-_trees = _Kept[Node | None](_MOST_SCOPES)
+_symbols = Kept[FileSymbols](_MOST_SYMBOLS)
+_imports = Kept[FileImports](_MOST_IMPORTS)
+_scopes = Kept[FileScopes | None](_MOST_SCOPES)
+_trees = Kept[Node | None](_MOST_SCOPES)
 
 
-def _read_once(kept: _Kept[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]) -> ValueT:
+def _read_once(kept: Kept[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]) -> ValueT:
     """Return what was read out of a text; what is of an unsaved text is kept with that, and goes with it."""
     own = symbols.kept
     if own is None:

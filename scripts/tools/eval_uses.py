@@ -11,7 +11,7 @@ import collections
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +71,14 @@ class Folder:
     def has(self, path: bytes) -> bool:
         """Return whether there is a file."""
         return path in self.texts
+
+    def version(self, _path: bytes) -> None:
+        """Return None: only reading a file tells."""
+
+    @property
+    def by_paths(self) -> dict[Hashable, Any]:
+        """Return nothing: nothing is kept."""
+        return {}
 
 
 def compare_uses(folder: Path, truth_file: Path) -> Told:

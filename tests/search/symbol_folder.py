@@ -1,7 +1,8 @@
 """A plain folder as a source of symbols: no index, everything parsed; what the index must agree with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Any
 
 from flashgrep.search.imported import Imported
 from flashgrep.search.symbol_source import ReadResult, parse_file
@@ -39,3 +40,11 @@ class FolderSource:
 
     def has(self, path: bytes) -> bool:
         return (self.root / path.decode()).is_file()
+
+    def version(self, _path: bytes) -> None:
+        """Return None: only reading a file tells."""
+
+    @property
+    def by_paths(self) -> dict[Hashable, Any]:
+        """Return nothing: nothing is kept."""
+        return {}
