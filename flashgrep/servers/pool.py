@@ -53,6 +53,8 @@ class ServerPool:
         self._environ = environ
         self._slots: dict[tuple[bytes, str], _Slot] = {}
         self._lock = threading.Lock()
+        self._starting = threading.Lock()
+        """One starts at a time: of several each would count those that run without the others."""
         self._is_closed = False
 
     def find(self, language: str, root: bytes) -> tuple[KnownServer, str] | None:
@@ -100,20 +102,23 @@ class ServerPool:
         """Start a server, once one of too many has given way."""
         if time.monotonic() < slot.again:
             raise NotAsked(slot.problem)
-        with self._lock:
-            if self._is_closed:
-                raise NotAsked("the daemon ends")
-            others = sorted((one for one in self._slots.values() if one.server is not None), key=lambda one: one.used)
-        excess = len(others) + 1 - MOST_SERVERS
-        for other in others:
-            # One that is being asked just now does not give way.
-            if excess > 0 and other.lock.acquire(blocking=False):
-                other.end()
-                other.lock.release()
-                excess -= 1
-        if excess > 0:
-            raise NotAsked(f"{MOST_SERVERS} language servers are busy")
-        slot.server = server = LanguageServer(known, program, root, self._environ)
+        with self._starting:
+            with self._lock:
+                if self._is_closed:
+                    raise NotAsked("the daemon ends")
+                others = sorted(
+                    (one for one in self._slots.values() if one.server is not None), key=lambda one: one.used
+                )
+            excess = len(others) + 1 - MOST_SERVERS
+            for other in others:
+                # One that is being asked just now does not give way.
+                if excess > 0 and other.lock.acquire(blocking=False):
+                    other.end()
+                    other.lock.release()
+                    excess -= 1
+            if excess > 0:
+                raise NotAsked(f"{MOST_SERVERS} language servers are busy")
+            slot.server = server = LanguageServer(known, program, root, self._environ)
         with self._lock:
             is_closed = self._is_closed
         if is_closed:  # in between

@@ -234,6 +234,8 @@ class LanguageServer:
                 # Taken back, so that a server does not work for nobody.
                 if not isinstance(error, ServerBroken):
                     self._notify("$/cancelRequest", {"id": number})
+                    with contextlib.suppress(OSError):  # it has ended or reads nothing: the next question finds out
+                        self._write()
             raise
 
     def exchange(self, ends: float) -> None:
@@ -254,13 +256,16 @@ class LanguageServer:
         for descriptor, _ in ready:
             try:
                 if descriptor == self._in:
-                    del self._unsent[: os.write(self._in, self._unsent[:_READ])]
+                    self._write()
                 else:
                     self.receive(os.read(self._out, _READ))
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise ServerBroken("it ended") from error
+
+    def _write(self) -> None:
+        del self._unsent[: os.write(self._in, self._unsent[:_READ])]
 
     def receive(self, part: bytes) -> None:
         """Take in what the server printed; raises ServerBroken where it is nothing, or too much."""

@@ -1,4 +1,4 @@
-"""A language server for tests, good or bad: what it does is the content of the file `mode` beside it.
+"""A language server for tests, good or bad: what it does are the words in the file `mode` beside it.
 
 It takes every word of Python for a use of what `def` defines, of the texts that it is told or that are on disk. It
 notes its number as a process, and what it was told, in `log`.
@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 HERE = Path(sys.argv[0]).parent
-MODE = (HERE / "mode").read_text()
+MODE = set((HERE / "mode").read_text().split())
 OPEN: dict[str, str] = {}
 
 
@@ -25,7 +25,7 @@ def receive() -> dict[str, Any]:
         name, _, value = line.partition(b":")
         size = int(value) if name.lower() == b"content-length" else size
     if not size:
-        if MODE == "stays":
+        if "stays" in MODE:
             time.sleep(600)
         sys.exit()
     found: dict[str, Any] = json.loads(sys.stdin.buffer.read(size))
@@ -69,26 +69,40 @@ def find(root: str, uri: str, place: dict[str, int], pattern: str) -> list[Any]:
     return found
 
 
+def grow() -> None:
+    """Have a process of our own hold memory, as those do that servers start."""
+    grown, tell = os.pipe()
+    if child := os.fork():
+        note(f"child {child}")
+        os.read(grown, 1)
+        return
+    held = b"x" * (100 << 20)
+    os.write(tell, held[:1])
+    time.sleep(600)
+
+
 def answer(root: str, method: str, params: Any) -> list[Any]:
     uri, place = params["textDocument"]["uri"], params["position"]
     note(f"{method} {uri}")
-    if MODE == "crashes":
+    if "grows" in MODE:
+        grow()
+    if "crashes" in MODE:
         os.abort()
-    if MODE in {"hangs", "stays"}:
+    if "stays" in MODE:
         time.sleep(600)
-    if MODE == "floods":
+    if "floods" in MODE:
         while True:
             send(method="window/logMessage", params={"type": 3, "message": "x" * 1_000_000})
-    if MODE == "prints":
+    if "prints" in MODE:
         sys.stdout.buffer.write(b"Loading ...\n" * 10_000)
         sys.stdout.buffer.flush()
-    if MODE == "huge":
+    if "huge" in MODE:
         sys.stdout.buffer.write(b"Content-Length: 999999999\r\n\r\n")
         sys.stdout.buffer.flush()
-    if MODE == "grows":
-        held = bytearray(os.urandom(1 << 20) * 3_000)
-        time.sleep(600 + len(held))
-    if MODE == "lies":
+    if "waits" in MODE:
+        # Whoever opens the other end knows that the question is here, and lets it be answered.
+        (HERE / "gate").read_bytes()
+    if "lies" in MODE:
         start = {"line": 0, "character": 0}
         far = {"start": {"line": 10**9, "character": 10**9}, "end": start}
         return [
@@ -120,8 +134,11 @@ def main() -> None:
             OPEN[params["textDocument"]["uri"]] = params["textDocument"]["text"]
         elif method == "textDocument/didChange":
             OPEN[params["textDocument"]["uri"]] = params["contentChanges"][0]["text"]
+            note(f"version {params['textDocument']['version']}")
         elif method == "textDocument/didClose":
             del OPEN[params["textDocument"]["uri"]]
+        elif method == "$/cancelRequest":
+            note(f"cancelled {params['id']}")
         elif method == "workspace/didChangeWatchedFiles":
             note(" ".join(f"{one['type']}:{unquote(one['uri']).rpartition('/')[2]}" for one in params["changes"]))
         elif "id" in message and method and method.startswith("textDocument/"):

@@ -3,10 +3,7 @@
 import os
 import shutil
 import signal
-import stat
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,6 +15,7 @@ import pytest
 from flashgrep.servers import pool
 from flashgrep.servers.known import find_server
 from tests.conftest import BOUND, DaemonAtHand, MakeProject, Wire, daemon_in
+from tests.servers.conftest import describe, install, is_running, read_log, wait_until_gone
 
 FILES: dict[str, str | bytes] = {
     "loom.py": "class Loom:\n    def weave(self): ...\n",
@@ -25,24 +23,6 @@ FILES: dict[str, str | bytes] = {
     "late.py": "def walk(two):\n    return two.weave()\n",
 }
 MakeDaemon = Callable[..., DaemonAtHand]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder for PATH, with a server for Python."""
-    found = tmp_path / "bin"
-    found.mkdir()
-    install(found)
-    return found
-
-
-def install(folder: Path) -> None:
-    """Put the tests' server into a folder, as `pylsp`."""
-    script = folder / "pylsp"
-    shutil.copy(Path(__file__).parent / "fake_server.py", folder / "pylsp.py")
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$0.py" "$@"\n')  # the path may hold a blank
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    (folder / "mode").write_text("good")
 
 
 @pytest.fixture
@@ -65,6 +45,34 @@ def start(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Ma
         one.stop()
 
 
+@pytest.fixture(scope="module")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("bin")
+    install(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def shared_daemon(tmp_path_factory: pytest.TempPathFactory, shared_folder: Path) -> Iterator[DaemonAtHand]:
+    """Return a daemon for tests with a project, and so with a server, of their own."""
+    found = daemon_in(tmp_path_factory.mktemp("d"), FLASHGREP_SERVERS_LANGUAGES="python")
+    found.environ["PATH"] = f"{shared_folder}{os.pathsep}{found.environ['PATH']}"
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def behave(shared_folder: Path) -> Callable[[str], None]:
+    """Return a function that has servers of the shared daemon behave so from now on, and forgets what others noted."""
+
+    def behave(mode: str) -> None:
+        (shared_folder / "mode").write_text(mode)
+        (shared_folder / "log").unlink(missing_ok=True)
+
+    return behave
+
+
 def open_wire(daemon: DaemonAtHand, root: Path) -> Wire:
     daemon.add(root)
     return daemon.wire("unix", root)
@@ -83,38 +91,13 @@ def told(found: Any) -> list[tuple[str, int, str | None]]:
     return [(one["file_path"], one["selection_range"]["start_line"], one.get("source")) for one in found["results"]]
 
 
-def read_pids(folder: Path) -> list[int]:
-    log = folder / "log"
-    lines = log.read_text().splitlines() if log.exists() else []
-    return [int(line.split()[1]) for line in lines if line.startswith("pid ")]
-
-
-def describe(pid: int, what: str) -> str:
-    """Return what the system says of a process; nothing of one that is gone."""
-    done = subprocess.run(["ps", "-o", f"{what}=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def is_running(pid: int) -> bool:
-    return describe(pid, "stat")[:1] not in {"", "Z"}
-
-
-def wait_until_gone(pid: int) -> None:
-    """Wait until a process has ended; a zombie has."""
-    ends = time.monotonic() + BOUND
-    event = threading.Event()
-    while is_running(pid):
-        assert time.monotonic() < ends, f"{pid} still runs"
-        event.wait(0.01)
-
-
 def test_no_server_is_started_unless_the_user_allows_it(start: MakeDaemon, folder: Path, project: MakeProject) -> None:
     settings = '[servers]\nlanguages = ["python"]\n'
     root = project({**FILES, ".flashgrep/config.toml": settings})
     daemon = start(FLASHGREP_SERVERS_LANGUAGES="")
     with closing(open_wire(daemon, root)) as wire:
         assert all(one[2] is None for one in told(ask(wire)))
-        assert read_pids(folder) == []
+        assert read_log(folder, "pid") == []
     assert "servers.languages" in daemon.run("status", cwd=root).stdout + daemon.run("query", "weave", cwd=root).stderr
 
 
@@ -130,7 +113,7 @@ def test_a_server_says_what_is_meant(start: MakeDaemon, folder: Path, project: M
             everywhere[2],
         ]
         assert "told by a language server" in daemon.run("definition", "use.py", "3", "16", cwd=root).stdout
-        assert len(read_pids(folder)) == 1
+        assert len(read_log(folder, "pid")) == 1
         # Neither what is saved nor what is typed is answered as it was before.
         (root / "loom.py").write_text("\n\nclass Loom:\n    def weave(self): ...\n")
         assert told(ask(wire)) == [("loom.py", 4, "server")]
@@ -142,15 +125,18 @@ def test_a_server_says_what_is_meant(start: MakeDaemon, folder: Path, project: M
         with closing(daemon.wire("unix", root)) as other:
             assert told(ask(other)) == [("loom.py", 4, "server")]
     daemon.stop()
-    wait_until_gone(read_pids(folder)[0])
+    wait_until_gone(read_log(folder, "pid")[0])
 
 
-def test_what_lies_in_no_file_of_the_project_is_not_told(start: MakeDaemon, project: MakeProject) -> None:
+def test_what_lies_in_no_file_of_the_project_is_not_told(
+    shared_daemon: DaemonAtHand, behave: Callable[[str], None], project: MakeProject
+) -> None:
+    behave("lies")
     root = project(FILES)
     (root.parent / "other").mkdir()
     (root.parent / "other" / "secret.py").write_text("def weave(): ...\n")
     (root / "link.py").symlink_to(root.parent / "other" / "secret.py")
-    with closing(open_wire(start("lies"), root)) as wire:
+    with closing(open_wire(shared_daemon, root)) as wire:
         for method in ("definition", "references"):
             found = told(ask(wire, method))
             assert found
@@ -159,16 +145,21 @@ def test_what_lies_in_no_file_of_the_project_is_not_told(start: MakeDaemon, proj
 
 @pytest.mark.parametrize("mode", ["crashes", "floods", "prints", "huge"])
 def test_a_server_that_misbehaves_is_let_go_and_named(
-    mode: str, start: MakeDaemon, folder: Path, project: MakeProject
+    mode: str,
+    shared_daemon: DaemonAtHand,
+    shared_folder: Path,
+    behave: Callable[[str], None],
+    project: MakeProject,
 ) -> None:
+    behave(mode)
     root = project(FILES)
-    with closing(open_wire(start(mode), root)) as wire:
+    with closing(open_wire(shared_daemon, root)) as wire:
         for _ in range(2):
             found = ask(wire, "references")
             assert all(one[2] is None for one in told(found))
             assert ("use.py", 3, None) in told(found)
             assert "pylsp was let go" in found["coverage"]["detail"]
-        pids = read_pids(folder)
+        pids = read_log(shared_folder, "pid")
         assert len(pids) == 1  # not started again for each question
         wait_until_gone(pids[0])
 
@@ -177,18 +168,19 @@ def test_a_server_that_hangs_holds_nobody_up_and_ends_with_a_killed_daemon(
     start: MakeDaemon, folder: Path, project: MakeProject
 ) -> None:
     root = project(FILES)
-    daemon = start("stays")
+    daemon = start("grows stays")
     with closing(open_wire(daemon, root)) as wire:
         began = time.monotonic()
         found = wire.call("definition", path="use.py", line=3, column=16)
         assert time.monotonic() - began < pool.WAIT_SECONDS + BOUND
         assert "has not answered within 3 s" in found["coverage"]["detail"]
         assert found["results"]
-        (server,) = read_pids(folder)
+        (server,) = read_log(folder, "pid")
     if sys.platform != "linux":
         pytest.skip("elsewhere a server is asked to end, not made to")
     os.kill(int(describe(server, "ppid")), signal.SIGKILL)
-    wait_until_gone(server)
+    for pid in (server, *read_log(folder, "child")):
+        wait_until_gone(pid)
 
 
 def test_a_program_of_the_projects_own_is_not_run(tmp_path: Path) -> None:
@@ -207,7 +199,7 @@ def test_servers_are_few(start: MakeDaemon, folder: Path, project: MakeProject) 
     for _ in range(pool.MOST_SERVERS + 1):
         with closing(open_wire(daemon, project(FILES))) as wire:
             assert told(ask(wire)) == [("loom.py", 2, "server")]
-    first, *others = read_pids(folder)
+    first, *others = read_log(folder, "pid")
     wait_until_gone(first)
     assert len(others) == pool.MOST_SERVERS
     assert all(map(is_running, others))
