@@ -1,5 +1,6 @@
 """What a module gives under a name, followed through imports, re-exports, stars and aliases to what defines it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Final
 from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, may_export
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import START
+from flashgrep.ingest.parse.scoping import MODULE, FileScopes
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition
 from flashgrep.search.symbol_source import imports_of
@@ -51,8 +53,12 @@ OUTSIDE: Final = Value()
 """Something that this project does not define."""
 
 
-class Exports:
+class Exports(ABC):
     """Resolves names of modules in one state of a project; what was found is kept."""
+
+    @abstractmethod
+    def scopes_of(self, path: bytes) -> FileScopes | None:
+        """Return a file's scopes."""
 
     def __init__(
         self,
@@ -88,10 +94,21 @@ class Exports:
             for offset in symbols.words(name.encode(), fold=False):
                 index = symbols.index_at(offset)
                 is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
-                if is_outer and not symbols.container(index):
+                if is_outer and not symbols.container(index) and self.is_at_top(path, symbols, offset):
                     found.append(Definition(path, symbols, index))
         self._top[path, name] = without_overloads(found)
         return self._top[path, name]
+
+    def is_at_top(self, path: bytes, symbols: FileSymbols, offset: int) -> bool:
+        """Whether what is defined outside of every definition is its file's: in JavaScript a callback may have it."""
+        if symbols.language not in ECMA:
+            return True
+        line = symbols.data.rfind(b"\n", 0, offset) + 1
+        before = symbols.data[max(line, offset - _ABOVE) : offset]
+        if before.endswith(b"."):  # set on something
+            return before.endswith(b"exports.")
+        file = self.scopes_of(path) if before[:1].isspace() else None
+        return file is None or file.scope_at(offset) == MODULE
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
         """Return the file or folder that a module as written in a file leads to."""

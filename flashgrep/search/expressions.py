@@ -1,6 +1,6 @@
 """What expressions and written types evaluate to, node by node of a syntax tree; one table for three grammars."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, FileScopes
-from flashgrep.search.exports import OUTSIDE, Exports, Value, Values
+from flashgrep.search.exports import OUTSIDE, Exports, Value, Values, decorators
 from flashgrep.search.research_graph import Definition
 
 MEMBER_OF: Final = {
@@ -52,12 +52,8 @@ _TRANSPARENT: Final = frozenset({
 """Generic types that stand for what they are made of."""
 
 
-class Expressions(Exports, ABC):
+class Expressions(Exports):
     """Evaluates expressions and types in one state of a project."""
-
-    @abstractmethod
-    def scopes_of(self, path: bytes) -> FileScopes | None:
-        """Return a file's scopes."""
 
     @abstractmethod
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
@@ -212,6 +208,12 @@ class Expressions(Exports, ABC):
         return self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
 
     def _find_result(self, function: Definition, position: int) -> Values:
+        found = self._read_result(function, position)
+        if function.language == "python" and any(b"contextmanager" in line for line in decorators(function)):
+            return tuple(inner for one in found for inner in one.elements)  # what ``with`` gives
+        return found
+
+    def _read_result(self, function: Definition, position: int) -> Values:
         file, node = self.node_of(function)
         if file is None or node is None:
             return ()
@@ -227,6 +229,8 @@ class Expressions(Exports, ABC):
         scope = file.scope_of(function.key[1]) or (file.scopes[around] if around != MODULE else None)
         if scope is None or scope.start < node.start_byte or self.language_of(function.path) == "go":
             return ()
+        if scope.yielded:
+            return (Value(elements=distinct(value for one in scope.yielded for value in self.infer(file, one))),)
         return distinct(value for one in scope.returned for value in self.infer(file, one))
 
     # Types
@@ -273,6 +277,10 @@ class Expressions(Exports, ABC):
             return distinct(value for one in given for value in self.type_of(file, one))
         if name == "ReturnType" and given:
             return self.call(self.type_of(file, given[0]), 0)
+        if name == "Callable" and len(given) > 1:
+            return (Value(results=self.type_of(file, given[-1])),)
+        if name in {"Generator", "AsyncGenerator"} and given:  # the others are what is sent and returned
+            given = given[:1]
         values = self.type_of(file, head)
         if not given or any(one.definition is not None or one.results or one.literal for one in values):
             return values

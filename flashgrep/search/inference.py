@@ -81,7 +81,8 @@ class Names(Expressions):
                 return self.import_value(path, imported[-1])
             bindings = file.scopes[scope].names.get(name)
             if bindings and (symbols.language == "python" or not file.scopes[scope].is_class):
-                return self._find_meaning(file, bindings)
+                is_own = len(bindings) > 1 and file.scope_at(offset) == scope
+                return self._find_meaning(file, file.reaching(bindings, offset) if is_own else bindings)
         if found := self.find_in_module(path, name):
             return found
         return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
@@ -95,7 +96,8 @@ class Names(Expressions):
         words = [(one, file.node_at(one.offset)) for one in bindings] if len(bindings) > 1 else ()
         written = [one for one, word in words if getattr(word and word.parent, "type", "") != "method_signature"]
         for one in written or bindings:
-            index = symbols.index_at(one.offset) if symbols is not None else -1
+            is_private = symbols is not None and symbols.data.startswith(b"#", one.offset)  # not a part of its name
+            index = symbols.index_at(one.offset + is_private) if symbols is not None else -1
             if symbols is not None and index >= 0:
                 defined.append(Definition(file.path, symbols, index))
             else:
@@ -114,7 +116,8 @@ class Names(Expressions):
             if binding.way == "many":
                 return (Value(elements=values),)
         elif binding.value is None:
-            return self._find_self(file, binding) if binding.kind == "parameter" else ()
+            is_parameter = binding.kind == "parameter"
+            return self._find_self(file, binding) or self._find_fixture(file, binding) if is_parameter else ()
         elif binding.value.type == "expression_list":
             return self._find_item(file, binding)
         else:
@@ -134,6 +137,30 @@ class Names(Expressions):
             return ()
         own = self.class_of(file, around)
         return (Value(own, is_instance=text == "self"),) if own is not None else ()
+
+    def _find_fixture(self, file: FileScopes, binding: Binding) -> Values:
+        """Return what pytest passes for a parameter of its name: what the nearest fixture gives."""
+        symbols, word = self.open_file(file.path), file.node_at(binding.offset)
+        index = symbols.enclosing(binding.offset) if symbols is not None else -1
+        if symbols is None or word is None or index < 0 or symbols.language != "python":
+            return ()
+        user = Definition(file.path, symbols, index)
+        if not user.name.startswith("test") and not _is_fixture(user):
+            return ()
+        folder, name = file.path.rpartition(b"/")[0], file.text(word)
+        places = [file.path]
+        while folder:
+            places.append(folder + b"/conftest.py")
+            folder = folder.rpartition(b"/")[0]
+        for path in (*places, b"conftest.py"):
+            symbols = self.open_file(path)
+            for at in symbols.words(name.encode(), fold=False) if symbols is not None else ():
+                own = symbols.index_at(at) if symbols is not None else -1
+                fixture = Definition(path, symbols, own) if symbols is not None and own >= 0 else None
+                if fixture is not None and fixture.key != user.key and _is_fixture(fixture):
+                    given = self.find_result(fixture, 0)
+                    return distinct(inner for one in given for inner in one.elements or (one,))
+        return ()
 
     def _find_item(self, file: FileScopes, binding: Binding) -> Values:
         """Return one of the values of ``a, b := f(), g()`` or ``a, b := f()``."""
@@ -189,7 +216,7 @@ class Names(Expressions):
             # JavaScript sets what a function has, and what it makes, from outside: ``Reply.prototype.send = ...``
             named = self.definitions(name) if owner.language in ECMA else ()
             set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
-            return tuple(Value(one) for one in set_on) or (OUTSIDE,)
+            return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
         # TypeScript merges interfaces, classes and namespaces of one name.
         parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
         for part in [owner, *(one for one in parts if one.key != owner.key)]:
@@ -204,9 +231,22 @@ class Names(Expressions):
         for base in bases:
             if owner.language == "go" and base.name == name:  # what is embedded is a field, too
                 return (Value(base, is_instance=True),)
-            if found := self.member(base, name):
+            found = self.member(base, name)
+            if any(one.definition is not None or one.literal for one in found):
                 return found
+            is_whole = is_whole and not found  # what a base builds upon outside may have it, if no other base has
         return () if is_whole else (OUTSIDE,)
+
+    def _decorate(self, function: Definition) -> Values:
+        """Return what a function of Python is once it is decorated, where a decorator makes something of ours of it."""
+        file, node = self.node_of(function) if function.language == "python" else (None, None)
+        around = node.parent if node is not None else None
+        if file is None or around is None or around.type != "decorated_definition":
+            return ()
+        written = (nth(one, 0) for one in around.named_children if one.type == "decorator")
+        made = (self.call(self.infer(file, one), 0) for one in written)
+        ours = (tuple(one for one in values if one.definition is not None) for values in made)
+        return next(filter(None, ours), ())
 
     def _find_own(self, owner: Definition, name: str) -> Values | None:
         """Return what a type itself has under a name; None where nothing in it binds that."""
@@ -306,6 +346,8 @@ class Names(Expressions):
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         symbols = self.open_file(path)
         before = symbols.data[max(0, offset - 80) : offset].rstrip() if symbols is not None else b""
+        if before.endswith(b".#"):  # of its class alone
+            name, before = f"#{name}", before[:-1]
         if not before.endswith(b".") or before.endswith(b"..."):
             found = self.find_name(path, name, offset)
             return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
@@ -341,6 +383,10 @@ class Names(Expressions):
         for name in names[1:]:
             values = self.dereference(self.members(values, name))
         return values
+
+
+def _is_fixture(function: Definition) -> bool:
+    return any(b"fixture" in line for line in decorators(function))
 
 
 def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool) -> Iterator[int]:

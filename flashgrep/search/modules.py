@@ -33,7 +33,7 @@ _INDEXES: Final = ("/index.ts", "/index.tsx", "/index.d.ts", "/index.js", "/inde
 _WRITTEN: Final = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 """TypeScript is imported by the name of what is made of it."""
 _BUILT: Final = re.compile(r"(?<![^/])(?:dist|lib|build|out|es|esm|cjs|types)(?=/)")
-_PYTHON_ROOTS: Final = ("", "src", "lib", "python")
+_PYTHON_ROOTS: Final = ("src", "lib", "python")
 # What never ends, ends with the text: tried again behind each quote, it would cost the square of the text's length.
 _LOOSE_JSON: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|,(?=\s*+[}\]])', re.DOTALL)

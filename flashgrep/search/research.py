@@ -215,7 +215,7 @@ class Research:
     def _find_named(self, written: str) -> list[Definition]:
         """Return the definitions a name as written may mean."""
         qualifiers, name = split_name(written)
-        found = self._define(name)
+        found = self._define(name) or self._define(name.removeprefix("#"))  # a private name of JavaScript
         if not qualifiers:
             # Case is only given up for a name that would otherwise find nothing.
             if not found and self.question.kind != "imports":

@@ -9,7 +9,7 @@ Kind = Literal[
     "overrides", "hierarchy", "impact", "unused", "unknown",
 ]  # fmt: skip
 
-_NAME: Final = r"[`'\"]?((?:[^\W\d]|[$#~@])[\w$]*(?:(?:\.|::|->|#|/|\\)[\w$~]+)*[?!]?)(?:\(\))?[`'\"]?"
+_NAME: Final = r"[`'\"]?((?:[^\W\d]|[$#~@])[\w$]*(?:(?:\.#?|::|->|#|/|\\)[\w$~]+)*[?!]?)(?:\(\))?[`'\"]?"
 _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ("impact", r"(?:impact\s+of|affected\s+by|what\s+breaks)\b.*?\s(\S+:\d+(?:-\d+)?)"),
     ("impact", rf"(?:impact\s+of|affected\s+by)\s+(?:chang(?:es?|ing)\s+(?:to|of|in)?\s*)?{_NAME}"),

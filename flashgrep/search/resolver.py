@@ -341,7 +341,7 @@ def may_call(path: bytes, symbols: FileSymbols, name: str, targets: Sequence[Def
     alike = [one for one in targets if is_same_family(symbols.language, one.language)]
     if symbols.language not in SCOPED or any(one.kind not in METHODS or one.path == path for one in alike):
         return bool(alike)
-    return bool(alike) and re.search(rb"\.\s*" + re.escape(name.encode()), symbols.data) is not None
+    return bool(alike) and re.search(rb"\.\s*#?" + re.escape(name.encode()), symbols.data) is not None
 
 
 def _in_scope(use: Use, target: Definition) -> bool:

@@ -128,8 +128,12 @@ def compare_hops(
         research = ask(source, target, "callers", 3)
         for edge in research.graph.edges:
             place = (edge.path.decode(), edge.line)
-            # Nor is an edge judged whose target stands in a branch that the checker left out.
-            if is_seen(place_of(research, edge.target)) and (place in meant or is_seen(place)):
+            # Nor is an edge judged whose target stands in a branch that the checker left out, nor what may run instead.
+            if (
+                edge.resolution.how != "overridden"
+                and is_seen(place_of(research, edge.target))
+                and (place in meant or is_seen(place))
+            ):
                 hop = research.graph.nodes[edge.target].hop + 1
                 hops[hop, place_of(research, edge.target) in meant[place]] += 1
     for hop in (1, 2, 3):
@@ -168,11 +172,13 @@ def compare_kind(
             if (place := (edge.path.decode(), edge.line)) in true or is_seen(place)
         }
         lost = true - mine.keys()
-        counts.update(both=len(mine.keys() & true), ours=len(mine.keys() - true), unsure=research.unsure)
+        # What may be run in place of what a checker names is another question, and has a row of its own.
+        ours = {place for place in mine.keys() - true if mine[place].how != "overridden"}
+        counts.update(both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure)
         counts["cut" if research.left_out else "theirs"] += len(lost)
         for place, resolution in mine.items():
             told[round(resolution.confidence, 2), resolution.how == "overridden"][place in true] += 1
-        for side, places in (("ours", mine.keys() - true), ("lost", lost)):
+        for side, places in (("ours", ours), ("lost", lost)):
             examples += [
                 f"{side} {name}@{file}:{line} at {place[0]}:{place[1]} {mine.get(place, '')}"
                 for place in sorted(places)[:SHOWN_EACH]

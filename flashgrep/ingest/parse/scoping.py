@@ -25,6 +25,19 @@ SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "
 _BINDS: Final = ("definition", "parameter", "field", "name")
 _WAYS: Final = ("element", "unpacked", "whole", "many", "annotated")
 _OWN: Final = frozenset({"self", "this", "cls"})
+_LOOPS: Final = frozenset({"for_statement", "while_statement", "for_in_statement", "do_statement"})
+_BRANCHES: Final = _LOOPS | {
+    "block", "module", "statement_block", "program", "source_file", "if_statement", "try_statement", "except_clause",
+    "catch_clause", "else_clause", "elif_clause", "case_clause", "match_statement", "switch_case", "switch_default",
+    "conditional_expression", "ternary_expression", "boolean_operator", "binary_expression", "communication_case",
+    "expression_case", "default_case", "type_case", "expression_switch_statement", "type_switch_statement",
+    "class_body", "except_group_clause", "finally_clause",
+}  # fmt: skip
+"""Nodes whose parts are run together, or not at all."""
+_STATEMENTS: Final = frozenset({
+    "assignment", "variable_declarator", "assignment_expression", "short_var_declaration", "augmented_assignment",
+    "named_expression", "var_spec", "assignment_statement",
+})  # fmt: skip
 MAX_SECONDS: Final = 1.0
 MODULE: Final = -1
 """The scope around all scopes of a file."""
@@ -57,6 +70,7 @@ class Scope:
     parent: int
     names: dict[str, list[Binding]] = field(default_factory=dict)
     returned: list[Node] = field(default_factory=list)
+    yielded: list[Node] = field(default_factory=list)
 
 
 class FileScopes:
@@ -69,15 +83,15 @@ class FileScopes:
         self.scopes: list[Scope] = []
         self.names: dict[str, list[Binding]] = {}
         bound: list[tuple[Node, Binding]] = []
-        returned: list[Node] = []
+        given: list[tuple[str, Node]] = []
         spans: list[tuple[int, int, bool, int]] = []
         cursor = QueryCursor(query, match_limit=MATCH_LIMIT)
         cursor.set_max_start_depth(DEPTH)
         for _, captured in cursor.matches(self.root):
             checkpoint()
             found = {name: nodes[0] for name, nodes in captured.items()}
-            if "returned" in found:
-                returned.append(found["returned"])
+            if (way := "returned" if "returned" in found else "yielded") in found:
+                given.append((way, found[way]))
             elif (kind := next((kind for kind in _BINDS if kind in found), None)) is not None:
                 if kind != "field" or "object" not in found or self.text(found["object"]) in _OWN:
                     bound.append((found[kind], self._read_binding(kind, found)))
@@ -91,10 +105,10 @@ class FileScopes:
             while binding.kind == "field" and at != MODULE and not self.scopes[at].is_class:
                 at = self.scopes[at].parent
             self.names_of(at).setdefault(self.text(node), []).append(binding)
-        for node in returned:
+        for way, node in given:
             # An object that is returned begins a scope of its own.
             if (at := self.scope_at(node.start_byte - 1)) != MODULE:
-                self.scopes[at].returned.append(node)
+                (self.scopes[at].returned if way == "returned" else self.scopes[at].yielded).append(node)
 
     def _read_binding(self, kind: str, found: dict[str, Node]) -> Binding:
         way = next((way for way in _WAYS if way in found), "value")
@@ -142,6 +156,37 @@ class FileScopes:
         """Return the scope of the definition whose name begins at an offset."""
         return next((scope for scope in self.scopes if scope.name == offset), None)
 
+    def reaching(self, bindings: list[Binding], offset: int) -> list[Binding]:
+        """Return those of a scope's bindings of one name that may hold at a place in that scope.
+
+        The last one that was certainly come by before hides what was bound before it, and what is bound behind the
+        place unless a loop comes back.
+        """
+        before = [(one, self._branch_of(one.offset)) for one in bindings if one.offset < offset]
+        certain = [one.offset for one, branch in before if _holds(branch, offset) and not self._is_within(one, offset)]
+        if not certain:
+            return bindings
+        last, loop = certain[-1], self.node_at(offset)
+        while loop is not None and (loop.type not in _LOOPS or _holds(loop, last)):
+            loop = loop.parent
+        return [
+            one for one in bindings if last <= one.offset < offset or (loop is not None and _holds(loop, one.offset))
+        ]
+
+    def _branch_of(self, offset: int) -> Node:
+        """Return the part of the code around a place of which all is run, or nothing."""
+        node = self.node_at(offset) or self.root
+        while node.parent is not None and node.type not in _BRANCHES:
+            node = node.parent
+        return node
+
+    def _is_within(self, binding: Binding, offset: int) -> bool:
+        """Whether a place is in what the name is bound to: there it is still what it was."""
+        node = self.node_at(binding.offset)
+        while node is not None and node.type not in _STATEMENTS:
+            node = node.parent
+        return node is not None and binding.kind != "definition" and _holds(node, offset)
+
     def around(self, offset: int) -> Iterator[int]:
         """Yield the scopes a name at a place is looked up in, innermost first: a class's own only right inside it."""
         scope = innermost = self.scope_at(offset)
@@ -150,6 +195,10 @@ class FileScopes:
                 yield scope
             scope = self.scopes[scope].parent
         yield MODULE
+
+
+def _holds(node: Node, offset: int) -> bool:
+    return bool(node.start_byte <= offset < node.end_byte)
 
 
 @cache

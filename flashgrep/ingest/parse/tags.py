@@ -48,6 +48,8 @@ _KEEPS_LOCALS: Final = frozenset({"bash", "vim"})
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _LEAD: Final = b":#$@%\\"
 """What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell, TeX."""
+_WITH_PRIVATE_NAMES: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
+_HASH: Final = ord("#")
 _KEYS: Final = frozenset({KIND_ID["property"], KIND_ID["object"], KIND_ID["module"]})
 """Kinds of the keys of data, which may stand in quotes."""
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
@@ -185,6 +187,8 @@ def _starts(language: str, nodes: list[Node], data: bytes, taken: AbstractSet[in
         starts = {data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte for node in nodes}
     elif language == "tex":
         starts = {node.start_byte + (data[node.start_byte] in _LEAD) for node in nodes}
+    elif language in _WITH_PRIVATE_NAMES:
+        starts = {node.start_byte + (data[node.start_byte] == _HASH) for node in nodes}
     else:
         starts = {node.start_byte for node in nodes}
     return np.array(sorted(starts - taken), np.int64)

@@ -59,9 +59,11 @@ function report(node) {
   for (const one of written.length ? written : declared) {
     const kind = kindOf(one);
     const file = path.relative(root, one.getSourceFile().fileName);
-    if (!kind || !one.name || file.startsWith("..") || skipped.test(file) || (kind !== "method" && isLocal(one))) continue;
+    if (!kind || !one.name || file.startsWith("..") || skipped.test(file)) continue;
+    // What is local is no target of its own, but chains lead through it.
+    const told = kind !== "method" && isLocal(one) ? "local " + kind : kind;
     const container = kind === "method" && one.parent.name ? one.parent.name.text : "";
-    const row = { use: place(node), target: place(one.name), name: one.name.text, container, kind, call: isCall };
+    const row = { use: place(node), target: place(one.name), name: one.name.text, container, kind: told, call: isCall };
     console.log(JSON.stringify(row));
   }
 }

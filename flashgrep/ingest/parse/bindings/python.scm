@@ -28,3 +28,4 @@
 (dictionary_splat_pattern (identifier) @name)
 (case_pattern (dotted_name . (identifier) @name .))
 (return_statement (_) @returned)
+(yield . (_) @yielded)
