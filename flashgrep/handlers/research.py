@@ -199,17 +199,13 @@ def _render_uses(edges: list[EdgeShown], named: dict[int, NodeShown], style: Sty
             yield f"{around}:{style.line(user['start_line'])}:{user['kind']}: {user['name']}"
         for edge in group:
             unsure = "" if edge["confidence"] >= SURE else f"perhaps ({edge['confidence']}) "
-            said = f"{unsure}{edge['kind']} {_name_target(edge, named)}: {style.text(edge['text'])}"
+            target = named[edge["target"]]["name"] if "target" in edge else "it"
+            said = f"{unsure}{edge['kind']} {target}: {style.text(edge['text'])}"
             path = style.path(edge)
             if style.headings:
                 yield f"  {'' if path == around else f'{path}:'}{style.line(edge['line'])}: {said}"
             else:
                 yield f"{path}:{style.line(edge['line'])}:{user['name']} {said}"
-
-
-def _name_target(edge: EdgeShown, named: dict[int, NodeShown]) -> str:
-    """Return what is used; what was asked about, where that is not defined here."""
-    return named[edge["target"]]["name"] if "target" in edge else "it"
 
 
 def _render_for_model(

@@ -205,15 +205,12 @@ class Expressions(Exports):
 
     def find_result(self, function: Definition, position: int) -> Values:
         """Return what a function gives: as it is annotated, else as its return statements say."""
-        return self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
-
-    def _find_result(self, function: Definition, position: int) -> Values:
-        found = self._read_result(function, position)
+        found = self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
         if function.language == "python" and any(b"contextmanager" in line for line in decorators(function)):
             return tuple(inner for one in found for inner in one.elements)  # what ``with`` gives
         return found
 
-    def _read_result(self, function: Definition, position: int) -> Values:
+    def _find_result(self, function: Definition, position: int) -> Values:
         file, node = self.node_of(function)
         if file is None or node is None:
             return ()

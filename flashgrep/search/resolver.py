@@ -27,6 +27,9 @@ _IMPORTING: Final = frozenset({"rust"})
 _LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 """Languages in which a function that is not static is defined once in a program."""
 _TAGGED: Final = frozenset({"struct", "union", "enum"})
+_C_TYPES: Final = _TAGGED | {"type"}
+_DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
+"""What follows a type's name where something is declared to be of it."""
 _TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 _PACKAGED: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "php"})
 """Languages in which files of one folder see each other's names."""
@@ -199,14 +202,18 @@ class Resolver:
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         is_tag = _TAG.search(use.symbols.data, max(0, use.offset - 40), use.offset) is not None
-        if not _in_scope(use, target) or (not is_tag and _is_parameter(use, target.name)):
+        is_type = is_tag or (target.kind in _C_TYPES and _is_declaring(use, target.name))
+        if not _in_scope(use, target) or (not is_type and _is_parameter(use, target.name)):
             return None
         # In C ``struct log`` and ``log`` are two names.
-        if use.symbols.language == "c" and target.kind in _TAGGED | {"type"} and is_tag != (target.kind in _TAGGED):
+        others = _C_TYPES - _TAGGED if is_tag else _TAGGED
+        others = others if use.symbols.language == "c" else frozenset()
+        if target.kind in others:
             return None
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
-        if any(rival.path == use.path and rival.kind not in METHODS for rival in self.rivals if _in_scope(use, rival)):
+        beside = (one for one in self.rivals if one.path == use.path and one.kind not in METHODS | others)
+        if any(_in_scope(use, one) for one in beside):
             return None
         language, folder = use.symbols.language, use.path.rpartition(b"/")[0]
         if language in _LINKED and not target.owner:
@@ -283,6 +290,9 @@ class Resolver:
         if on and on == target.owner:
             alike = sum(rival.owner == on for rival in self.rivals)
             return Resolution(0.9 if alike == 1 else GUESS, "qualified")
+        is_member = use.symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
+        if use.symbols.language in _LINKED and is_member and target.kind in _C_TYPES | {"function"}:
+            return None  # a field of the name
         module = _find_module(use, on)
         if target.kind in METHODS:
             return None if module else self._resolve_by_type(use, target, on)
@@ -357,6 +367,12 @@ def _is_static(one: Definition) -> bool:
     """Whether a function of C is seen in its own file alone."""
     row = one.symbols.row(one.index)
     return b"static" in one.symbols.data[row[START] : row[NAME]]
+
+
+def _is_declaring(use: Use, name: str) -> bool:
+    """Whether a name stands in C before the name of what it is the type of, as in ``user *user``."""
+    after = _DECLARES.match(use.symbols.data, use.offset + len(name.encode()))
+    return use.symbols.language in _LINKED and after is not None
 
 
 def _is_parameter(use: Use, name: str) -> bool:

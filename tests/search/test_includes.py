@@ -84,3 +84,27 @@ def test_a_function_of_another_language_is_none_to_be_linked(tmp_path: Path) -> 
     files["port/renamed.lua"] = "function close_all() return 1 end\n"
     edges = told(project(tmp_path, files), "callers of close_all")
     assert ("src/asks.c", 3, "src/renamed.c", 0.95) in edges
+
+
+def test_in_c_a_field_is_no_type_and_a_parameter_may_be_called_as_its_type(tmp_path: Path) -> None:
+    files = {
+        "a.h": "typedef struct { int id; } user;\ntypedef struct ctx ctx;\nint give(user *user);\n",
+        "a.c": """\
+            #include "a.h"
+            struct ctx { user *user; };
+            static ctx *now;
+            int give(user *user) { return user->id; }
+            int take(struct ctx *c) { return c->user->id + give(c->user); }
+        """,
+    }
+    source = project(tmp_path, files)
+    found = {
+        name: {
+            (edge.path.decode(), edge.line)
+            for edge in researched(source, f"where is {name} used", 1).graph.edges
+            if edge.target[0] == b"a.h"
+        }
+        for name in ("user", "ctx")
+    }
+    assert found["user"] == {("a.c", 2), ("a.c", 4), ("a.h", 3)}
+    assert ("a.c", 3) in found["ctx"]

@@ -162,8 +162,17 @@ class FileScopes:
         The last one that was certainly come by before hides what was bound before it, and what is bound behind the
         place unless a loop comes back.
         """
-        before = [(one, self._branch_of(one.offset)) for one in bindings if one.offset < offset]
-        certain = [one.offset for one, branch in before if _holds(branch, offset) and not self._is_within(one, offset)]
+        certain = []
+        for one in bindings:
+            branch = word = self.node_at(one.offset) or self.root
+            while branch.parent is not None and branch.type not in _BRANCHES:
+                branch = branch.parent
+            # In what a name is bound to it is still what it was.
+            while word.parent is not None and word.type not in _STATEMENTS:
+                word = word.parent
+            is_open = one.kind != "definition" and word.type in _STATEMENTS and _holds(word, offset)
+            if one.offset < offset and _holds(branch, offset) and not is_open:
+                certain.append(one.offset)
         if not certain:
             return bindings
         last, loop = certain[-1], self.node_at(offset)
@@ -172,20 +181,6 @@ class FileScopes:
         return [
             one for one in bindings if last <= one.offset < offset or (loop is not None and _holds(loop, one.offset))
         ]
-
-    def _branch_of(self, offset: int) -> Node:
-        """Return the part of the code around a place of which all is run, or nothing."""
-        node = self.node_at(offset) or self.root
-        while node.parent is not None and node.type not in _BRANCHES:
-            node = node.parent
-        return node
-
-    def _is_within(self, binding: Binding, offset: int) -> bool:
-        """Whether a place is in what the name is bound to: there it is still what it was."""
-        node = self.node_at(binding.offset)
-        while node is not None and node.type not in _STATEMENTS:
-            node = node.parent
-        return node is not None and binding.kind != "definition" and _holds(node, offset)
 
     def around(self, offset: int) -> Iterator[int]:
         """Yield the scopes a name at a place is looked up in, innermost first: a class's own only right inside it."""

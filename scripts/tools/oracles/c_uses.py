@@ -3,7 +3,8 @@
 PYTHON_WITH_LIBCLANG c_uses.py ROOT [CLANG_OPTION …]
 
 Every .c file is one translation unit, every folder with headers is one to include from. What no unit compiles (another
-system's branch of an ``#if``, the body of a macro) is told as {"unseen": [file, first line, last line]}.
+system's branch of an ``#if``, the body of a macro), or compiles with errors, is told as {"unseen": [file, first line,
+last line]}. Without the compiler's own headers (-isystem …/gcc/…/include) nothing compiles.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Any
 
 clang = import_module("clang.cindex")  # of the interpreter that runs this, not of the project's environment
 LAST_LINE = 1 << 30
+MOST_LINES = 100_000
 RECORDED = clang.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
 KINDS = {
     "FUNCTION_DECL": "function",
@@ -63,7 +65,8 @@ class Uses:
             return None
         shown = str(path.relative_to(self.root))
         text = self.texts.setdefault(shown, path.read_bytes())
-        is_written = text.startswith(name.encode(), offset.value)
+        after = text[offset.value + len(name.encode()) :][:1]
+        is_written = text.startswith(name.encode(), offset.value) and not (after.isalnum() or after == b"_")
         return (shown, int(line.value)) if is_written else None
 
     def read(self, unit: Any) -> None:
@@ -79,6 +82,9 @@ class Uses:
             if self.root in path.parents:
                 branch = range(one.start.line, one.end.line + 1)
                 left_out.setdefault(str(path.relative_to(self.root)), set()).update(branch)
+        if any(one.severity >= clang.Diagnostic.Error for one in unit.diagnostics):
+            # Clang drops expressions that it cannot type; nobody knows which.
+            left_out = {shown: set(range(1, MOST_LINES)) for shown in left_out}
         for shown, lines in left_out.items():
             self.left_out[shown].append(lines)
         for cursor, parents in walk(unit.cursor, ()):
@@ -108,7 +114,8 @@ class Uses:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield each use of what is defined once, and the lines that no unit compiles."""
-        for where, meant, (kind, name), is_call in sorted(set(self.found), key=str):
+        written = (one for one in set(self.found) if one[0][0].endswith((".c", ".h")))
+        for where, meant, (kind, name), is_call in sorted(written, key=str):
             targets = self.defined.get(meant, set()) if isinstance(meant, str) else {meant}
             if len(targets) == 1:  # of two programs' functions of a name, the linker alone knows which is meant
                 [target] = targets
