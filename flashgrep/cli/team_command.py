@@ -59,7 +59,12 @@ def _connect(database: str) -> "Iterator[Connection[Any]]":
 
 def _team(database: str) -> Team:
     embedding = _load_settings().embedding.model_dump_json()
-    return Team(database, Path(find_user_paths().cache) / "team", os.environ, count_cores(), embedding)
+    return Team(database, _find_cache(), os.environ, count_cores(), embedding)
+
+
+def _find_cache() -> Path:
+    """Return where this machine's clones of addresses are kept."""
+    return Path(find_user_paths().cache) / "team"
 
 
 def _load_settings() -> config.Settings:
@@ -214,7 +219,7 @@ def serve(
         store.open()
         log = Log(Path(find_user_paths().state) / "team.log", level=settings.log.level, max_bytes=LOG_BYTES)
         with (
-            closing(TeamCatalogue(store, settings, Path(folder), os.environ)) as catalogue,
+            closing(TeamCatalogue(store, settings, Path(folder), os.environ, _find_cache())) as catalogue,
             socket.create_server((host, port)) as listener,
         ):
             anyio.run(partial(_serve, catalogue, settings, log, listener, public, (proxy_header, groups_header)))

@@ -3,13 +3,16 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from flashgrep.errors import NotFound
+from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.team.database import translate_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+PROXY_GROUP: Final = "group:"
+"""How the groups that proxies name are called in the store."""
 
 
 def make_token(
@@ -18,7 +21,13 @@ def make_token(
     """Return a new token of a subject, of which the store keeps a hash; ``days``: for so long it is good.
 
     ``kind``: proxy, it shows nothing by itself, and speaks for whomever its bearer names.
+
+    Raises:
+        InvalidParams: nobody is called as the groups that a proxy names: its token would see what they may.
+
     """
+    if subject.startswith(PROXY_GROUP):
+        raise InvalidParams(f"the name of a group, which has no token: {subject}", field="subject")
     token = secrets.token_urlsafe(32)
     with translate_errors():
         connection.execute(

@@ -4,6 +4,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -15,8 +16,9 @@ from flashgrep.config import Settings
 from flashgrep.edit.editor import Editor, Limits
 from flashgrep.edit.root import Root
 from flashgrep.embed.models import Models
-from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.git.repository import INDEX, NEAREST, Range, Revision, parse_revision
+from flashgrep.errors import Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.git.program import Git
+from flashgrep.git.repository import INDEX, NEAREST, Range, Repository, Revision, parse_revision
 from flashgrep.index.table import FileTable
 from flashgrep.indexer.progress import Progress
 from flashgrep.ingest.openat import RootFolder
@@ -24,7 +26,7 @@ from flashgrep.own_folders import PrivateFolders
 from flashgrep.registry import Call, Session
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.snapshot import Snapshot
-from flashgrep.team.clones import TAGS
+from flashgrep.team.clones import TAGS, find_clone
 from flashgrep.team.listing import Listing, unpack
 from flashgrep.team.meaning import TeamMeaning
 from flashgrep.team.reading import Shown, Store
@@ -53,6 +55,7 @@ class RepositoryRow(NamedTuple):
     generation: int
     parsed_to: int
     problem: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,16 @@ class Kept:
 class TeamCatalogue:
     """What the registry's methods ask for projects: the repositories that a session's token may see."""
 
-    def __init__(self, store: Store, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
-        """Ask a store; ``folder``: an empty one, which stands for the root of every repository: none has files here."""
+    def __init__(
+        self, store: Store, settings: Settings, folder: Path, environ: Mapping[str, str], cache: Path | None = None
+    ) -> None:
+        """Ask a store; ``folder``: an empty one, which stands for the root of every repository: none has files here.
+
+        ``cache``: where workers of this machine keep clones, of which the past is asked; None: nobody asks for it.
+        """
         self.settings = settings
+        self._environ = environ
+        self._cache = cache
         self._store = store
         self._kept = Kept()
         self.meaning = TeamMeaning(settings.embedding.model_dump_json(), environ)
@@ -142,9 +152,31 @@ class TeamCatalogue:
             if subject is None:
                 raise Forbidden("nobody has such a token", reason="auth_required")
             rows = reading.fetch(
-                "SELECT id, name, head, generation, parsed_to, problem FROM flashgrep.repository ORDER BY name"
+                "SELECT id, name, head, generation, parsed_to, problem, source FROM flashgrep.repository ORDER BY name"
             )
         return Access(shown, subject, {row[1]: RepositoryRow(*row) for row in rows})
+
+    @property
+    def has_clones(self) -> bool:
+        """Whether the past of any repository can be asked here."""
+        if self._cache is None:
+            return False
+        return any(self._cache.glob("*.git")) or any(
+            find_clone(self._cache, number, source) is not None for number, source in self._store.sources
+        )
+
+    def open_clone(self, row: RepositoryRow) -> Repository:
+        """Return the clone of a repository, to be closed; call it in a thread.
+
+        Raises:
+            Unavailable: clone_missing, it is not on this machine.
+
+        """
+        folder = None if self._cache is None else find_clone(self._cache, row.id, row.source)
+        if folder is None:
+            message = f"the past of {row.name} is asked of its clone, which is not on the machine of this server"
+            raise Unavailable(message, reason="clone_missing", suggestion="run a worker there: fgrep team sync")
+        return Repository.open(Git.find(RootFolder(os.fsencode(folder)), self._environ))
 
     def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
         """Write a line of the audit log; call it in a thread."""
@@ -292,6 +324,15 @@ class TeamProject:
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a look-up in a thread."""
         return await self.catalogue.scheduler.run(lambda: partial(ask, self.snapshot()))
+
+    async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
+        """Ask the past of the repository's clone in a thread; raises as ``ask`` does, and as ``open_clone``."""
+
+        def run() -> ResultT:
+            with closing(self.catalogue.open_clone(self.row)) as repository:
+                return ask(repository)
+
+        return await self.in_turn(run)
 
     def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
         """Run what needs no snapshot in a thread."""

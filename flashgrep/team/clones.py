@@ -1,5 +1,6 @@
 """Bare clones: those of addresses are fetched here by the user's git, others are where they are."""
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -21,6 +22,21 @@ ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+"
 """What git fetches from; it begins with no dash, and names no program to be run."""
 
 
+def find_clone(cache: Path, repository: int, source: str) -> Path | None:
+    """Return the folder of a repository's bare clone; None: it is not on this machine."""
+    folder = _folder_of(cache, repository, source)
+    return folder if is_bare(folder) else None
+
+
+def _folder_of(cache: Path, repository: int, source: str) -> Path:
+    """Return where a repository's clone is: its own path, or for an address a folder that no other address has.
+
+    Several stores may be filled on one machine, and each has a repository of number 1.
+    """
+    name = hashlib.sha256(source.encode()).hexdigest()[:16]
+    return cache / f"{repository}-{name}.git" if ADDRESS.fullmatch(source) else Path(source)
+
+
 def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
     """Return the folder of a bare clone; that of an address is fetched by the user's git with its credentials.
 
@@ -28,12 +44,12 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
         Unavailable: fetch_failed, with what git says; source_missing.
 
     """
+    folder = _folder_of(cache, job.repository, job.source)
     if not ADDRESS.fullmatch(job.source):
-        if not is_bare(Path(job.source)):
+        if not is_bare(folder):
             message = f"the clone is not on this machine: {job.source}"
             raise Unavailable(message, reason="source_missing", suggestion="add it by an address")
-        return Path(job.source)
-    folder = cache / f"{job.repository}.git"
+        return folder
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if is_bare(folder):
         done = _run_git(job, ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"], environ)
@@ -42,9 +58,9 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
         if LOCKED not in done.stderr:
             raise _failure(job, done)
     # Made beside its place: a clone whose git was killed looks like one of a repository without branches.
-    for left in cache.glob(f"{job.repository}.new-*"):
+    for left in cache.glob(f"{folder.stem}.new-*"):
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix=f"{job.repository}.new-", ignore_cleanup_errors=True) as making:
+    with tempfile.TemporaryDirectory(dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True) as making:
         made = Path(making) / "clone"
         done = _run_git(job, ["clone", "--mirror", "--quiet", "--", job.source, str(made)], environ)
         if done.returncode:

@@ -3,8 +3,16 @@
 from typing import Any, Final
 
 from flashgrep import __version__
+from flashgrep.handlers import history as past
 from flashgrep.handlers.common import ProjectParams
-from flashgrep.handlers.history import MOST_NAMES, RevisionsResult
+from flashgrep.handlers.history import (
+    MOST_NAMES,
+    BlameParams,
+    BlameResult,
+    HistoryParams,
+    HistoryResult,
+    RevisionsResult,
+)
 from flashgrep.handlers.indexing import StatsResult
 from flashgrep.registry import Call
 from flashgrep.team.catalogue import TeamCatalogue, TeamProject
@@ -28,6 +36,26 @@ async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> Re
             for name, commit, at in rows
         ]
     }
+
+
+async def ask_history(call: Call[TeamCatalogue], params: HistoryParams) -> HistoryResult:
+    """Return the commits that changed a path, before a revision that the store has."""
+    commit = await _find_commit(call, params)
+    result: HistoryResult = await past.history.run(call, params.model_copy(update={"rev": commit}))
+    return result
+
+
+async def ask_blame(call: Call[TeamCatalogue], params: BlameParams) -> BlameResult:
+    """Return which commit each line is from, at a revision that the store has."""
+    commit = await _find_commit(call, params)
+    result: BlameResult = await past.blame.run(call, params.model_copy(update={"rev": commit}))
+    return result
+
+
+async def _find_commit(call: Call[TeamCatalogue], params: HistoryParams | BlameParams) -> str:
+    """Return the commit of a revision as the store has it: the clone may have branches that nobody is to see."""
+    project = await call.host.workspace(call, params.project)
+    return (await project.at(params.rev)).revision.commit.decode("ascii")
 
 
 async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult:

@@ -78,6 +78,8 @@ class Store:
         self._avoided: dict[int, float] = {}
         self.shards: list[str] = []
         """Their names, by number."""
+        self.sources: list[tuple[int, str]] = []
+        """Numbers of the repositories when it was opened, and where they are fetched from."""
 
     def open(self) -> None:
         """Connect, and see that the tables are those of this version.
@@ -108,6 +110,7 @@ class Store:
             connection.execute("RESET role")
             check(connection)
             rows = connection.execute("SELECT name FROM flashgrep.shard ORDER BY number").fetchall()
+            self.sources = connection.execute("SELECT id, source FROM flashgrep.repository").fetchall()
         self.shards = [row[0] for row in rows]
 
     def close(self) -> None:

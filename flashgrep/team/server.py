@@ -6,7 +6,7 @@ TLS is a proxy's in front (docs/team.md). A page in a browser asks only if it is
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,15 +37,22 @@ from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
 from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue
 from flashgrep.team.guard import ASKING, AccessRules, TeamGuard
-from flashgrep.team.methods import list_revisions, stats
+from flashgrep.team.methods import ask_blame, ask_history, list_revisions, stats
 from flashgrep.team.page import SignIn
 from flashgrep.web.site import Site
 
 MOST_ASKED: Final = 500
 """Characters of a call's parameters that the audit log keeps."""
-NOT_HERE: Final = frozenset({"structural", "changes", "history", "blame"})
-"""Methods with a revision that need a folder, two states of one, or what was before it, all the same."""
-OURS: Final = {"list_revisions": list_revisions, "stats": stats}
+NOT_HERE: Final = frozenset({"structural", "changes"})
+"""Methods with a revision that need a folder, or two states of one, all the same."""
+OF_CLONES: Final = frozenset({"history", "blame"})
+"""They are here where this machine has a clone."""
+OURS: Final[Mapping[str, Callable[[Any, Any], Awaitable[Any]]]] = {
+    "list_revisions": list_revisions,
+    "stats": stats,
+    "history": ask_history,
+    "blame": ask_blame,
+}
 ROUTES: Final = frozenset({"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"})
 """What is here of the local daemon's routes."""
 
@@ -80,11 +87,12 @@ class TeamSessions(Sessions):
 
 def make_registry(catalogue: TeamCatalogue) -> Registry:
     """Return the methods that read revisions; each call leaves a line in the audit log."""
+    missing = NOT_HERE if catalogue.has_clones else NOT_HERE | OF_CLONES
     return Registry(
         replace(handler, run=partial(_run_and_note, catalogue, handler.name, OURS.get(handler.name, handler.run)))
         for handler in REGISTRY
-        if handler.name in OURS
-        or ("rev" in handler.params.model_fields and not handler.writes and handler.name not in NOT_HERE)
+        if handler.name not in missing
+        and (handler.name in OURS or ("rev" in handler.params.model_fields and not handler.writes))
     )
 
 

@@ -1,7 +1,8 @@
 """A team's store, measured: loading, bytes, and how long questions take over some shards, with some clients at once.
 
 Each shard is a server of its own on this machine, asked by postgres_fdw. Clients ask in this process, without HTTP; the
-times are those from a question to its whole answer, read from empty caches of ours, but warm ones of PostgreSQL.
+times are those from a question to its whole answer, read from empty caches of ours, but warm ones of PostgreSQL. Beside
+them stands the processor time of this process and of all servers, which other processes hardly change.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -32,8 +33,9 @@ from tests.support.postgres import Server, run_server
 
 QUESTIONS = 60
 """Of each kind and each number of clients."""
-GROWN_BYTES = 32 << 20
-"""Text of the largest of the corpora that are each twice the one before: all of them load within ten minutes."""
+GROWN_BYTES = 16 << 20
+"""Text of the largest of the corpora that are each twice the one before: all of it takes less than ten minutes."""
+GROWN_QUESTIONS = 30
 STAGES = ("fetching", "contents", "symbols", "chunks", "dropped", "merged")
 NAME = "measured"
 
@@ -44,28 +46,30 @@ def main() -> None:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--shards", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16])
-    parser.add_argument("--growth", action="store_true", help="8, 16 and 32 MB of text, one part, one client")
+    parser.add_argument("--growth", action="store_true", help="4, 8 and 16 MB of text instead of all")
     options = parser.parse_args()
-    if options.growth:
-        for share in (4, 2, 1):
-            measure(options.repository, 1, [1], GROWN_BYTES // share)
-        return
     for shards in options.shards:
-        measure(options.repository, shards, options.clients)
+        measure(options.repository, shards, options.clients, [GROWN_BYTES >> n for n in (2, 1, 0)] * options.growth)
 
 
-def measure(repository: Path, shards: int, clients: list[int], most: int = 0) -> None:
-    """Print the table of a store with so many shards; ``most``: bytes of text taken of the repository, 0: all."""
+def measure(repository: Path, shards: int, clients: list[int], sizes: list[int]) -> None:
+    """Print the table of a store with so many shards; ``sizes``: bytes of text at each step, none: all at once."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-team-")))
         server = stack.enter_context(run_server())
         others = [stack.enter_context(run_server()) for _ in range(shards if shards > 1 else 0)]
         bare = folder / "bare.git"
         subprocess.run(["git", "clone", "-q", "--mirror", str(repository), str(bare)], check=True)
-        branch = choose_files(bare, most) if most else current_branch(repository)
-        dsn = fill(server, others, bare, branch, folder)
-        with open_catalogue(dsn, folder) as (catalogue, token):
-            anyio.run(ask_all, catalogue, token, draw_questions(repository), clients)
+        branch = choose_files(bare, sizes[0]) if sizes else current_branch(repository)
+        questions = draw_questions(bare, branch, GROWN_QUESTIONS if sizes else QUESTIONS)
+        store = Filled(server, others, folder)
+        store.team.add(str(bare), NAME, (branch,))
+        for size in sizes or [0]:
+            if size:
+                choose_files(bare, size)
+            store.load()
+            with open_catalogue(store.dsn, folder) as (catalogue, token):
+                anyio.run(ask_all, catalogue, token, questions, clients, store.read_processor)
 
 
 def choose_files(bare: Path, most: int) -> str:
@@ -95,15 +99,41 @@ def choose_files(bare: Path, most: int) -> str:
     return "some"
 
 
-def fill(server: Server, others: list[Server], bare: Path, branch: str, folder: Path) -> str:
-    """Load a branch into a new store, print how fast that is, and return the store's address."""
-    dsn = server.make_database("team")
-    remote = [other.make_database("shard") for other in others]
-    with closing(connect(dsn)) as connection:
-        schema.migrate(connection, {f"s{number}": address for number, address in enumerate(remote)})
-        team = Team(dsn, folder, os.environ, count_cores())
-        team.add(str(bare), NAME, (branch,))
+def read_ticks(process: Path) -> list[int]:
+    """Return a process's ticks by itself and in the kernel, and those of its ended children; none if it is gone."""
+    try:
+        return list(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:15]))
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+class Filled:
+    """A store that is filled step by step, and what that takes."""
+
+    def __init__(self, server: Server, others: list[Server], folder: Path) -> None:
+        self._servers = [server, *others]
+        self.dsn = server.make_database("team")
+        self._remote = [other.make_database("shard") for other in others]
+        with closing(connect(self.dsn)) as connection:
+            schema.migrate(connection, {f"s{number}": address for number, address in enumerate(self._remote)})
+        self.team = Team(self.dsn, folder, os.environ, count_cores())
+
+    def read_processor(self) -> float:
+        """Return the seconds of processor time that this process, the servers and all their children took until now."""
+        ticks = 0
+        for server in self._servers:
+            assert server.process is not None  # noqa: S101 - started by run_server
+            main = Path(f"/proc/{server.process.pid}")
+            # Of the main process with what its ended children took, of a child without: it has none.
+            ticks += sum(read_ticks(main))
+            children = (main / "task" / main.name / "children").read_text().split()
+            ticks += sum(sum(read_ticks(main.with_name(child))[:2]) for child in children)
+        return sum(os.times()[:4]) + ticks / os.sysconf("SC_CLK_TCK")
+
+    def load(self) -> None:
+        """Bring the store to the state of the branch, and print how fast that was, and how large it is."""
         last = begun = time.monotonic()
+        before, processor = self.measure_texts()[0], self.read_processor()
         stages = dict.fromkeys(STAGES, 0.0)
 
         def tell(what: str) -> None:
@@ -111,21 +141,34 @@ def fill(server: Server, others: list[Server], bare: Path, branch: str, folder: 
             stages[next(stage for stage in STAGES if stage in what)] += time.monotonic() - last
             last = time.monotonic()
 
-        team.work(tell)
-        took = time.monotonic() - begun
-        size, texts = connection.execute("SELECT sum(length(data)), count(*) FROM flashgrep.text").fetchone() or (0, 0)
-    stored = 0
-    for address in remote or [dsn]:
-        with closing(connect(address)) as connection:
-            for table in SHARDED:
-                query = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ %s"
-                row = connection.execute(query, [f"^{table}(_[0-9]+)?$"]).fetchone()
-                stored += int(row[0] or 0) if row else 0
-    print(f"\n{max(1, len(others))} shards: {texts} texts, {size / 1e6:.1f} MB; loaded in {took:.1f} s,", end=" ")
-    print(f"{size / 1e6 / took:.2f} MB/s; {stored / size:.2f} bytes stored a byte of text")
-    print(", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in stages.items() if seconds), "\n")
-    print("| question | clients | p50 ms | p99 ms | answers a second |\n|---|---|---|---|---|")
-    return dsn
+        self.team.request()
+        self.team.work(tell)
+        took, processor = time.monotonic() - begun, self.read_processor() - processor
+        size, texts = self.measure_texts()
+        loaded, stored = (size - before) / 1e6, self.measure_bytes()
+        print(f"\n{max(1, len(self._remote))} shards: {texts} texts, {size / 1e6:.1f} MB;", end=" ")
+        print(f"{loaded:.1f} MB loaded in {took:.1f} s, {loaded / took:.2f} MB/s,", end=" ")
+        print(f"{processor / loaded:.2f} s of processor time a MB; {stored / size:.2f} bytes stored a byte of text")
+        print(", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in stages.items() if seconds), "\n")
+        print("| question | clients | p50 ms | p99 ms | answers a second | processor ms |\n|---|---|---|---|---|---|")
+
+    def measure_texts(self) -> tuple[int, int]:
+        """Return bytes and number of the contents."""
+        with closing(connect(self.dsn)) as connection:
+            query = "SELECT coalesce(sum(length(data)), 0), count(*) FROM flashgrep.text"
+            size, texts = connection.execute(query).fetchone() or (0, 0)
+        return int(size), int(texts)
+
+    def measure_bytes(self) -> int:
+        """Return the bytes that the shards' tables take on disks."""
+        stored = 0
+        for address in self._remote or [self.dsn]:
+            with closing(connect(address)) as connection:
+                for table in SHARDED:
+                    query = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ %s"
+                    row = connection.execute(query, [f"^{table}(_[0-9]+)?$"]).fetchone()
+                    stored += int(row[0] or 0) if row else 0
+        return stored
 
 
 def current_branch(repository: Path) -> str:
@@ -134,18 +177,18 @@ def current_branch(repository: Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def draw_questions(repository: Path) -> dict[str, list[dict[str, str]]]:
+def draw_questions(bare: Path, branch: str, most: int) -> dict[str, list[dict[str, str]]]:
     """Return questions by kind, the same for every run: rare and common words, expressions, symbols."""
     printed = subprocess.run(
-        ["git", "-C", str(repository), "grep", "-ohIE", "[A-Za-z_]{6,24}", "HEAD"], check=True, capture_output=True
+        ["git", "-C", str(bare), "grep", "-ohIE", "[A-Za-z_]{6,24}", branch], check=True, capture_output=True
     ).stdout.decode("utf-8", "replace")
     counts: dict[str, int] = {}
     for word in printed.split():
         counts[word] = counts.get(word, 0) + 1
     ordered = sorted(counts, key=lambda word: (counts[word], word))
     drawn = random.Random(1)  # noqa: S311 - the same questions every time
-    rare = drawn.sample(ordered[: len(ordered) // 2], min(QUESTIONS, len(ordered) // 2))
-    common = [ordered[-1 - number % min(50, len(ordered))] for number in range(QUESTIONS)]
+    rare = drawn.sample(ordered[: len(ordered) // 2], min(most, len(ordered) // 2))
+    common = [ordered[-1 - number % min(50, len(ordered))] for number in range(most)]
     literal = {"mode": "literal", "case": "sensitive"}
     return {
         "rare word": [{"query": word, **literal} for word in rare],
@@ -167,13 +210,17 @@ def open_catalogue(dsn: str, folder: Path) -> Iterator[tuple[TeamCatalogue, str]
     store = Store(dsn)
     store.open()
     empty = folder / "empty"
-    empty.mkdir()
+    empty.mkdir(exist_ok=True)
     with closing(TeamCatalogue(store, Settings(), empty, os.environ)) as catalogue:
         yield catalogue, token
 
 
 async def ask_all(
-    catalogue: TeamCatalogue, token: str, kinds: dict[str, list[dict[str, str]]], clients: list[int]
+    catalogue: TeamCatalogue,
+    token: str,
+    kinds: dict[str, list[dict[str, str]]],
+    clients: list[int],
+    read_processor: Callable[[], float],
 ) -> None:
     """Ask the questions of each kind, so many at once, and print how long they took."""
     session = Session(notes={ACCESS: catalogue.find_access(token)})
@@ -190,13 +237,16 @@ async def ask_all(
                     assert result["coverage"]["complete"], result["coverage"]  # noqa: S101 - an answer cut short is no measure
                     times.append((time.perf_counter() - begun) * 1000)
 
-            begun = time.perf_counter()
+            begun, processor = time.perf_counter(), read_processor()
             async with anyio.create_task_group() as tasks:
                 for _ in range(count):
                     tasks.start_soon(ask)
             rate = len(times) / (time.perf_counter() - begun)
-            cuts = statistics.quantiles(times, n=100)
-            print(f"| {kind} | {count} | {cuts[49]:.1f} | {cuts[98]:.1f} | {rate:.0f} |")
+            cuts, spent = (
+                statistics.quantiles(times, n=100, method="inclusive"),
+                (read_processor() - processor) / len(times) * 1000,
+            )
+            print(f"| {kind} | {count} | {cuts[49]:.1f} | {cuts[98]:.1f} | {rate:.0f} | {spent:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

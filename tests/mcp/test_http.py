@@ -265,6 +265,7 @@ def test_it_describes_itself(site: Site) -> None:
     page = site.send("GET", "/docs", Authorization=None)
     assert b"POST /call/query" in page.body
     assert b"<script" not in page.body
+    assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
 def test_mcp_keeps_no_session(site: Site) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from flashgrep.errors import Forbidden, NotFound
+from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.team import access
 from flashgrep.team.database import connect
 from tests.team.conftest import Rig, lend
@@ -137,6 +137,11 @@ def test_a_reader_may_do_nothing_else(two: Rig, statement: str) -> None:
     ann = two.ask_as("ann", ["open"])
     with as_reader(two, ann.token) as connection, pytest.raises(psycopg.Error):
         connection.execute(statement.encode())
+
+
+def test_nobody_has_a_token_in_the_name_of_a_proxys_group(dsn: str) -> None:
+    with closing(connect(dsn)) as connection, pytest.raises(InvalidParams):
+        access.make_token(connection, "group:devs")
 
 
 def test_a_connection_of_the_pool_is_always_the_one_of_who_asks(two: Rig) -> None:

@@ -241,11 +241,12 @@ async def test_a_clone_or_a_fetch_that_was_killed_is_made_anew(rig: Rig, tmp_pat
     git(root, "branch", "gone")
     rig.sync()
     git(root, "branch", "-D", "gone")
-    (rig.team.cache / "2.git" / "packed-refs.lock").touch()
+    (clone,) = rig.team.cache.iterdir()
+    (clone / "packed-refs.lock").touch()
     rig.write(root, {"a.txt": "second\n"})
     rig.sync()
     assert await find_all(asked.call, "first|second") == {(b"a.txt", 1)}
-    assert [path.name for path in rig.team.cache.iterdir()] == ["2.git"]
+    assert list(rig.team.cache.iterdir()) == [clone]
 
 
 def test_a_store_of_another_version_is_refused_with_what_to_do(rig: Rig) -> None:

@@ -245,7 +245,8 @@ PROXY = ("--proxy-header", "X-Forwarded-User", "--groups-header", "X-Forwarded-G
 def test_a_proxy_with_its_token_says_who_asks(two: Rig) -> None:
     secret = make_token(two, "sso", [], kind="proxy")
     make_token(two, "ann", ["open"])
-    make_token(two, "group:devs", ["closed"])
+    with closing(connect(two.dsn)) as connection:
+        access.allow(connection, "group:devs", ["closed"])
     with serve(two, *PROXY) as port:
         browser = Browser(port)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.git import git
 from tests.team.conftest import Rig
 from tests.team.serving import serve
 from tests.team.test_page import make_token
@@ -69,7 +70,8 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(served: tuple[Rig, 
         tab.wait("a.hit.line", "needle_kernel").click()
         tab.wait(".row.chosen", "def needle_kernel")
         assert "project=kernel" in tab.tab.url
-        assert not tab.tab.get_by_role("button", name="Blame").count()
+        tab.tab.get_by_role("button", name="Blame").click()
+        tab.wait(".blame", git(rig.folder / "trees" / "kernel", "rev-parse", "--short=8", "HEAD").decode().strip())
         tab.tab.locator(".row code").first.get_by_text("needle_kernel").click()
         tab.wait(".panel pre", "def needle_kernel(size)")
         tab.tab.get_by_role("link", name="Numbers").click()

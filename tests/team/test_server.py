@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -10,6 +11,8 @@ import pytest
 
 from flashgrep.team import access
 from flashgrep.team.database import connect
+from tests.support.git import git
+from tests.support.http_request import send_request
 from tests.support.postgres import Server
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig, lend
@@ -90,6 +93,41 @@ def test_methods_that_read_are_there_and_those_that_write_are_not(served: tuple[
     names = {tool["name"] for tool in listed["result"]["tools"]}
     assert {"query", "read_code"} <= names
     assert not names & {"write_code", "index_codebase"}
+
+
+def test_the_past_is_asked_of_the_clone_from_revisions_of_the_store(rig: Rig) -> None:
+    root = rig.make_repository("one", {"a.py": "first\nlast\n"})
+    first = git(root, "rev-parse", "HEAD").decode().strip()
+    second = rig.write(root, {"a.py": "first\nsecond\nlast\n"})
+    git(root, "checkout", "-q", "-b", "hidden")
+    hidden = rig.write(root, {"a.py": "nobody sees this\n"})
+    rig.push(root)
+    git(rig.folder, "clone", "-q", "--mirror", str(root), "bare/away.git")
+    rig.team.add(str(rig.folder / "bare" / "away.git"), "away")
+    rig.team.remove("one")
+    rig.team.add(str(rig.folder / "bare" / "one.git"), "one", ("main",))
+    rig.sync()
+    with closing(connect(rig.dsn)) as connection:
+        access.allow(connection, "ann", None)
+        token = access.make_token(connection, "ann")
+    with serve(rig) as port:
+        client = Client(port, token)
+        found = client.call("history", path="a.py", project="one")["results"]
+        assert [one["commit"] for one in found] == [second, first]
+        runs = client.call("blame", path="a.py", project="one", rev="main")["results"]
+        assert [(one["start_line"], one["commit"]) for one in runs] == [(1, first), (2, second), (3, first)]
+        for method in ("history", "blame"):
+            for rev in ("hidden", hidden):
+                status, answer = client.send(f"/call/{method}", {"path": "a.py", "project": "one", "rev": rev})
+                assert (status, answer["error"]["data"]["reason"]) == (404, "revision_not_found"), answer
+        shutil.rmtree(rig.folder / "bare" / "away.git")
+        status, answer = client.send("/call/history", {"path": "a.py", "project": "away"})
+        assert (status, answer["error"]["data"]["reason"]) == (503, "clone_missing")
+    shutil.rmtree(rig.folder / "bare" / "one.git")
+    with serve(rig) as port:  # nothing here has a clone: the methods are not offered
+        assert Client(port, token).send("/call/blame", {"path": "a.py", "project": "one"})[0] == 404
+        facts = send_request(port, "GET", "/static/server.json", {"Host": f"127.0.0.1:{port}"})
+        assert "blame" not in facts.json()["methods"]
 
 
 def test_nobody_comes_in_without_a_token_nor_from_a_page(served: tuple[Rig, Client]) -> None:

@@ -25,6 +25,7 @@ from flashgrep.mcp.http.raw import send_raw
 from flashgrep.registry import Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import Faulty, Reply, encode, error_line
+from flashgrep.web.site import HEADERS
 
 SEARCHES: Final = {
     "/search": "search_code_semantic",
@@ -227,7 +228,7 @@ class Routes:
         )
         head = "<!doctype html><meta charset=utf-8><title>flashgrep</title>"
         links = "<p><a href=/openapi.json>OpenAPI</a></p>"
-        return HTMLResponse(f"{head}<h1>flashgrep {__version__}</h1>{links}{rows}")
+        return HTMLResponse(f"{head}<h1>flashgrep {__version__}</h1>{links}{rows}", headers=HEADERS)
 
 
 def openapi(handlers: list[Handler]) -> dict[str, Any]:

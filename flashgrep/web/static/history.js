@@ -5,6 +5,7 @@ import { makeCrumbs } from "./crumbs.js";
 import { h, show, tell } from "./dom.js";
 import { escapeGlob } from "./question.js";
 import { call } from "./rpc.js";
+import { isTeam } from "./server.js";
 
 const SHORT = 10;
 const BLAMED = 5000;
@@ -36,6 +37,8 @@ export async function showHistory(shown, view) {
 }
 
 function makeCommit(one, { project, path }) {
+  // A team's store has the heads of branches: of other commits there is nothing to open.
+  if (isTeam()) return h("li", {}, h("code", {}, one.commit.slice(0, SHORT)), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)}`));
   const isFile = path && !path.endsWith("/");
   const changes = { view: "changes", project, rev: one.parents.length ? `${one.commit}^..${one.commit}` : one.commit, path };
   return h("li", {}, h("a", { class: "hit", href: toAddress(changes) }, h("code", {}, one.commit.slice(0, SHORT))), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)} · `, isFile ? h("a", { href: toAddress({ view: "file", project, path, rev: one.commit }) }, "the file then") : h("a", { href: toAddress({ view: "folder", project, rev: one.commit }) }, "the files then")));
@@ -63,7 +66,7 @@ export async function toggleBlame(file) {
     pane.draw(true);
     return;
   }
-  const toCommitted = shown.rev ? (line) => line : await mapLines(shown);
+  const toCommitted = shown.rev || isTeam() ? (line) => line : await mapLines(shown);
   const of = new Map();
   const commits = new Map();
   for (let first = 1; first <= lines.total && first <= 4 * BLAMED; first += BLAMED) {
@@ -77,6 +80,7 @@ export async function toggleBlame(file) {
     if (!one) return h("span", { class: "blame" }, toCommitted(line) ? "" : "not committed");
     const text = `${one.commit.slice(0, 8)} ${day(one.time)} ${one.author}`;
     const changes = { view: "changes", project: shown.project, rev: one.parents.length ? `${one.commit}^..${one.commit}` : one.commit, path: shown.path };
+    if (run.isFirst && isTeam()) return h("span", { class: "blame", title: one.subject }, text);
     return run.isFirst ? h("a", { class: "blame", href: toAddress(changes), title: one.subject, tabindex: "-1" }, text) : h("span", { class: "blame" });
   };
   pane.draw(true);

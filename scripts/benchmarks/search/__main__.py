@@ -18,6 +18,7 @@ from scripts.benchmarks.search.docstrings import Sides, measured, pool
 from scripts.benchmarks.search.metrics import Figures, interval, mean
 from scripts.benchmarks.search.packages import Package, Unavailable, packages, unpacked
 from scripts.benchmarks.search.ranking import SIDES, Way, ablations, judged
+from scripts.benchmarks.search.team import compare_stores, print_table
 
 Results = dict[str, dict[str, list[Figures]]]
 """By repository and way, the figures of each question."""
@@ -30,6 +31,9 @@ def main() -> int:
     roots = dict(_roots(options))
     if options.check:
         return _check(roots)
+    if options.team:
+        print_table(anyio.run(_stores, roots))
+        return 0
     saved: dict[str, Any] = {"questions": {}, "docstrings": {}}
     if not options.docstrings:
         results = anyio.run(_questions, roots, SIDES | (ablations() if options.ablate else {}))
@@ -52,6 +56,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--questions", action="store_true", help="leave out documentation sought in functions")
     parser.add_argument("--docstrings", action="store_true", help="leave out the questions")
     parser.add_argument("--ablate", action="store_true", help="rank again with each rule switched off")
+    parser.add_argument("--team", action="store_true", help="compare a team's store with the embedded one instead")
     parser.add_argument("--check", action="store_true", help="only see whether what the questions aim at is there")
     parser.add_argument("--save", nargs="?", type=Path, const=kept, help="keep the figures as JSON (usual: %(const)s)")
     parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
@@ -100,6 +105,15 @@ async def _questions(roots: Mapping[Package, Path], ways: Mapping[str, Way]) -> 
             results[package.repository] = await judged(root, questions[package.repository], ways)
             print(_row(package.repository, results[package.repository]["hybrid"]), flush=True)
     return results
+
+
+async def _stores(roots: Mapping[Package, Path]) -> Results:
+    questions = asked()
+    return {
+        package.repository: await compare_stores(root, questions[package.repository])
+        for package, root in roots.items()
+        if package.repository in questions
+    }
 
 
 def _told(results: Results) -> dict[str, Any]:
