@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
@@ -246,4 +247,6 @@ async def _serve(
         typer.echo(here[0])
         sys.stdout.flush()
 
-    await serve(make_application(catalogue, settings, log, rules), listener, say, anyio.sleep_forever())
+    # Told to end, it answers what is in flight and leaves no folder behind.
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await serve(make_application(catalogue, settings, log, rules), listener, say, anext(signals))

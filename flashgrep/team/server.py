@@ -173,7 +173,7 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
     return TeamGuard(app, catalogue, settings.max_line_bytes, rules)
 
 
-async def serve(app: TeamGuard, listener: socket.socket, ready: Callable[[], None], until: Awaitable[None]) -> None:
+async def serve(app: TeamGuard, listener: socket.socket, ready: Callable[[], None], until: Awaitable[object]) -> None:
     """Serve until told to stop."""
     running = server(app)
     async with anyio.create_task_group() as tasks:

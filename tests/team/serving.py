@@ -4,9 +4,11 @@ import http.client
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.team.conftest import Rig
@@ -15,14 +17,23 @@ from tests.team.test_jobs import FGREP
 
 @contextmanager
 def serve(rig: Rig, *options: str) -> Iterator[int]:
-    """Run a server of a store, and yield its port."""
+    """Run a server of a store, and yield its port; told to end, it leaves nothing behind."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
-    environ |= {"FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder)}
+    with tempfile.TemporaryDirectory(dir=rig.folder) as temporary:
+        environ |= {"FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder), "TMPDIR": temporary}
+        with _run(environ, *options) as (run, port):
+            yield port
+        assert run.returncode == 0
+        assert list(Path(temporary).iterdir()) == []
+
+
+@contextmanager
+def _run(environ: dict[str, str], *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [FGREP, "team", "serve", "--port", "0", *options]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as run:
         try:
             assert run.stdout is not None
-            yield int(run.stdout.readline().rpartition(":")[2])
+            yield run, int(run.stdout.readline().rpartition(":")[2])
         finally:
             run.terminate()
 

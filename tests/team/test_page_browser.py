@@ -56,7 +56,7 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(served: tuple[Rig, 
         assert {"Text", "Regex", "Symbols", "Files"} <= set(labels)
         assert ("Meaning" in labels) == offers(tab, "search_code")
         assert not tab.tab.get_by_role("link", name="Changes").count()
-        tab.type("needle")
+        tab.search("needle")
         tab.wait(".facet button[data-facet=repo]", "kernel")
         sync_api.expect(tab.tab.locator(".group")).to_have_count(4)
         judge(tab)
@@ -66,7 +66,7 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(served: tuple[Rig, 
         sync_api.expect(tab.tab.locator(".group")).to_have_count(2)
         tab.tab.get_by_label("Repository").fill("kernel")
         tab.tab.keyboard.press("Enter")
-        tab.type("needle_k")
+        tab.search("needle_k")
         tab.wait("a.hit.line", "needle_kernel").click()
         tab.wait(".row.chosen", "def needle_kernel")
         assert "project=kernel" in tab.tab.url

@@ -11,6 +11,11 @@ from playwright import sync_api
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SCREENSHOTS = os.environ.get("FLASHGREP_SCREENSHOTS", "")
 MILLISECONDS = 30_000
+IS_ANSWERED = """text => {
+    const link = document.querySelector(".as button");
+    return link !== null && new URL(link.title).searchParams.get("q") === text;
+}"""
+"""With an answer comes a link to its question."""
 
 
 @contextmanager
@@ -52,6 +57,11 @@ class Tab:
         self.tab.locator("#q").focus()
         self.tab.keyboard.press("ControlOrMeta+a")
         self.tab.keyboard.type(text)
+
+    def search(self, text: str) -> None:
+        """Type into the search box, and wait for the answer to all of it: what is half typed is answered, too."""
+        self.type(text)
+        self.tab.wait_for_function(IS_ANSWERED, arg=text)
 
     def wait(self, selector: str, text: str | None = None) -> sync_api.Locator:
         """Wait until something is on the page, with a text; return it."""
