@@ -1,4 +1,4 @@
-"""Look-ups of many clients share the processors: start-time fair queueing over connections, by measured time.
+"""Look-ups of many clients share the processors: start-time fair queueing over connections, by processor time.
 
 Threads of one interpreter only take the processor from each other, so one look-up runs here at a time and the others
 wait, for their turn here or for a worker process that can run them. Whose connection has had the least time is next
@@ -30,7 +30,8 @@ from flashgrep.checkpoint import CURRENT_TURN, Abandoned
 from flashgrep.shared_turn import SHARED_TURN
 
 QUANTUM = 0.005
-"""Seconds a look-up runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
+"""Seconds of processor time after which a look-up gives way to another: most end sooner; changing threads costs 0.1
+ms."""
 PATIENCE = 0.02
 """Seconds without a checkpoint after which others run beside a look-up: it is in a library, or in a system call."""
 THREADS_PER_FLOW = 4
@@ -140,10 +141,17 @@ class _Task:
     ended: bool = False
     since: float = 0.0
     """When its turn, or its worker, began; on the clock of time.monotonic()."""
+    used: float = 0.0
+    """What its thread had used of the processor when that was charged last, by time.thread_time()."""
 
     def give_way(self) -> None:
-        if not self.runs or (self.scheduler.contended and time.monotonic() - self.since > QUANTUM):
-            self.scheduler.requeue(self)
+        if self.runs:
+            if not self.scheduler.contended or (took := time.monotonic() - self.since) <= QUANTUM:
+                return
+            # On a busy machine most of that may be other programs': a short look-up ends in its first turn there, too.
+            if took <= PATIENCE and time.thread_time() - self.used <= QUANTUM:
+                return
+        self.scheduler.requeue(self)
 
     def pause(self) -> None:
         self.scheduler.pause(self)
@@ -168,7 +176,9 @@ class Scheduler:
         self._numbers = count()
         self._running: _Task | None = None
         self._begun = 0
-        self._now = 0.0  # virtual time: that of the look-up which began last
+        self._now = 0.0
+        """Virtual time: that of the look-up which began last, and on by each connection's share of the service since.
+        Else whoever comes back at once would stand before one that gave way, for ever."""
         self._limiter: anyio.CapacityLimiter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
@@ -329,7 +339,7 @@ class Scheduler:
     def _take_reply(self, task: _Task, reply: bytes | None) -> None:
         with self._lock:
             task.worker = None
-            task.flow.served += time.monotonic() - task.since
+            self._serve(task.flow, time.monotonic() - task.since)
             if task.stopped:
                 self._end(task)
             elif reply is None:
@@ -347,6 +357,7 @@ class Scheduler:
                 raise Abandoned
             task.threaded = True
             task.since = time.monotonic()
+        task.used = time.thread_time()
         token = CURRENT_TURN.set(task)
         try:
             return work()
@@ -385,13 +396,25 @@ class Scheduler:
             self._run_next()
 
     def _charge(self, task: _Task) -> None:
-        """Take the processor from a look-up, if it has it, and note how long it had it."""
+        """End a look-up's turn, if it has one, and note what it has used of the processor; in its thread, if any.
+
+        Not how long it had the turn: on a busy machine other programs run for most of that, and whom they held up for
+        a second would wait until all others had a second, too.
+        """
+        self._end_turn(task)
+        if task.threaded:
+            before, task.used = task.used, time.thread_time()
+            self._serve(task.flow, task.used - before)
+            self._used_seconds += task.used - before
+
+    def _end_turn(self, task: _Task) -> None:
         if task.runs:
             task.runs = False
             self._running = None
-            took = time.monotonic() - task.since
-            task.flow.served += took
-            self._used_seconds += took
+
+    def _serve(self, flow: _Flow, seconds: float) -> None:
+        flow.served += seconds
+        self._now += seconds / len(self._flows)
 
     def _run_next(self) -> None:
         """Let the next one run here, unless one does; with the lock held."""
@@ -441,7 +464,7 @@ class Scheduler:
             task = self._running
             # It goes on beside the others; at its next checkpoint it queues like them.
             if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
-                self._charge(task)
+                self._end_turn(task)
             # By these the workers learn that look-ups wait: more of them may be started.
             places = {task.place for flow in self._flows.values() for task in flow.waiting if task.place is not None}
         if self._workers is not None:

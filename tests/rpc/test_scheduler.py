@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -86,6 +87,38 @@ async def test_connections_get_the_same_time_whatever_number_of_calls_they_have(
                 tasks.start_soon(ask, scheduler, "many", lambda: work("many"))
             tasks.start_soon(ask, scheduler, "one", lambda: work("one"))
     assert spent["one"] / sum(spent.values()) > 0.3
+
+
+async def test_one_that_gave_way_has_its_share_beside_connections_that_come_back_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scheduler, ended, asked, most = Scheduler(), threading.Event(), [0], 2_000
+    # Clocks that only look-ups move: how busy the machine is changes nothing.
+    now, used = [0.0], dict[int, float]()
+    clocks = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: used.get(threading.get_ident(), 0.0))
+    monkeypatch.setattr("flashgrep.scheduler.time", clocks)
+
+    def work() -> None:
+        now[0] += QUANTUM / 5
+        used[threading.get_ident()] = clocks.thread_time() + QUANTUM / 5
+        checkpoint()
+
+    def long() -> None:
+        for _ in range(25):
+            work()
+        ended.set()
+
+    async def come_back(flow: str) -> None:
+        while not ended.is_set() and asked[0] < most:
+            await ask(scheduler, flow, work)
+            asked[0] += 1
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, scheduler, "long", long)
+            for number in range(12):
+                tasks.start_soon(come_back, str(number))
+    assert asked[0] < most / 2  # an equal share of the time is 300
 
 
 async def test_one_without_checkpoints_is_waited_for_no_longer_than_patience() -> None:
