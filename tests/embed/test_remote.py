@@ -223,7 +223,7 @@ def test_waits_grow_up_to_their_bound(api: Api) -> None:
     api.next.extend([Reply(status=500)] * 9)
     start = time.monotonic()
     failure(embedder(api, retries=RetryPolicy(timeout=5, attempts=4, first_wait=0.1, longest_wait=0.15)))
-    assert 0.2 <= time.monotonic() - start < 3  # at least 0.05 + 0.075 + 0.075
+    assert 0.2 <= time.monotonic() - start < 10  # at least 0.05 + 0.075 + 0.075
 
 
 def test_nobody_listening_is_told() -> None:
@@ -239,7 +239,7 @@ def test_an_answer_that_takes_too_long_is_given_up(api: Api, drip: float) -> Non
     api.next.append(Reply(raw=b" " * 1000, drip=drip))
     start = time.monotonic()
     assert "no answer within 0.3 s" in failure(embedder(api, retries=RetryPolicy(timeout=0.3, attempts=1)))
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 10  # all of it would take 50
 
 
 def test_an_answer_without_end_is_given_up(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

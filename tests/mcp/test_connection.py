@@ -225,7 +225,7 @@ def test_it_ends_within_a_second_of_its_input(daemon: DaemonAtHand, project: Mak
     assert json.loads(process.stdout.readline())["id"] == 1
     started = time.monotonic()
     said, complaints = process.communicate(timeout=BOUND)
-    assert time.monotonic() - started < 3  # one second, and what a busy machine adds
+    assert time.monotonic() - started < 10  # one second, and what a busy machine adds
     assert (process.returncode, said, complaints) == (0, b"", b"")
 
 

@@ -80,10 +80,10 @@ def test_what_only_backtracking_can_run_says_so(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["(?:a{1000}){100}", "(((a{300}){300}){300}){300}", "(" * 300 + ")" * 300, "[" * 300])
 def test_what_is_too_large_is_refused_at_once(text: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises(BadPattern):
         Pattern(texts=(text,)).matcher()
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_a_pattern_has_at_least_one_text_and_a_bounded_length() -> None:

@@ -108,7 +108,8 @@ class Server:
         """Make an empty database in the place of one that may be there, and return its address."""
         with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
-            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+            # Without writing the template's pages to the log: half the processor time.
+            connection.execute(f'CREATE DATABASE "{name}" STRATEGY FILE_COPY'.encode())
         return self.dsn(name)
 
 
