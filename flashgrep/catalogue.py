@@ -137,6 +137,9 @@ class Catalogue:
             await self._scheduler.wait_for_rest(RECOVERY_SECONDS, FLOOD_SECONDS)
             forget_patterns()
             forget_parsed()
+            for workspace in self._open.values():
+                if workspace.index.reader is not None:
+                    workspace.index.reader.shrink()
             release_memory()
 
     async def _release_models(self) -> None:

@@ -6,6 +6,7 @@ import random
 import sqlite3
 from collections import deque
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,28 @@ def test_a_large_segment_is_left_alone_until_the_newer_ones_weigh_something() ->
     assert worth_merging(rows) == rows[1:]
     assert worth_merging([row._replace(bytes=9) for row in rows]) == [row._replace(bytes=9) for row in rows]
     assert worth_merging(rows[:MOST_SEGMENTS]) == []
+
+
+def test_connections_that_many_look_ups_took_at_once_are_closed_but_one(
+    writer: Writer, tree: Path, tmp_path: Path
+) -> None:
+    store(writer, tree, [b"one.py"])
+    reader = Reader(tmp_path / "index.db", ROOT)
+    identity = reader.identity
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(reader.transaction())
+        reader.shrink()
+        generation = reader.generation()
+    assert len(reader._idle) == 5
+    reader.shrink()
+    assert len(reader._idle) == 1
+    assert (reader.generation(), reader.identity, reader.is_replaced()) == (generation, identity, False)
+    with reader.transaction():
+        reader.shrink()
+    reader.close()
+    reader.shrink()
+    assert not reader._idle
 
 
 def test_an_index_is_looked_over(writer: Writer, tree: Path, tmp_path: Path) -> None:
