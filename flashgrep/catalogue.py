@@ -156,6 +156,10 @@ class Catalogue:
                 release()
                 release_memory()
 
+    def is_known(self, project: str) -> bool:
+        """Return whether a project has the name, or it is a path."""
+        return self._find_root(project) is not None
+
     def list_projects(self) -> list[ProjectInfo]:
         """Return the known projects, by name."""
         return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]

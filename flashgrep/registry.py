@@ -102,6 +102,8 @@ class Capabilities:
 
     control: bool = False
     """Whether the daemon's own methods are answered: ``$/cli``, ``$/open``, ``$/shutdown`` and their kin."""
+    asks_team: bool = False
+    """Whether the team's server is asked about projects that nobody knows here, though the connection is bound."""
     writes: Literal["always", "with_token", "never"] = "always"
     """Whether files may be written; never: in read-only mode, whatever else is shown."""
     only_reads: bool = False

@@ -4,8 +4,10 @@ Only a method that reads, and only a call that names one project that nobody her
 token are the user's own settings: a repository's cannot set them, and the token goes to that address alone.
 """
 
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,11 +29,15 @@ from flashgrep.errors import (
     TooLarge,
     Unavailable,
 )
+from flashgrep.git.addresses import list_addresses
+from flashgrep.git.program import Git
+from flashgrep.ingest.openat import RootFolder
 from flashgrep.paths import TEAM_TOKEN_VARIABLE
 from flashgrep.registry import Call, Handler, Registry
 
 AVOID_SECONDS: Final = 15.0
 """A server that did not answer is not asked for so long: each further question would wait for it, too."""
+REMEMBERED_SECONDS: Final = 60.0
 MOST_ASKED: Final = 8
 """Questions at a time: each holds a thread."""
 MOST_TOKEN: Final = 4096
@@ -47,6 +53,8 @@ class TeamLink:
     settings: Settings
     environ: Mapping[str, str]
     _away_until: float = 0.0
+    _addresses: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """Of the team's repositories asked lately: until when it is believed, and the address."""
     _limit: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_ASKED))
 
     async def ask(self, method: str, params: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
@@ -85,6 +93,28 @@ class TeamLink:
         if isinstance(result := found.get("result"), dict):
             return result
         raise self._read_error(found.get("error"))
+
+    async def find_here(self, call: Call[Any], project: str) -> str | None:
+        """Return the name of a project here that is a clone of the team's repository; None: there is none.
+
+        Raises:
+            NotFound, Unavailable: as ``ask``.
+
+        """
+        if project not in self._addresses or time.monotonic() > self._addresses[project][0]:
+            shown = await self.ask("stats", {"project": project}, call.deadline)
+            self._addresses[project] = time.monotonic() + REMEMBERED_SECONDS, str(shown.get("address", ""))
+        address = self._addresses[project][1]
+        roots = [(one.name, os.fsencode(one.root)) for one in call.host.list_projects()] if address else []
+
+        def find() -> str | None:
+            clones = ((name, list_addresses(Git.find(RootFolder(root), self.environ))) for name, root in roots)
+            return next((name for name, addresses in clones if address in addresses), None)
+
+        try:
+            return await anyio.to_thread.run_sync(find, limiter=self._limit)
+        except (FlashgrepError, OSError):
+            return None
 
     def away(self, why: str) -> Unavailable:
         """Return the error that says that the server could not be asked."""
@@ -126,23 +156,36 @@ def _is_asked_there(handler: Handler) -> bool:
 async def _ask_here_first(
     link: TeamLink, name: str, run: Callable[[Any, Any], Awaitable[Any]], call: Call[Any], params: Any
 ) -> Any:
-    """Answer a call here, or there where it names a project that is none here."""
+    """Answer a call here, or there where it names a project that is none here.
+
+    A repository of the team that is here under another name is answered from here, as far as it has the revision.
+    """
     try:
         return await run(call, params)
-    except NotFound as error:
+    except (NotFound, Forbidden) as error:
         project = params.project
+        is_bound = error.reason == "outside_root" and call.session.capabilities.asks_team
+        is_unknown = error.reason == "project_not_found" or (is_bound and project and not call.host.is_known(project))
         # A path is a folder's of this machine, whether it is there or not: no other machine is told of it.
-        if error.reason != "project_not_found" or not project or project[0] in "/~." or "\\" in project:
+        if not project or project[0] in "/~." or "\\" in project or not is_unknown:
             raise
         given = params.model_dump(mode="json", exclude_unset=True)
         try:
+            here = await link.find_here(call, project)
+            if here is not None:
+                with suppress(NotFound, Forbidden):
+                    return _note(await run(call, params.model_copy(update={"project": here})), f"{project} is {here}")
             result = await link.ask(name, given, call.deadline)
         except NotFound as there:
             raise (error if there.reason == "project_not_found" else there) from None
         except Unavailable as away:
             raise type(away)(f"{error.message}; {away.message}", reason=away.reason, **away.data) from None
+    return {**_note(result, f"answered by {link.settings.team.url}"), "answered_by": link.settings.team.url}
+
+
+def _note(result: dict[str, Any], source: str) -> dict[str, Any]:
+    """Say in an answer's coverage where it is from."""
     coverage = result.get("coverage")
     if isinstance(coverage, dict):
-        source = f"answered by {link.settings.team.url}"
         coverage["detail"] = "; ".join(filter(None, [coverage.get("detail"), source]))
-    return {**result, "answered_by": link.settings.team.url}
+    return result

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import anyio
 from anyio.abc import TaskGroup
@@ -141,7 +141,9 @@ class Listeners:
 
     def _make_session(self, *projects: str, control: bool = False) -> Session:
         self.note_client()
-        capabilities = Capabilities(control=control, writes="never" if self.settings.read_only else "always")
+        # The user's own commands, and the hosts that they start: whoever has a project's socket stays in the project.
+        writes: Literal["always", "never"] = "never" if self.settings.read_only else "always"
+        capabilities = Capabilities(control=control, asks_team=control, writes=writes)
         return Session(projects=projects, capabilities=capabilities, wire="unix")
 
     async def _serve_project(self, root: Path, path: Path, scope: anyio.CancelScope, *, task_status: Any) -> None:

@@ -1,10 +1,10 @@
 """Running the user's git so that a repository's own settings run nothing.
 
-Only commands that read objects and the index run: ``cat-file``, ``ls-tree``, ``ls-files``, ``merge-base``,
-``for-each-ref``, ``rev-parse``. What else git would start because a repository says so is turned off by ``_SETTINGS``
-and ``_ENVIRON``: file system monitors, hooks, filters and textconv (which these commands do not use), fetching of
-objects that are not here, transports, prompts. git itself refuses a repository that belongs to somebody else, unless
-the user's settings say otherwise (``safe.directory``).
+Only commands that read objects, the index and settings run: ``cat-file``, ``ls-tree``, ``ls-files``, ``merge-base``,
+``for-each-ref``, ``rev-parse``, ``config``. What else git would start because a repository says so is turned off by
+``_SETTINGS`` and ``_ENVIRON``: file system monitors, hooks, filters and textconv (which these commands do not use),
+fetching of objects that are not here, transports, prompts. git itself refuses a repository that belongs to somebody
+else, unless the user's settings say otherwise (``safe.directory``).
 """
 
 import os

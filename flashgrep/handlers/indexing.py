@@ -267,6 +267,7 @@ class StatsResult(TypedDict):
 
     `store_projects` work trees of one repository share the index, whose sizes are those of all; `shared_texts` with
     `shared_bytes` are stored once for this project and others, `revision_texts` because a revision was asked about.
+    `address`, of a team's repository: host and path that it is fetched from.
     Without a project: the daemon's version and process, the projects it knows, and what would help (`message`).
     """
 
@@ -274,6 +275,7 @@ class StatsResult(TypedDict):
     version: str
     projects: list[str]
     message: NotRequired[str]
+    address: NotRequired[str]
     pid: NotRequired[int]
     root: NotRequired[str]
     total_files: NotRequired[int]

@@ -1,8 +1,11 @@
 """What a team's server answers itself, where the local daemon's method asks a folder or a clone."""
 
+from contextlib import suppress
 from typing import Any, Final
 
 from flashgrep import __version__
+from flashgrep.errors import Unavailable
+from flashgrep.git.addresses import list_addresses, name_address
 from flashgrep.handlers import history as past
 from flashgrep.handlers.common import ProjectParams
 from flashgrep.handlers.history import (
@@ -80,6 +83,12 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
         "last_update": synced,
         "problem": project.row.problem,
     }
+    address = name_address(project.row.source)
+    if not address:  # of a bare clone, what that is fetched from
+        with suppress(Unavailable):
+            address = next(iter(await project.ask_repository(lambda clone: list_addresses(clone.git))), "")
+    if address:
+        result["address"] = address
     if project.row.generation:
         table = (await project.at("HEAD")).table
         result["total_files"] = len(table)

@@ -16,7 +16,8 @@ from flashgrep import config
 from flashgrep.errors import BadSetting, Unavailable
 from flashgrep.project_settings import with_project
 from flashgrep.team_link import TeamLink
-from tests.conftest import DaemonAtHand, MakeProject
+from tests.conftest import DaemonAtHand, MakeProject, Wire
+from tests.support.git import git
 from tests.team.conftest import Rig
 from tests.team.serving import serve
 from tests.team.test_page import make_token
@@ -59,18 +60,35 @@ def answering(answer: bytes | None) -> Iterator[tuple[str, list[bytes]]]:
     thread.join(5)
 
 
+def check_same_repository(wire: Wire, url: str) -> None:
+    """See that of a repository that is here under another name what is here wins, but for what only the team has."""
+    here = wire.call("query", query="def", project="origin")
+    assert "newest" in here["results"][0]["text"]
+    assert "origin is called-otherwise" in here["coverage"]["detail"]
+    there = wire.call("query", query="def", project="origin", rev="main")
+    assert "stale" in there["results"][0]["text"]
+    assert there["answered_by"] == url
+
+
 def test_a_project_that_is_not_here_is_asked_there(rig: Rig, cold_daemon: DaemonAtHand, project: MakeProject) -> None:
     rig.make_repository("there", {"a.py": "def shared():\n    pass\n"})
     rig.make_repository("both", {"a.py": "def stale(): pass\n"})
+    rig.make_repository("origin", {"a.py": "def stale(): pass\n"})
+    address = "https://git.example.org/team/origin.git"
+    git(rig.folder / "bare" / "origin.git", "config", "remote.origin.url", address)
     rig.make_repository("hidden", {"a.py": "def secret(): pass\n"})
     rig.sync()
-    token = make_token(rig, "ann", ["there", "both"])
+    token = make_token(rig, "ann", ["there", "both", "origin"])
     cold_daemon.environ["FLASHGREP_LOG_LEVEL"] = "debug"
     root = project({"a.py": "def fresh(): pass\n"}, name="both")
+    work = project({"a.py": "def newest(): pass\n"}, name="called-otherwise")
+    git(work, "init", "-q")
+    git(work, "remote", "add", "origin", "git@git.example.org:team/origin.git")
     with serve(rig) as port:
         url = f"http://127.0.0.1:{port}"
         join(cold_daemon, url, token)
         cold_daemon.add(root)
+        cold_daemon.add(work)
         with closing(cold_daemon.wire("unix")) as wire:
             found = wire.call("query", query="def", project="there")
             assert [hit["file_path"] for hit in found["results"]] == ["a.py"]
@@ -93,9 +111,15 @@ def test_a_project_that_is_not_here_is_asked_there(rig: Rig, cold_daemon: Daemon
             refused = wire.fail("write_code", path="a.py", content="x", project="there")
             assert refused["data"]["reason"] == "project_not_found"
             everywhere = wire.call("query", query="def", projects="*")
-            assert {hit["project"] for hit in everywhere["results"]} == {"both"}
+            assert {hit["project"] for hit in everywhere["results"]} == {"both", "called-otherwise"}
+            check_same_repository(wire, url)
         with closing(cold_daemon.wire("unix", root)) as bound:
             assert bound.fail("query", query="def", project="there")["data"]["reason"] == "outside_root"
+        with closing(cold_daemon.wire("unix")) as host:  # as `fgrep mcp` in a folder
+            host.call("$/bind", project=str(root))
+            assert host.call("query", query="def", project="there")["answered_by"] == url
+            assert host.call("query", query="def", project="origin")["answered_by"] == url
+            assert host.fail("query", query="def", project="called-otherwise")["data"]["reason"] == "outside_root"
         shown = cold_daemon.run("query", "shared", "--project", "there")
         assert "a.py" in shown.stdout, shown
     assert token not in Path(cold_daemon.paths.log).read_text()
