@@ -3,12 +3,14 @@
 import os
 import random
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from flashgrep.indexer.progress import WITH_ALL_GRAMS
 from flashgrep.paths import project_socket
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
@@ -22,10 +24,28 @@ SEEDS = (1, 2)
 
 def descendants(pid: int) -> set[int]:
     found = set()
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found |= {int(child)} | descendants(int(child))
+    with suppress(OSError):  # it ends meanwhile
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found |= {int(child)} | descendants(int(child))
     return found
+
+
+async def catch(workspace: Workspace, root: Path) -> tuple[int, set[int]]:
+    """Return an indexer at work, and its workers; there is more to do where all was done before we looked."""
+    given = 0
+    with anyio.fail_after(BOUND):
+        while True:
+            if workspace.progress.stage in WITH_ALL_GRAMS and not workspace.tree.pending:
+                given += 1
+                put(
+                    root, {f"big{given}.{at}.txt": os.urandom(600_000).hex().encode() + b" needle\n" for at in range(8)}
+                )
+                await workspace.refresh()
+            await checkpoint()  # the scheduler starts the indexer meanwhile
+            pid = workspace.facts()["indexer_pid"]
+            if pid and (workers := descendants(pid)):
+                return pid, workers
 
 
 def wait_gone(pids: set[int]) -> set[int]:
@@ -70,26 +90,17 @@ async def test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_h
 
 
 async def test_the_workers_of_a_killed_indexer_end_with_it(root: Path) -> None:
-    put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
     async with opened(root) as workspace:
-        await workspace.refresh()
-        pid, workers = None, set[int]()
-        while not workers:
-            await checkpoint()  # the scheduler starts the indexer meanwhile
-            pid = workspace.facts()["indexer_pid"]
-            workers = descendants(pid) if pid else set()
+        pid, workers = await catch(workspace, root)
         kill(pid)
         assert not wait_gone(workers)
         await indexed(workspace)
 
 
 async def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody(root: Path) -> None:
-    put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() for at in range(8)})
     async with opened(root) as workspace:
-        await workspace.refresh()
-        while workspace.facts()["indexer_pid"] is None:
-            await checkpoint()
-        kill(workspace.facts()["indexer_pid"])
+        pid, _ = await catch(workspace, root)
+        kill(pid)
         with anyio.fail_after(BOUND):
             await workspace.wait_indexed()
         assert workspace.progress.stage != "failed"
@@ -97,14 +108,8 @@ async def test_one_failure_that_the_next_attempt_mends_is_told_to_nobody(root: P
 
 
 async def test_a_worker_of_the_indexer_that_is_killed_is_done_without(root: Path) -> None:
-    put(root, {f"big{at}.txt": os.urandom(600_000).hex().encode() + b" needle\n" for at in range(8)})
     async with opened(root) as workspace:
-        await workspace.refresh()
-        workers = set[int]()
-        while not workers:
-            await checkpoint()  # the scheduler starts the indexer meanwhile
-            pid = workspace.facts()["indexer_pid"]
-            workers = descendants(pid) if pid else set()
+        _, workers = await catch(workspace, root)
         kill(max(workers))
         await indexed(workspace)
         await agree(workspace, root)

@@ -20,7 +20,7 @@ from flashgrep.search.ripgrep import ripgrep_of
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from tests.support.truth import Found
 
-BOUND = 30.0
+BOUND = 60.0
 """Seconds until a test gives up; what it waits for takes milliseconds."""
 
 
