@@ -40,8 +40,18 @@ _DEFINITION: Final = re.compile(
     re.MULTILINE,
 )
 _TYPED_FUNCTION: Final = re.compile(
-    rb"^[ \t]*(?:[A-Za-z_][\w<>,\[\]?*&]*\s+){1,8}([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:async\s*)?(?:\{|=>)", re.MULTILINE
+    rb"(?m)^[ \t]*(?:[A-Za-z_][\w<>,\[\]?*&]*\s+){1,8}([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*"
+    rb"(?:async\s*|throws\b[^;{}()]*)?(?:\{|=>)"
 )
+_METHOD: Final = (  # compiled when first needed
+    rb"(?m)^[ \t]+(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+|\*[ \t]*){0,6}"
+    rb"(\#?[A-Za-z_$][\w$]*+)(?:<[^<>\n]*>)?\([^;{}()]*\)[ \t]*(?::[^;{}()=\n]+)?\{"
+)
+_BY_SHAPE: Final[dict[str, bytes]] = {
+    **dict.fromkeys(("java", "csharp", "dart", "groovy"), _TYPED_FUNCTION.pattern),
+    **dict.fromkeys(("javascript", "typescript", "tsx"), _METHOD),
+}
+"""Languages in which no word introduces a method, with what one looks like where it has a body."""
 _QUALIFIER: Final = re.compile(rb"(?:[^\W\d][\w<>,]*(?:\.|::)|::)+(?=[^\s.:])")
 _CALL: Final = re.compile(rb"(?<![\w$])([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
@@ -57,8 +67,10 @@ _CLEAR: Final = frozenset(
 )
 _C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 _NOT_CALLED: Final = frozenset(
-    b"if for foreach while switch return catch function is sizeof and or not when match".split()
+    b"if for foreach while switch return catch function is sizeof and or not when match with".split()
 )
+_STATEMENTS: Final = frozenset(b"return new else throw case await yield".split())
+"""Words that begin a line with parentheses and a brace that defines nothing."""
 
 
 def generic_tags(language: str, data: bytes) -> ParsedFile:
@@ -79,10 +91,14 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     )
 
 
-def _introduced(data: bytes) -> Iterator[tuple[Row, bytes]]:
+def _introduced(language: str, data: bytes) -> Iterator[tuple[Row, bytes]]:
     """Yield what words introduce, as rows of a table, with the word."""
+    more = re.compile(rb"[\w" + re.escape(LANGUAGES[language].word) + rb"]*+")
     for found in _DEFINITION.finditer(data):
-        yield (*found.span(2), *found.span(), _KIND_OF[found[1].decode()], 0, 0, 0), found[1]
+        name, name_end = found.span(2)
+        if LANGUAGES[language].word and (rest := more.match(data, name_end)):
+            name_end = rest.end()
+        yield (name, name_end, found.start(), name_end, _KIND_OF[found[1].decode()], 0, 0, 0), found[1]
 
 
 def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
@@ -104,7 +120,7 @@ def _table(language: str, data: bytes) -> Ints:
         for row in _by_patterns(language, data):
             rows.setdefault(row[0], row)  # of two kinds the first is the surer one
     else:
-        rows = {row[0]: row for row, _ in _introduced(data)}
+        rows = {row[0]: row for row, _ in _introduced(language, data)}
         if LANGUAGES[language].comments[:1] == (b"//",):
             for found in _TYPED_FUNCTION.finditer(data):
                 if found[1] not in _NOT_CALLED:
@@ -117,21 +133,28 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     """Return what looks like a definition in a text that its grammar could not read as a whole, as rows of a table.
 
     Inside of ``errors``, spans that the grammar made nothing of, all words count; elsewhere it may have taken what
-    follows a mistake for something else, and those count that hardly ever stand before anything but a definition.
-    ``skips`` are comments and strings. A language's own patterns count everywhere. In C the words also introduce mere
-    mentions (``struct file *f``): no rows.
+    follows a mistake for something else, and those count that hardly ever stand before anything but a definition, and
+    methods where their shape tells them. ``skips`` are comments and strings. A language's own patterns count
+    everywhere. In C the words also introduce mere mentions (``struct file *f``): no rows.
     """
     found: Ints
     if language in PATTERNS:
         found = np.array(list(_by_patterns(language, data)), np.int64).reshape(-1, COLUMNS)
         return found if language in _BY_LINES else found[~_is_inside(found[:, START], skips)]
-    introduced = [] if language in _C_FAMILY else list(_introduced(data))
+    introduced = [] if language in _C_FAMILY else list(_introduced(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
     # A string that begins right behind a letter is a guess of the grammar's, to get past the mistake.
     trusted = np.array([not data[start - 1 : start].isalnum() for start in skips[:, 0].tolist()], np.bool_)
-    counted = is_clear | _is_inside(rows[:, 0], errors)
-    found = rows[counted & ~_is_inside(rows[:, 0], skips[trusted])]
+    counted = rows[is_clear | _is_inside(rows[:, 0], errors)]
+    if language in _BY_SHAPE:
+        shaped = [
+            (*match.span(1), match.end(0) - len(match[0].lstrip()), match.end(1), KIND_ID["method"], 0, 0, 0)
+            for match in re.finditer(_BY_SHAPE[language], data)
+            if match[1] not in _NOT_CALLED and match[0].split(None, 1)[0] not in _STATEMENTS
+        ]
+        counted = np.concatenate([counted, np.array(shaped, np.int64).reshape(-1, COLUMNS)])
+    found = counted[~_is_inside(counted[:, 0], skips[trusted])]
     return found
 
 

@@ -16,6 +16,10 @@ from flashgrep.lazy import LazyAttribute
 
 WITH_MACROS: Final = frozenset({"c", "cpp"})
 """Languages that have them."""
+_SASS_MODULES: Final = (
+    rb"(?<=@include )[\w-]+\.|(?<![\w.$#-])[A-Za-z_][\w-]*+\.(?=\$|[A-Za-z_][\w-]*+\()"
+    rb"|(?<=[\"'])[ \t]+as[ \t]+[\w*-]+|!default\b|!global\b"
+)
 _MACRO: Final = r"[A-Z][A-Z0-9_]{2,}"
 _CALLED: Final = _MACRO + r'(?:[ \t]*\((?:[^()\n;{}"/]|\([^()\n;{}"/]*\))*\))?'
 """With what it is called with, if it is; no strings or comments, whose words must not become names."""
@@ -78,6 +82,11 @@ def blank_macros(data: bytes) -> bytes:
             if rule.accepts(text, found):
                 text[start:behind] = rule.place.ljust(behind - start)
     return bytes(text)
+
+
+def blank_modules(data: bytes) -> bytes:
+    """Return a Sass text of the same length as it was before there were modules: ``map.get(`` without ``map.``."""
+    return re.sub(_SASS_MODULES, lambda found: b" " * len(found[0]), data)
 
 
 def _is_alone(text: bytearray, found: Any) -> bool:

@@ -389,11 +389,25 @@ _VIM: Final = Rules(
     ("variable", r"^(?:let|const)[ \t]+(?P<name>\w[\w\#]*)[ \t]*="),
 )
 
+_SCSS: Final = Rules(
+    ("macro", r"^[ \t]*@mixin[ \t]+(?P<name>[\w-]+)"),
+    ("function", r"^[ \t]*@(?:function|(?:-\w+-)?keyframes)[ \t]+(?P<name>[\w-]+)"),
+    ("class", r"^[ \t]*%(?P<name>[\w-]+)"),
+    ("variable", r"^\$(?P<name>[\w-]+)[ \t]*:"),
+    ("variable", r"^[ \t]*(?P<name>--[\w-]+)[ \t]*:"),
+    # Names in selectors, which end with a brace or go on behind a comma; what is called is no class.
+    (
+        "class",
+        r"(?<![\d)}])\.(?P<name>[A-Za-z_-][\w-]*+)(?![(\#\w-])",
+        r"^[ \t]*+(?![@$/*-])(?P<body>[^{};\n\"']*)[{,][ \t]*(?://[^\n]*)?\r?$",
+    ),
+)
+
 _AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
 
 PATTERNS: Final[Mapping[str, Rules]] = {
     "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "nim": _NIM, "pascal": _PASCAL,
-    "proto": _PROTO, "sql": _SQL,
+    "proto": _PROTO, "scss": _SCSS, "sql": _SQL,
     "systemverilog": _VERILOG, "tcl": _TCL, "thrift": _THRIFT, "verilog": _VERILOG, "vhdl": _VHDL, "vim": _VIM,
 }  # fmt: skip
 """By language; one that is not here has the words that most languages introduce a name by (``generic.py``)."""

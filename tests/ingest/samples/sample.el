@@ -33,3 +33,9 @@
 (ert-deftest loom-test-weave () (should (loom-weave "x")))
 
 (provide 'sample)
+
+(define-advice shop-open (:around (open) twice) (funcall open))
+(transient-define-prefix shop-menu () "What can be bought.")
+(defvar-keymap shop-mode-map "o" #'shop-open)
+(define-obsolete-variable-alias 'shop-old-limit 'shop-limit "2.0")
+(define-error 'shop-closed "The shop is closed")

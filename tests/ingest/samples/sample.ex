@@ -36,3 +36,18 @@ end
 defmodule Shop.Error do
   defexception message: "x"
 end
+
+defmodule Store.Money do
+  @callback add(a, b) :: a when a: term, b: term
+  defimpl String.Chars do
+    def to_string(money), do: money.text
+  end
+
+  def left + right, do: {left, right}
+  defmacro left ~> right when is_atom(left), do: {left, right}
+  def -value, do: value
+end
+
+defimpl Inspect, for: [Store.Money, Store.Key] do
+  def inspect(value, _), do: value
+end

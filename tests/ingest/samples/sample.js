@@ -36,3 +36,7 @@ exports.other = add;
 Store.prototype.clear = function () {};
 export default Store;
 export { add as plus };
+
+const { get, set: assign, ...others } = require("./accessors");
+let [first, second = 2] = others.pair;
+const handlers = { "on-close": () => first, open() { const { inner } = second; return inner; } };

@@ -37,3 +37,10 @@ module "network" {
 output "address" {
   value = aws_instance.web[0].public_ip
 }
+
+resource "shop_table" "items" {
+  dynamic "column" {
+    for_each = var.columns
+    content { name = column.value }
+  }
+}

@@ -1,10 +1,10 @@
 ; What JavaScript and TypeScript share: definitions.
 (function_declaration name: (identifier) @name) @function
 (generator_function_declaration name: (identifier) @name) @function
-(method_definition name: [(property_identifier) (private_property_identifier)] @name) @method
+(method_definition name: [(property_identifier) @name (private_property_identifier) @name (string . (string_fragment) @name .)]) @method
 (variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @function
 (variable_declarator name: (identifier) @name value: (class)) @class
-(pair key: (property_identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @method
+(pair key: [(property_identifier) @name (string . (string_fragment) @name .)] value: [(arrow_function) (function_expression) (generator_function)]) @method
 (assignment_expression
   left: (member_expression
     object: (member_expression object: (_) @container property: (property_identifier) @_prototype)
@@ -17,8 +17,22 @@
 (assignment_expression
   left: (identifier) @name
   right: [(arrow_function) (function_expression) (generator_function) (class)]) @function
-(lexical_declaration kind: "const" (variable_declarator name: (identifier) @name) @constant)
-(variable_declarator name: (identifier) @name) @variable
+(lexical_declaration kind: "const" (variable_declarator name: [
+  (identifier) @name
+  (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+    (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)])
+    (rest_pattern (identifier) @name)])
+  (array_pattern [(identifier) @name (assignment_pattern left: (identifier) @name) (rest_pattern (identifier) @name)])]) @constant)
+(variable_declarator name: [
+  (identifier) @name
+  (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+    (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)])
+    (rest_pattern (identifier) @name)])
+  (array_pattern [(identifier) @name (assignment_pattern left: (identifier) @name) (rest_pattern (identifier) @name)])]) @variable
 [(arrow_function) (function_expression) (generator_function)] @anonymous
 
 ; references

@@ -3,7 +3,10 @@
   (#eq? @_kind "defmodule")) @module
 (call target: (identifier) @_kind (arguments . (alias) @name)
   (#eq? @_kind "defprotocol")) @interface
-(call target: (identifier) @_kind (arguments (keywords (pair value: (alias) @name)))
+; An implementation is known by the type that it is for; inside of that type's module, by the protocol.
+(call target: (identifier) @_kind (arguments (keywords (pair value: [(alias) @name (list (alias) @name)])))
+  (#eq? @_kind "defimpl")) @extension
+(call target: (identifier) @_kind (arguments . (alias) @name .)
   (#eq? @_kind "defimpl")) @extension
 (call target: (identifier) @_kind (arguments . [
     (identifier) @name
@@ -11,6 +14,12 @@
     (binary_operator left: (call target: (identifier) @name) operator: "when")
     (binary_operator left: (identifier) @name operator: "when")])
   (#any-of? @_kind "def" "defp" "defdelegate")) @function
+(call target: (identifier) @_kind (arguments . [
+    (binary_operator operator: _ @name)
+    (unary_operator operator: _ @name)
+    (binary_operator left: [(binary_operator operator: _ @name) (unary_operator operator: _ @name)] operator: "when")])
+  (#not-match? @name "^(when|@|\\\\\\\\)$")
+  (#any-of? @_kind "def" "defp" "defdelegate" "defmacro" "defmacrop")) @function
 (call target: (identifier) @_kind (arguments . [
     (identifier) @name
     (call target: (identifier) @name)
@@ -20,8 +29,9 @@
     (identifier) @name
     (call target: (identifier) @name)])))
   (#any-of? @_kind "type" "typep" "opaque")) @type
-(unary_operator operator: "@" operand: (call target: (identifier) @_kind (arguments . (binary_operator
-    left: (call target: (identifier) @name))))
+(unary_operator operator: "@" operand: (call target: (identifier) @_kind (arguments . (binary_operator left: [
+    (call target: (identifier) @name)
+    (binary_operator left: [(call target: (identifier) @name) (binary_operator left: (call target: (identifier) @name))])])))
   (#any-of? @_kind "callback" "macrocallback")) @declaration.function
 
 ; references

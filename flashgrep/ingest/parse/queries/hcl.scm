@@ -7,7 +7,7 @@
   (#any-of? @_kind "variable" "output"))
 (block (identifier) @_kind (body (attribute . (identifier) @name) @constant) (#eq? @_kind "locals"))
 (body (block (identifier) @_kind (string_lit (template_literal) @name) . (block_start)) @object
-  (#not-any-of? @_kind "resource" "data" "check" "ephemeral" "module" "provider" "variable" "output" "dynamic"))
+  (#not-match? @_kind "^(resource|data|check|ephemeral|module|provider|variable|output|dynamic)$"))
 
 ; references
 (comment) @skip

@@ -5,7 +5,8 @@
 (list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "defun" "defgeneric" "deftest"
   "cl-defun" "cl-defgeneric" "defsubst" "cl-defsubst" "define-inline" "define-minor-mode" "define-globalized-minor-mode"
   "define-derived-mode" "ert-deftest" "defadvice")) @function
-(list . (symbol) @_kind . (quote (symbol) @name) (#eq? @_kind "defalias")) @function
+(list . (symbol) @_kind . (symbol) @name (#match? @_kind "^[a-z]+-define-[a-z-]+$|^(cl-)?iter-defun$|^define-(advice|skeleton|setf-expander|inline)$|^defsetf$|^define-method-combination$")) @function
+(list . (symbol) @_kind . (quote (symbol) @name) (#any-of? @_kind "defalias" "define-obsolete-function-alias")) @function
 (list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "defmethod" "cl-defmethod")) @method
 (list . (symbol) @_kind . (symbol) @name
   (#any-of? @_kind "define-syntax" "defmacro" "define-macro" "define-compiler-macro" "cl-defmacro")) @macro
@@ -13,11 +14,14 @@
 (list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "defclass" "define-class" "define-condition")) @class
 (list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "define-record-type" "defstruct" "cl-defstruct")) @struct
 (list . (symbol) @_kind . (list . (symbol) @name) (#any-of? @_kind "defstruct" "cl-defstruct")) @struct
-(list . (symbol) @_kind . (symbol) @name (#eq? @_kind "deftype")) @type
+(list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "deftype" "cl-deftype")) @type
 (list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "defconstant" "defconst")) @constant
 (list . (symbol) @_kind . (_) @name (#any-of? @_kind "define-module" "define-library" "defpackage")) @module
 (list . (symbol) @_kind . (symbol) @name (#any-of? @_kind "define" "define-public" "defvar" "defparameter"
-  "defvar-local" "defcustom" "defface" "defgroup" "deftheme" "define-error")) @variable
+  "defvar-local" "defcustom" "defface" "defgroup" "deftheme" "define-error"
+  "defvar-keymap" "define-symbol-macro" "define-widget")) @variable
+(list . (symbol) @_kind . (quote (symbol) @name)
+  (#any-of? @_kind "define-error" "defvaralias" "define-obsolete-variable-alias" "define-widget")) @variable
 
 ; references
 (comment) @skip

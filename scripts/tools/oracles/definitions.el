@@ -1,0 +1,28 @@
+;; What Emacs' own index of definitions (imenu) finds in the files that stdin names, as JSON lines like those of ctags,
+;; and what its expressions leave out: variables without a value, keymaps, and what a macro named …-define-… makes.
+;;     emacs --batch --script definitions.el      (Debian: emacs-nox)
+(require 'json)
+(require 'lisp-mode)
+(require 'cl-lib)
+(defvar definitions-more
+  '(("variable" "^\\s-*(defvar\\(?:-local\\|-keymap\\)?\\s-+\\([^ \t\n()]+\\)" 1)
+    ("function" "^\\s-*([a-z]+-define-[a-z-]+\\s-+\\([^ \t\n()']+\\)" 1)
+    ("error" "^\\s-*(define-error\\s-+'\\([^ \t\n()']+\\)" 1)
+    ("alias" "^\\s-*(\\(?:defvaralias\\|define-obsolete-[a-z]+-alias\\)\\s-+'\\([^ \t\n()']+\\)" 1)))
+(let (path)
+  (while (setq path (ignore-errors (read-from-minibuffer "")))
+    (with-temp-buffer
+      (insert-file-contents path)
+      (emacs-lisp-mode)
+      (let ((seen (make-hash-table :test 'equal)))
+        (dolist (row (append lisp-imenu-generic-expression definitions-more))
+          (goto-char (point-min))
+          (while (re-search-forward (nth 1 row) nil t)
+            (let* ((at (match-beginning (nth 2 row)))
+                   (name (match-string-no-properties (nth 2 row)))
+                   (state (save-excursion (syntax-ppss at))))
+              (unless (or (nth 3 state) (nth 4 state) (gethash at seen))
+                (puthash at t seen)
+                (princ (concat (json-encode `((_type . "tag") (path . ,path) (line . ,(line-number-at-pos at)) (name . ,name)
+                                              (kind . ,(or (car row) "function"))))
+                               "\n"))))))))))
