@@ -227,6 +227,30 @@ def decode_pairs(block: OpenBlock) -> Pairs:
     return pairs
 
 
+def join(
+    blocks: Sequence[OpenBlock],
+    offsets: Sequence[int],
+    segment: int,
+    covered: tuple[int, int],
+    numbers: npt.NDArray[np.int64] | None = None,
+) -> Iterator[Block]:
+    """Yield the blocks of a segment made of others'; ``offsets``: what the numbers of each block's documents grow by.
+
+    ``numbers``: what each document is called then, in the same order, or -1 to leave it out; None: all stay.
+    """
+    if numbers is None:
+        yield from splice(blocks, offsets, segment, covered)
+        return
+    # A document left out changes the difference after it, so the lists are decoded and encoded again.
+    decoded = [decode_pairs(block) + np.uint64(offset) for block, offset in zip(blocks, offsets, strict=True)]
+    pairs = np.concatenate([np.empty(0, np.uint64), *decoded])
+    keys, documents = pairs >> np.uint64(32), numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]
+    wanted = (keys >= covered[0]) & (keys <= covered[1]) & (documents >= 0)
+    pairs = keys[wanted] << np.uint64(32) | documents[wanted].astype(np.uint64)
+    pairs.sort()
+    yield from encode(pairs, segment, covered)
+
+
 def splice(
     blocks: Sequence[OpenBlock], offsets: Sequence[int], segment: int, covered: tuple[int, int]
 ) -> Iterator[Block]:

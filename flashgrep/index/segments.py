@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.damage import Damaged
-from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, decode_pairs, encode, open_block, splice
+from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, join, open_block
 from flashgrep.index.schema import take_numbers
 
 SLICE_BYTES: Final = 4 << 20
@@ -153,6 +153,8 @@ def merge(
     ``alive``: of the documents from the first of the first segment on, which are kept; None: all.
     """
     target = take_numbers(connection, "next_segment")
+    # Documents that are left out leave gaps: texts and chunks keep their numbers.
+    numbers = None if alive is None else np.where(alive, np.arange(len(alive)), -1)
 
     # One slice of keys after the other, so that memory is bounded whatever the segments hold. A block at the edge of a
     # slice is read for both; each takes only the keys of its own.
@@ -163,17 +165,7 @@ def merge(
         for row in rows:
             blocks += _read_blocks(connection, row.id, low, high)
             offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
-        if alive is None:
-            # Nothing is left out, so encoded lists can be copied.
-            size += _put_blocks(connection, target, splice(blocks, offsets, target, (low, high)))
-        else:
-            # A document left out changes the difference after it, so the lists are decoded and encoded again.
-            decoded = zip(blocks, offsets, strict=True)
-            pairs = np.concatenate([decode_pairs(block) + np.uint64(offset) for block, offset in decoded])
-            keys = pairs >> np.uint64(32)
-            pairs = pairs[(keys >= low) & (keys <= high) & alive[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]]
-            pairs.sort()
-            size += _put_blocks(connection, target, encode(pairs, target, (low, high)))
+        size += _put_blocks(connection, target, join(blocks, offsets, target, (low, high), numbers))
         yield high / LAST_KEY
     merged = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, size)
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", merged)

@@ -5,10 +5,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flashgrep.errors import Conflict
-from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, decode_pairs, encode, open_block, splice
+from flashgrep.index.postings import Block, OpenBlock, join, open_block
 from flashgrep.index.segments import Kind, cut_keys, worth_merging
 from flashgrep.team.listing import read_text_ids
 from flashgrep.team.segments import (
@@ -96,6 +95,8 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
     counts = np.concatenate([one.counts for one in old])
     # Of words each chunk is a document: all of a text go with it.
     alive = texts > 0 if kind == Kind.GRAMS else np.repeat(texts > 0, counts)
+    # Documents are counted anew: what is left moves up.
+    places = None if alive.all() else np.where(alive, np.cumsum(alive) - 1, -1)
     numbers = [one.id for one in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
         # Before the long work: whoever comes second waits here, and finds them gone.
@@ -109,7 +110,7 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
         # All blocks of a segment count as equally large: their sizes are not kept.
         sizes = ((int(key), one.bytes // max(1, len(one.keys))) for one in old for key in one.keys)
         for span in cut_keys(sizes):
-            made = list(join(connection, repository, old, number, span, alive))
+            made = list(join(*read_blocks(connection, repository, old, span), number, span, places))
             put_blocks(cursor, repository, shard, number, made)
             # Only first keys and sizes are wanted afterwards, and the bytes are stored already; a run of zeros stands
             # for them.
@@ -133,11 +134,10 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
         advance(cursor, repository)
 
 
-def join(
-    connection: "Connection[Any]", repository: int, old: Sequence[Segment], number: int, span: tuple[int, int],
-    alive: npt.NDArray[np.bool_],
-) -> Iterator[Block]:  # fmt: skip
-    """Yield the blocks of a range of keys, those documents left out that are not alive."""
+def read_blocks(
+    connection: "Connection[Any]", repository: int, old: Sequence[Segment], span: tuple[int, int]
+) -> tuple[list[OpenBlock], list[int]]:
+    """Return the blocks of segments that have a range of keys, and what the numbers of their documents grow by."""
     opened: list[OpenBlock] = []
     offsets: list[int] = []
     first = 0
@@ -150,14 +150,4 @@ def join(
         opened += [open_block(data, one.id) for (data,) in rows]
         offsets += [first] * len(rows)
         first += one.documents
-    if alive.all():
-        yield from splice(opened, offsets, number, span)
-        return
-    places = np.cumsum(alive) - 1
-    decoded = [decode_pairs(block) + np.uint64(at) for block, at in zip(opened, offsets, strict=True)]
-    pairs = np.concatenate([np.empty(0, np.uint64), *decoded])
-    keys, documents = pairs >> np.uint64(32), (pairs & np.uint64(LAST_KEY)).astype(np.int64)
-    wanted = (keys >= span[0]) & (keys <= span[1]) & alive[documents]
-    pairs = keys[wanted] << np.uint64(32) | places[documents[wanted]].astype(np.uint64)
-    pairs.sort()
-    yield from encode(pairs, number, span)
+    return opened, offsets

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from flashgrep.damage import Damaged
 from flashgrep.index.grams import grams_of, number
-from flashgrep.index.postings import decode, decode_pairs, encode, open_block, pairs_of, splice
+from flashgrep.index.postings import (
+    LAST_KEY,
+    OpenBlock,
+    decode,
+    decode_pairs,
+    encode,
+    join,
+    open_block,
+    pairs_of,
+    splice,
+)
 
 texts = st.lists(st.text(alphabet="abAB \t\n\r\u00e9x\u017f\u212a", max_size=40).map(str.encode), max_size=12)
 numbers = st.lists(st.integers(0, 2**32 - 1), max_size=60, unique=True).map(sorted)
@@ -106,6 +116,30 @@ def test_segments_spliced_are_those_encoded_together(
     assert spliced.tolist() == whole[(grams >= low) & (grams <= high)].tolist()
     assert (opened[0].first, opened[-1].last) == (low, high)
     assert all(mine.last + 1 == following.first for mine, following in pairwise(opened))
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(numbers.map(lambda drawn: np.unique(np.array(drawn, np.uint32))), st.booleans())),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_segments_joined_without_some_documents_are_the_others_encoded(
+    parts: list[list[tuple[np.ndarray[tuple[int], np.dtype[np.uint32]], bool]]],
+) -> None:
+    blocks: list[OpenBlock] = []
+    offsets: list[int] = []
+    offset = 0
+    for number_of_part, part in enumerate(parts):
+        mine = encode(pairs_of([document for document, _ in part]), number_of_part)
+        blocks += [open_block(block.data, number_of_part) for block in mine]
+        offsets += [offset] * (len(blocks) - len(offsets))
+        offset += len(part)
+    alive = np.array([is_kept for part in parts for _, is_kept in part], bool)
+    joined = join(blocks, offsets, 9, (0, LAST_KEY), np.where(alive, np.cumsum(alive) - 1, -1))
+    expected = encode(pairs_of([document for part in parts for document, is_kept in part if is_kept]), 9)
+    assert list(joined) == list(expected)
 
 
 @given(st.lists(st.integers(0, 2**31), min_size=1, max_size=200, unique=True).map(sorted))
