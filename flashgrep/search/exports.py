@@ -8,7 +8,7 @@ from typing import Final
 
 from flashgrep.ingest.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, may_export
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import START
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, START
 from flashgrep.ingest.parse.scoping import MODULE, FileScopes
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import Definition
@@ -210,6 +210,30 @@ class Exports(ABC):
             self._known[key] = found
             self._cut = _MOST_DEPTH
         return found
+
+
+_OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy"})
+"""Languages in which functions of one name in one scope are ways to call one thing."""
+
+
+def find_overloads(definition: Definition) -> list[Definition]:
+    """Return the functions of a name in one scope of a file that count as one, in order of place."""
+    symbols, own = definition.symbols, definition.index
+    if own < 0 or symbols.kind(own) not in CALLABLE_KINDS or definition.language not in _OVERLOADING | {"python"}:
+        return [definition]
+    alike = [
+        Definition(definition.path, symbols, index)
+        for index in symbols.defining(definition.name)
+        if symbols.parent(index) == symbols.parent(own)
+        and symbols.kind(index) in CALLABLE_KINDS
+        and symbols.container(index) == symbols.container(own)
+    ]
+    if definition.language != "python":
+        return alike
+    whole = without_overloads(alike)  # of several that are whole each is one: branches define them
+    is_whole = len(whole) == len(alike) or any(one.key == definition.key for one in whole)
+    only_declared = all(any(b"overload" in line for line in decorators(one)) for one in whole)
+    return [definition] if is_whole and not only_declared else whole
 
 
 def without_overloads(found: list[Definition]) -> list[Definition]:

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
+import numpy as np
+
 from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.search.definitions import Definitions
+from flashgrep.search.exports import find_overloads
 from flashgrep.search.importers import find_importers, find_modules
 from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
@@ -230,8 +233,9 @@ class Research:
         return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
 
     def _define(self, name: str, *, fold: bool = False) -> list[Definition]:
-        """Return all definitions of a name; declarations only where nothing defines it."""
-        return self._definitions.find(name, self._bound, fold=fold)
+        """Return all definitions of a name, overloads as the first; declarations only where nothing defines it."""
+        found = (find_overloads(one)[0] for one in self._definitions.find(name, self._bound, fold=fold))
+        return list({one.key: one for one in found}.values())
 
     def _find_changed(self, path: bytes, first: int, last: int) -> list[Definition]:
         """Return the innermost definitions that lines of a file are in."""
@@ -312,9 +316,10 @@ class Research:
         """Find what a definition calls or builds upon."""
         if user.index < 0:
             return
-        row, symbols = user.symbols.row(user.index), user.symbols
-        offsets = symbols.parsed.marked(mark)
-        for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
+        symbols, offsets = user.symbols, user.symbols.parsed.marked(mark)
+        rows = [symbols.row(one.index) for one in find_overloads(user)]
+        inside = [offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows]
+        for offset in np.concatenate(inside).tolist():
             use = Use(user.path, symbols, offset)
             word, role = symbols.word_at(offset), _ROLES[mark]
             if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
@@ -406,7 +411,7 @@ class Research:
         if role == "implementation" and user.kind == "extension":
             extended = self._define(_plain_name(user.name))
             return next((one for one in extended if one.kind in TYPE_KINDS), user)
-        return user
+        return find_overloads(user)[0]
 
     def _note_conformance(self, use: Use, user: Definition, base: str) -> None:
         around = use.symbols.enclosing(use.offset)

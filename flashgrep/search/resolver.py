@@ -51,10 +51,14 @@ PROVEN: Final = 0.95
 """What resolution says is right."""
 GUESS: Final = 0.5
 """The most that a name alone is worth."""
+SEEN: Final = 0.9
+"""What it is worth that a method is the only one of its name, and the file names its type."""
 UNKNOWN: Final = 0.3
-"""The most it is worth where inference could not tell what it is used on: 8 of 30 such edges were right."""
+"""What a macro is worth that is called as a function."""
 UNLIKELY: Final = 0.15
 """The most where a function outside of types is asked of it: 5 of 32 were right."""
+_MOST_RIVALS: Final = 50
+"""Methods of one name whose types are looked for in a file."""
 _MOST_FAMILIES: Final = 20
 """Families of types that are told apart: of one in so many, nothing is told."""
 _HEAD: Final = 1_500
@@ -159,11 +163,29 @@ class Resolver:
             # In Go a type that embeds another hides its methods, and the other never calls them.
             over = {one.key for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")}
             return lambda target: self.compare(use, target, keys, over)
-        return lambda target: (
-            self._resolve_by_name(target, UNKNOWN if target.kind in METHODS else UNLIKELY)
-            if on is not None and is_same_family(language, target.language)
-            else None
-        )
+        return self.guess_of(use) if on is not None else lambda _target: None
+
+    def guess_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
+        """Return a function that tells how sure it is that a use on nobody knows what means a target, as measured."""
+        in_sight: list[Definition] = []
+        if use.symbols.word_at(use.offset) not in _EVERYDAY and len(self.rivals) <= _MOST_RIVALS:
+            methods = [one for one in self.rivals if one.kind in METHODS and one.owner]
+            words = use.symbols.words
+            named = {one.owner for one in methods if next(words(one.owner.encode(), fold=False), -1) >= 0}
+            named = named.union(*map(self.ancestors, named))  # who sees a type sees what it builds upon
+            in_sight = [one for one in methods if one.path == use.path or one.owner in named]
+
+        def guess(target: Definition) -> Resolution | None:
+            if not is_same_family(use.symbols.language, target.language):
+                return None
+            if target.kind not in METHODS:
+                return self._resolve_by_name(target, UNLIKELY)
+            if all(one.key != target.key for one in in_sight):
+                return self._resolve_by_name(target)
+            seen, alike = (self._count_families(some, target.language) for some in (in_sight, self.rivals))
+            return Resolution(SEEN if alike == 1 else GUESS / seen, "type in sight")
+
+        return guess
 
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same by what the text tells, in languages whose names nobody resolves."""
@@ -323,14 +345,18 @@ class Resolver:
             return Resolution(0.2, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
-            alike = [rival for rival in self.rivals if is_same_family(rival.language, family)]
-            owners, families = {rival.owner for rival in alike}, set[str]()
-            for one in alike:
-                families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
-                if len(families) == _MOST_FAMILIES:
-                    break
-            self._families[family] = max(1, len(families))
+            self._families[family] = self._count_families(self.rivals, family)
         return Resolution(most / self._families[family], "name only")
+
+    def _count_families(self, definitions: Sequence[Definition], language: str) -> int:
+        """Return how many families of types definitions in a language belong to."""
+        alike = [one for one in definitions if is_same_family(one.language, language)]
+        owners, families = {one.owner for one in alike}, set[str]()
+        for one in alike:
+            families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
+            if len(families) == _MOST_FAMILIES:
+                break
+        return max(1, len(families))
 
     @LazyAttribute
     def _families(self) -> dict[str, int]:

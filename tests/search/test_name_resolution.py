@@ -297,6 +297,35 @@ def test_what_is_called_on_something_unknown_is_counted_and_never_told_as_sure(t
     assert told or research.unsure
 
 
+def test_what_is_unknown_is_told_by_whether_the_file_names_the_type(tmp_path: Path) -> None:
+    files = {
+        "kinds.py": """
+            class Lamp:
+                def shine(self): ...
+                def dim(self): ...
+            class Sun:
+                def dim(self): ...
+            class Cloud:
+                def dim(self): ...
+        """,
+        "seen.py": "from kinds import Lamp\ndef seen(one):\n    one.shine()\n    one.dim()\n",
+        "two.py": "from kinds import Lamp, Sun\ndef two(one):\n    one.dim()\n",
+        "far.py": "def far(one):\n    one.shine()\n    one.dim()\n",
+    }
+    source = project(tmp_path, files)
+    found = {
+        name: {
+            (edge.path.decode(), edge.line): (edge.resolution.confidence, edge.resolution.how)
+            for edge in researched(source, f"callers of Lamp.{name}", 1).graph.edges
+        }
+        for name in ("shine", "dim")
+    }
+    assert found == {
+        "shine": {("seen.py", 3): (0.9, "type in sight"), ("far.py", 2): (0.5, "name only")},
+        "dim": {("seen.py", 4): (0.5, "type in sight")},
+    }
+
+
 def test_modules_that_import_each_other_are_followed_to_an_end(tmp_path: Path) -> None:
     files = {
         "a.ts": "export * from './b'\nexport { x } from './b'\n",

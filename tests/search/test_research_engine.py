@@ -284,12 +284,12 @@ RESOLVED = {
             {
                 "Base.area calls Base.sides same class",
                 "Square.twice calls Base.sides inherited",
-                "far calls Base.sides name only",
+                "far calls Base.sides type in sight",
             },
         ),
         (
             "callers of Square.sides",
-            {"Base.area calls Square.sides overridden", "far calls Square.sides name only"},
+            {"Base.area calls Square.sides overridden", "far calls Square.sides type in sight"},
         ),
     ],
 )

@@ -139,6 +139,43 @@ def test_overriding_methods_are_counted_though_a_bare_name_asks_about_them_too(t
     }
 
 
+OVERLOADS = {
+    "Shop.java": """
+        class Shop {
+            int sell(int one) { return sell(one, 1); }
+            int sell(int one, int two) { return count(one); }
+            int count(int one) { return one; }
+            void open() { sell(1); }
+        }
+    """,
+    "shop.py": """
+        from typing import overload
+        @overload
+        def price(one: int) -> int: ...
+        @overload
+        def price(one: str) -> str: ...
+        def price(one): return round(one)
+        def pay(): return price(1)
+        if pay:
+            def round(one): return one
+        else:
+            def round(one): return -one
+    """,
+}
+
+
+def test_overloads_are_one_symbol_and_branches_are_not(tmp_path: Path) -> None:
+    source = project(tmp_path, OVERLOADS)
+    sell = researched(source, "callers of Shop.sell", 1)
+    assert [root.key[1] for root in sell.roots] == [(tmp_path / "Shop.java").read_text().index("sell")]
+    assert edges(sell) == {"Shop.sell calls Shop.sell", "Shop.open calls Shop.sell"}
+    assert "Shop.sell calls Shop.count" in edges(researched(source, "what does Shop.sell call", 1))
+    price = researched(source, "callers of price", 1)
+    assert [root.symbols.lines.line(root.key[1]) for root in price.roots] == [7]
+    assert edges(price) == {"pay calls price"}
+    assert len(researched(source, "callers of round", 1).roots) == 2
+
+
 def test_uses_of_a_name_that_is_not_defined_here_have_their_lines(tmp_path: Path) -> None:
     source = project(tmp_path, {"a.py": "import requests as web\ndef get():\n    return web.get()\n"})
     found = researched(source, "who imports requests").graph.edges

@@ -18,7 +18,6 @@ from typing import Any
 
 clang = import_module("clang.cindex")  # of the interpreter that runs this, not of the project's environment
 LAST_LINE = 1 << 30
-MOST_LINES = 100_000
 RECORDED = clang.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
 KINDS = {
     "FUNCTION_DECL": "function",
@@ -82,11 +81,10 @@ class Uses:
             if self.root in path.parents:
                 branch = range(one.start.line, one.end.line + 1)
                 left_out.setdefault(str(path.relative_to(self.root)), set()).update(branch)
-        if any(one.severity >= clang.Diagnostic.Error for one in unit.diagnostics):
-            # Clang drops expressions that it cannot type; nobody knows which.
-            left_out = {shown: set(range(1, MOST_LINES)) for shown in left_out}
-        for shown, lines in left_out.items():
-            self.left_out[shown].append(lines)
+        # Of a unit with errors Clang drops expressions that it cannot type; nobody knows which.
+        if all(one.severity < clang.Diagnostic.Error for one in unit.diagnostics):
+            for shown, lines in left_out.items():
+                self.left_out[shown].append(lines)
         for cursor, parents in walk(unit.cursor, ()):
             if cursor.kind.name == "MACRO_DEFINITION" and cursor.extent.start.file is not None:
                 path = Path(cursor.extent.start.file.name).resolve()
