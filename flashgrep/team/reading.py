@@ -24,6 +24,8 @@ STATEMENT_SECONDS: Final = 3.0
 """What one statement may take; PostgreSQL ends it then."""
 CUT_SECONDS: Final = 3.5
 """After so long without an answer the connection is cut: a backend that a shard hangs in stays for half a minute."""
+PROBE_SECONDS: Final = 1.0
+"""What a shard that did not answer before is given by the question that asks it again."""
 AVOID_SECONDS: Final = 15.0
 """A shard that did not answer is not asked for so long: each further question would wait for it, too."""
 _AS_READER: Final = (
@@ -154,6 +156,19 @@ class Store:
         with self._lock:
             return {number for number, until in self._avoided.items() if until > now}
 
+    def take_doubted(self, among: set[int]) -> set[int]:
+        """Return which of these were left alone until now; who is told of one asks it, and all others leave it."""
+        now = time.monotonic()
+        with self._lock:
+            found = {number for number in among if self._avoided.get(number, now + 1) <= now}
+            self._avoided.update(dict.fromkeys(found, now + AVOID_SECONDS))
+        return found
+
+    def trust(self, shard: int) -> None:
+        """Ask a shard like the others again: it has answered."""
+        with self._lock:
+            self._avoided.pop(shard, None)
+
     def avoid(self, shard: int) -> None:
         """Leave a shard alone for a while."""
         with self._lock:
@@ -175,10 +190,10 @@ class Reading:
         with blocking(), translate_errors():
             return self._execute(query, params)
 
-    def _execute(self, query: str, params: Sequence[object]) -> list[tuple[Any, ...]]:
+    def _execute(self, query: str, params: Sequence[object], seconds: float = CUT_SECONDS) -> list[tuple[Any, ...]]:
         if self._connection.closed:
             self._connection = self._open()
-        with cut_after(self._connection, CUT_SECONDS):
+        with cut_after(self._connection, seconds):
             return self._connection.execute(query.encode(), params, binary=True).fetchall()
 
     def fetch_shards(
@@ -187,30 +202,37 @@ class Reading:
         """Return the rows of a statement on tables that lie in shards; those that do not answer become ``missing``.
 
         ``query`` has ``{shards}`` where a condition on the column ``shard`` stands. All are asked at once; where that
-        fails, one after the other.
+        fails, one after the other. One that did not answer before is asked alone, and has less time for it.
         """
         psycopg = load_psycopg()
+        found: list[tuple[Any, ...]] = []
         asked = set(range(len(self._store.shards)) if shards is None else shards)
         self.missing |= asked & self._store.list_silent()
         asked -= self.missing
-        if not asked:
-            return []
 
-        def ask(some: Sequence[int]) -> list[tuple[Any, ...]]:
+        def ask(some: Sequence[int], seconds: float = CUT_SECONDS) -> list[tuple[Any, ...]]:
             condition = f"shard IN ({', '.join(map(str, some))})"  # as constants: others are not even planned
             with blocking():
-                return self._execute(query.replace("{shards}", condition), params)
+                return self._execute(query.replace("{shards}", condition), params, seconds)
 
-        try:
-            return ask(sorted(asked))
-        except psycopg.OperationalError:
-            found = []
-        for shard in sorted(asked):
+        def ask_alone(shard: int, seconds: float = CUT_SECONDS) -> None:
             try:
-                found += ask([shard])
+                found.extend(ask([shard], seconds))
+                self._store.trust(shard)
             except psycopg.OperationalError:
                 self._store.avoid(shard)
                 self.missing.add(shard)
+
+        for shard in sorted(self._store.take_doubted(asked)):
+            ask_alone(shard, PROBE_SECONDS)
+            asked.discard(shard)
+        if not asked:
+            return found
+        try:
+            return found + ask(sorted(asked))
+        except psycopg.OperationalError:
+            for shard in sorted(asked):
+                ask_alone(shard)
         return found
 
     def name_missing(self) -> list[str]:

@@ -87,6 +87,14 @@ async def test_a_shard_that_hangs_is_named_soon_and_answers_again(
             page = await one.call("search_code", query="gamma_delta")
             assert time.monotonic() - started < reading.CUT_SECONDS, "it is left alone now"
             assert "s1" in page["coverage"]["detail"]
+        with monkeypatch.context() as patched:  # as if its time were over: who asks it now waits less
+            patched.setattr(reading, "AVOID_SECONDS", 0.0)
+            one.catalogue._store.avoid(1)
+        started = time.monotonic()
+        page = await one.call("query", query="gamma_delta", mode="literal", limit=2_000, max_tokens=1_000_000)
+        assert time.monotonic() - started < 2 * reading.CUT_SECONDS
+        assert "s1" in page["coverage"]["detail"]
+        assert page["results"]
     finally:
         shards[1].thaw()
     monkeypatch.setattr(reading, "AVOID_SECONDS", 0.0)
