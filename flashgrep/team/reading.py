@@ -156,7 +156,7 @@ class Store:
         with self._lock:
             return {number for number, until in self._avoided.items() if until > now}
 
-    def take_doubted(self, among: set[int]) -> set[int]:
+    def take_suspects(self, among: set[int]) -> set[int]:
         """Return which of these were left alone until now; who is told of one asks it, and all others leave it."""
         now = time.monotonic()
         with self._lock:
@@ -223,7 +223,7 @@ class Reading:
                 self._store.avoid(shard)
                 self.missing.add(shard)
 
-        for shard in sorted(self._store.take_doubted(asked)):
+        for shard in sorted(self._store.take_suspects(asked)):
             ask_alone(shard, PROBE_SECONDS)
             asked.discard(shard)
         if not asked:
