@@ -8,12 +8,14 @@ in ``JUDGED``; a class not judged counts against us.
 import collections
 import json
 import random
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import END, NAME, START
 from flashgrep.languages import language_of
 
 CTAGS: Final = {
@@ -62,6 +64,10 @@ PROGRAMS: Final = Path(__file__).parent / "oracles"
 FILES: Final = 300
 """Files of a folder looked at, drawn with a fixed seed."""
 EXAMPLES: Final = 4
+LARGE: Final = 60_000
+BROKEN_FILES: Final = 30
+MISTAKES: Final = 3
+"""Files, up to so many bytes each, that are broken so many times each."""
 _REAL: Final = "read: real"
 _LOCAL: Final = "ctags takes locals, or statements, for members"
 JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
@@ -315,3 +321,39 @@ def report(language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: 
     recall, precision = hit / max(1, hit + true[other]), hit / max(1, len(agreed) + len(only["ours"]))
     print(f"   recall {recall:.4f}  precision {precision:.4f}")
     return int(recall < 0.98 or precision < 0.98)  # noqa: PLR2004 - the bars
+
+
+# Broken files
+
+
+def broken(sources: list[tuple[str, ...]]) -> int:
+    """Print the share of definitions that are lost with one brace or ``end``; return 1 where it is over the bar.
+
+    What is around the place, the innermost definition, is broken, and does not count.
+    """
+    missed = 0
+    for language, folder in sources:
+        chance = random.Random(5)  # noqa: S311 - a sample, the same every time
+        mark = re.compile(
+            rb"^[ \t]*(end)\b" if language in {"elixir", "julia", "lua", "ruby"} else rb"([{}])", re.MULTILINE
+        )
+        lost, total = collections.Counter[str](), 0
+        for path in [path for path in draw(language, Path(folder)) if path.stat().st_size < LARGE][:BROKEN_FILES]:
+            data = path.read_bytes()
+            whole, places = parse_symbols(language, data), list(mark.finditer(data))
+            if not isinstance(whole, ParsedFile):
+                continue
+            symbols = FileSymbols(whole, data)
+            for place in chance.sample(places, min(MISTAKES, len(places))):
+                at, end = place.span(1)
+                after = parse_symbols(language, data[:at] + b" " * (end - at) + data[end:])
+                around = [row for row in whole.definitions.tolist() if row[START] <= at <= row[END]]
+                inner = range(around[-1][START], around[-1][END]) if around else range(0)
+                left = set(after.definitions[:, NAME].tolist()) if isinstance(after, ParsedFile) else set()
+                for index, name in enumerate(whole.definitions[:, NAME].tolist()):
+                    total += name not in inner
+                    lost[symbols.kind(index)] += name not in inner and name not in left
+        share = lost.total() / max(1, total)
+        print(f"{language} {folder}: {lost.total()} of {total} lost, {share:.4f}; {dict(+lost)}")
+        missed |= int(share > 0.05)  # noqa: PLR2004 - the bar
+    return missed

@@ -45,6 +45,30 @@ def test_words_in_comments_and_strings_of_a_broken_file_are_no_definitions() -> 
     assert names_of(found, BY_KEYWORD) == Counter(["real"])
 
 
+def test_members_behind_a_mistake_are_told_by_their_shape() -> None:
+    java = b"""class Shop {
+  void open( {
+    if (hour > 8 {
+  }
+  private static final Map<String, Item> ITEMS = new HashMap<>();
+  // private int commented;
+  protected List<Item> find(String name, int most) throws IOException {
+    final int local = 1;
+    if (most > 0) { return new Finder(name) { }; } else if (name == null) { throw new Lost(name) { }; }
+  }
+  @Override public String toString() {
+    return "private int quoted;";
+  }
+"""
+    found = symbols_of(Path("a.java"), java)
+    assert {"ITEMS", "find", "toString"} <= set(names_of(found, {"method", "field"}))
+    assert not {"commented", "quoted", "local", "if", "Finder", "Lost"} & set(names_of(found, {"method", "field"}))
+    script = b"class Shop {\n  open( {\n    if (hour > 8 {\n  }\n  async close(hour) {\n    if (hour) { return }\n  }\n"
+    assert "close" in names_of(symbols_of(Path("a.js"), script), {"method"})
+    lisp = b"(defun shop-open ()\n  (let ((x 1\n(defun shop-close (hour)\n  (car hour))\n"
+    assert "shop-close" in names_of(symbols_of(Path("a.el"), lisp), {"function"})
+
+
 def test_in_c_a_word_before_a_name_is_no_definition() -> None:
     text = (
         b"int f( {\nstruct file *open_it(struct inode *node);\n}}}} ((\nstruct file *also;\nint g(void) { return 1; }\n"

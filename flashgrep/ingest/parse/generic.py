@@ -40,18 +40,24 @@ _DEFINITION: Final = re.compile(
     re.MULTILINE,
 )
 _TYPED_FUNCTION: Final = re.compile(
-    rb"(?m)^[ \t]*(?:[A-Za-z_][\w<>,\[\]?*&]*\s+){1,8}([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*"
+    rb"(?m)^[ \t]*(?:@\w+[ \t]+){0,3}(?:[A-Za-z_][\w<>,\[\]?*&]*\s+){1,8}([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*"
     rb"(?:async\s*|throws\b[^;{}()]*)?(?:\{|=>)"
 )
 _METHOD: Final = (  # compiled when first needed
     rb"(?m)^[ \t]+(?:(?:async|static|get|set|public|private|protected|readonly|override)[ \t]+|\*[ \t]*){0,6}"
     rb"(\#?[A-Za-z_$][\w$]*+)(?:<[^<>\n]*>)?\([^;{}()]*\)[ \t]*(?::[^;{}()=\n]+)?\{"
 )
-_BY_SHAPE: Final[dict[str, bytes]] = {
-    **dict.fromkeys(("java", "csharp", "dart", "groovy"), _TYPED_FUNCTION.pattern),
-    **dict.fromkeys(("javascript", "typescript", "tsx"), _METHOD),
+_FIELD: Final = (
+    rb"(?m)^[ \t]+(?:@\w+[ \t]+)?(?=[^\n=;]*\b(?:public|protected|private|static)\b)"
+    rb"(?:(?:public|protected|private|internal|static|final|readonly|volatile|transient)[ \t]+){1,6}"
+    rb"[A-Za-z_][^\n=;(){}\"]*?[ \t]([A-Za-z_$][\w$]*+)[ \t]*[=;]"
+)
+_BY_SHAPE: Final[dict[str, tuple[tuple[str, bytes], ...]]] = {
+    **dict.fromkeys(("java", "csharp", "groovy"), (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD))),
+    "dart": (("method", _TYPED_FUNCTION.pattern),),
+    **dict.fromkeys(("javascript", "typescript", "tsx"), (("method", _METHOD),)),
 }
-"""Languages in which no word introduces a method, with what one looks like where it has a body."""
+"""Languages in which no word introduces a member, with what each kind of them looks like; a method has a body."""
 _QUALIFIER: Final = re.compile(rb"(?:[^\W\d][\w<>,]*(?:\.|::)|::)+(?=[^\s.:])")
 _CALL: Final = re.compile(rb"(?<![\w$])([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
@@ -149,8 +155,9 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     counted = rows[is_clear | _is_inside(rows[:, 0], errors)]
     if language in _BY_SHAPE:
         shaped = [
-            (*match.span(1), match.end(0) - len(match[0].lstrip()), match.end(1), KIND_ID["method"], 0, 0, 0)
-            for match in re.finditer(_BY_SHAPE[language], data)
+            (*match.span(1), match.end(0) - len(match[0].lstrip()), match.end(1), KIND_ID[kind], 0, 0, 0)
+            for kind, pattern in _BY_SHAPE[language]
+            for match in re.finditer(pattern, data)
             if match[1] not in _NOT_CALLED and match[0].split(None, 1)[0] not in _STATEMENTS
         ]
         counted = np.concatenate([counted, np.array(shaped, np.int64).reshape(-1, COLUMNS)])
