@@ -356,6 +356,12 @@ class TeamProject:
             raise InvalidParams(message, reason="invalid_revision", field="rev", allowed="a branch or commit, or a..b")
 
         def find() -> RevisionView:
+            try:
+                return look()
+            except NotFound:  # a sync may have put another state in the place of this one between two statements
+                return look()
+
+        def look() -> RevisionView:
             with self.asking.read() as reading:
                 branches = dict(
                     reading.fetch("SELECT name, commit FROM flashgrep.branch WHERE repository = %s", [self.row.id])

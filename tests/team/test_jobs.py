@@ -9,11 +9,13 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flashgrep.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.team import schema
+from flashgrep.team.catalogue import Kept
 from flashgrep.team.database import connect
 from flashgrep.team.shards import SHARDED
 from tests.support.git import git
@@ -92,6 +94,27 @@ async def test_branches_and_commits_are_asked_by_name_and_follow_pushes(rig: Rig
     assert [hit["file_path"] for hit in found["results"]] == ["b.py"]
     read = await asked.call("read_code", path="b.py", rev="next")
     assert read["content"] == "def third(): pass\n"
+
+
+async def test_a_question_that_a_sync_overtakes_is_answered_from_the_new_state(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = rig.make_repository("one", {"a.txt": "old\n"})
+    rig.sync()
+    asked = rig.ask_as("ann")
+    rig.write(root, {"a.txt": "new\n"})
+    rig.push(root)
+    synced: list[int] = []
+    read_listing = Kept.listing
+
+    def sync_first(*given: Any) -> Any:
+        if not synced:
+            synced.append(rig.sync())
+        return read_listing(*given)
+
+    monkeypatch.setattr(Kept, "listing", sync_first)
+    assert await find_all(asked.call, "old|new") == {(b"a.txt", 1)}
+    assert synced == [1]
 
 
 async def test_a_worker_killed_anywhere_loses_nothing_and_another_goes_on(rig: Rig, dsn: str) -> None:
