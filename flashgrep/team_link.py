@@ -33,7 +33,7 @@ from flashgrep.git.addresses import list_addresses
 from flashgrep.git.program import Git
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.paths import TEAM_TOKEN_VARIABLE
-from flashgrep.registry import Call, Handler, Registry
+from flashgrep.registry import Call, Registry
 
 AVOID_SECONDS: Final = 15.0
 """A server that did not answer is not asked for so long: each further question would wait for it, too."""
@@ -72,10 +72,13 @@ class TeamLink:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
         def post() -> Any:
-            retries = RetryPolicy(timeout=seconds, attempts=1)
+            key = self.environ.get(TEAM_TOKEN_VARIABLE, "")
+            if team.token_file:
+                with Path(team.token_file).expanduser().open(encoding="ascii", errors="replace") as file:
+                    key = file.read(MOST_TOKEN)
             endpoint = Endpoint(
-                provider="the team's server", url=team.url, key=self._read_token(), key_name="team.token_file",
-                retries=retries,
+                provider="the team's server", url=team.url, key=key.strip(), key_name="team.token_file",
+                retries=RetryPolicy(timeout=seconds, attempts=1),
             )  # fmt: skip
             return endpoint.request("/rpc", body)
 
@@ -120,13 +123,6 @@ class TeamLink:
         """Return the error that says that the server could not be asked."""
         return Unavailable(f"the team's server cannot be asked: {why}", reason="team_away", team=self.settings.team.url)
 
-    def _read_token(self) -> str:
-        named = self.settings.team.token_file
-        if not named:
-            return self.environ.get(TEAM_TOKEN_VARIABLE, "").strip()
-        with Path(named).expanduser().open(encoding="ascii", errors="replace") as file:
-            return file.read(MOST_TOKEN).strip()
-
     def _read_error(self, error: Any) -> FlashgrepError:
         """Return an error that the server answered as one of ours."""
         if not isinstance(error, dict) or not isinstance(error.get("message"), str):
@@ -143,14 +139,13 @@ class TeamLink:
 def join_team(registry: Registry, link: TeamLink) -> Registry:
     """Return the methods; those that read revisions ask the team about a project that is not known here."""
     return Registry(
-        replace(one, run=partial(_ask_here_first, link, one.name, one.run)) if _is_asked_there(one) else one
+        replace(one, run=partial(_ask_here_first, link, one.name, one.run))
+        if one.safety == "reads"
+        and "project" in one.params.model_fields
+        and ("rev" in one.params.model_fields or one.name == "list_revisions")
+        else one
         for one in registry
     )
-
-
-def _is_asked_there(handler: Handler) -> bool:
-    fields = handler.params.model_fields
-    return handler.safety == "reads" and "project" in fields and ("rev" in fields or handler.name == "list_revisions")
 
 
 async def _ask_here_first(

@@ -181,22 +181,18 @@ def health(file: Path) -> Health:
         # quick_check, unlike integrity_check, does not compare indexes with their tables; 1: the first fault is enough.
         verdict = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
         page, free = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "freelist_count"))
-        sizes = _sizes(database)
+        sizes = dict.fromkeys(KINDS.values(), 0)
+        for table in database.tables:
+            kind = next((kind for start, kind in KINDS.items() if f"{table.name}_".startswith(f"{start}_")), "")
+            if kind and table.virtual_table_using is None:
+                lengths = " + ".join(f"coalesce(length([{column.name}]), 0)" for column in table.columns)
+                query = f"SELECT total({lengths}) FROM [{table.name}]"  # noqa: S608 - names of our own tables
+                sizes[kind] += int(database.execute(query).fetchone()[0])
+        postings = dict(database.execute("SELECT kind, total(bytes) FROM segment GROUP BY kind").fetchall())
+        sizes |= {each.name.lower(): int(postings.get(each, 0)) for each in Kind}
         sizes["vectors"] += sum(vectors.stat().st_size for vectors in vector_files(file.parent))
         return Health("" if verdict == "ok" else verdict, database["path"].count, sizes, page * free)
     except sqlite3.DatabaseError as error:
         return Health(str(error), 0, {}, 0)
     finally:
         connection.close()
-
-
-def _sizes(database: Database) -> dict[str, int]:
-    sizes = dict.fromkeys(KINDS.values(), 0)
-    for table in database.tables:
-        kind = next((kind for start, kind in KINDS.items() if f"{table.name}_".startswith(f"{start}_")), "")
-        if kind and table.virtual_table_using is None:
-            lengths = " + ".join(f"coalesce(length([{column.name}]), 0)" for column in table.columns)
-            query = f"SELECT total({lengths}) FROM [{table.name}]"  # noqa: S608 - names of our own tables
-            sizes[kind] += int(database.execute(query).fetchone()[0])
-    postings = dict(database.execute("SELECT kind, total(bytes) FROM segment GROUP BY kind").fetchall())
-    return sizes | {kind.name.lower(): int(postings.get(kind, 0)) for kind in Kind}

@@ -157,10 +157,8 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
         Conflict: the old text occurs not at all, or more than once.
 
     """
-    return [_find_lines(lines, edit)] if isinstance(edit, LineEdit) else _find_text(lines, edit)
-
-
-def _find_lines(lines: Lines, edit: LineEdit) -> Span:
+    if isinstance(edit, TextEdit):
+        return _find_text(lines, edit)
     # One condition for all: end = start - 1 is an insertion, start = count + 1 with it an append.
     if not 1 <= edit.start <= edit.end + 1 <= lines.count + 1:
         if edit.end < edit.start - 1:
@@ -175,7 +173,7 @@ def _find_lines(lines: Lines, edit: LineEdit) -> Span:
     new = with_ending(edit.replacement, ending)
     if new and not new.endswith(ending):
         new += ending
-    return Span(lines.starts[edit.start - 1], lines.starts[edit.end], new, (edit.start, edit.end), ending)
+    return [Span(lines.starts[edit.start - 1], lines.starts[edit.end], new, (edit.start, edit.end), ending)]
 
 
 def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:

@@ -172,15 +172,6 @@ def slice_content(editor: Editor, path: bytes, content: bytes, query: SliceQuery
 def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query: SliceQuery) -> SliceResult:
     """Return the lines asked for; ``path``: the file's, links resolved, where ``asked`` was asked for."""
     most = editor.limits.read_bytes
-    part = _find_range(source, asked, query)
-    # After the range: a line that does not exist is the more useful error of the two.
-    if query.max_bytes is not None and query.max_bytes > most:
-        raise InvalidParams(f"max_bytes {query.max_bytes} is over {most}", field="max_bytes", limit_bytes=most)
-    return _format_slice(editor, path, source, _take(source, part, query, query.max_bytes or most), query)
-
-
-def _find_range(source: Source, path: bytes, query: SliceQuery) -> _Part:
-    """Return where the range begins, with nothing taken yet."""
     start, end = query.start_line, query.end_line
     problem = ""
     if end is not None and end < start:
@@ -197,9 +188,13 @@ def _find_range(source: Source, path: bytes, query: SliceQuery) -> _Part:
             problem = f"continuation_start_byte {query.start_byte} is not in line {start}"
         offset = query.start_byte
     if offset is None or problem:
-        shown = format_path(path)
+        shown = format_path(asked)
         raise InvalidRange(f"{problem}: {shown}", file_path=shown, total_lines=source.total())
-    return _Part(start, end, offset)
+    # After the range: a line that does not exist is the more useful error of the two.
+    if query.max_bytes is not None and query.max_bytes > most:
+        raise InvalidParams(f"max_bytes {query.max_bytes} is over {most}", field="max_bytes", limit_bytes=most)
+    part = _take(source, _Part(start, end, offset), query, query.max_bytes or most)
+    return _format_slice(editor, path, source, part, query)
 
 
 def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:

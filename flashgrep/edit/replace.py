@@ -170,24 +170,20 @@ def _prepare(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry]
             editor.step("backup")
             if entry.backup is not None:
                 with translate_errors(place.path):
-                    _back_up(place, entry.backup, original)
+                    try:
+                        folder = place.folder
+                        os.link(place.name, entry.backup, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                    except OSError:  # no links here, or the file is another user's: a copy serves as well
+                        _write_beside(place, entry.backup, original.data or b"", original)
+                    else:
+                        # The link names what was there when it was made, which need not be what was read.
+                        if version(place.lstat(entry.backup)) != version(original.status):
+                            raise _conflict(place, original)
             # Recovery tells by it whether a name holds our content; rename(2) changes none of its parts.
             ready.append(replace(entry, after=version(place.lstat(entry.temporary))))
         except FlashgrepError as error:
             raise NotCommitted(at, error, begun=False) from error
     return ready
-
-
-def _back_up(place: Place, backup: bytes, original: Original) -> None:
-    """Give the old content a second name, if it is still the one that was read."""
-    try:
-        os.link(place.name, backup, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
-    except OSError:  # no links here, or the file is another user's: a copy serves as well
-        _write_beside(place, backup, original.data or b"", original)
-        return
-    # The link names what was there when it was made, which need not be what was read.
-    if version(place.lstat(backup)) != version(original.status):
-        raise _conflict(place, original)
 
 
 def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry], journal: Journal) -> None:

@@ -196,38 +196,33 @@ def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -
         loaded = load_file(editor, place)
         spans = resolve_edit(loaded, request)
         data = loaded.encode_with(spans)
-        result = _format_result(loaded, request, spans, data)
+        edit, text = request.edit, loaded.lines.text
+        replaced = sum(span.lines[1] - span.lines[0] + 1 for span in spans)
+        if isinstance(edit, LineEdit):
+            new_count = count_lines(edit.replacement)
+        else:  # the lines touched, with the line ends that came and went inside them
+            new_count = replaced + sum(span.new.count("\n") - text.count("\n", span.start, span.end) for span in spans)
+        result = WriteResult(
+            ok=True,
+            file_path=format_path(place.path),
+            start_line=spans[0].lines[0],
+            end_line=spans[-1].lines[1],
+            replaced_line_count=replaced,
+            new_line_count=new_count,
+            file_hash_before=loaded.hash,
+            file_hash_after=digest(data),
+            created=not loaded.exists,
+        )
+        if (in_base64 := encode_path(place.path)) is not None:
+            result["file_path_bytes"] = in_base64
+        if not isinstance(edit, LineEdit):
+            result["occurrences"] = len(spans)
         if request.dry_run:
             result["dry_run"] = True
             result["diff"], result["diff_truncated"] = loaded.preview(data, editor.limits.read_bytes)
         elif data != loaded.original.data or not loaded.exists:
             commit_one(editor, Change(place, loaded.original, data))
         return result, place.path
-
-
-def _format_result(loaded: LoadedFile, request: WriteRequest, spans: Sequence[Span], data: bytes) -> WriteResult:
-    edit, text, path = request.edit, loaded.lines.text, loaded.place.path
-    replaced = sum(span.lines[1] - span.lines[0] + 1 for span in spans)
-    if isinstance(edit, LineEdit):
-        new_count = count_lines(edit.replacement)
-    else:  # the lines touched, with the line ends that came and went inside them
-        new_count = replaced + sum(span.new.count("\n") - text.count("\n", span.start, span.end) for span in spans)
-    result = WriteResult(
-        ok=True,
-        file_path=format_path(path),
-        start_line=spans[0].lines[0],
-        end_line=spans[-1].lines[1],
-        replaced_line_count=replaced,
-        new_line_count=new_count,
-        file_hash_before=loaded.hash,
-        file_hash_after=digest(data),
-        created=not loaded.exists,
-    )
-    if (in_base64 := encode_path(path)) is not None:
-        result["file_path_bytes"] = in_base64
-    if not isinstance(edit, LineEdit):
-        result["occurrences"] = len(spans)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,17 +63,10 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
     def __missing__(self, word: bytes) -> tuple[int, ...]:
         """Return the numbers of a word: its own, or those of the pieces it is cut into."""
         number = self.known.get(word)
-        found = self._cut(word) if number is None else (number,)
-        if len(word) <= REMEMBERED_LENGTH:
-            if len(self) >= REMEMBERED:
-                self.clear()
-            self[word] = found
-        return found
-
-    def _cut(self, word: bytes) -> tuple[int, ...]:
-        numbers: list[int] = []
-        at = 0
+        numbers = [] if number is None else [number]
+        at = 0 if number is None else len(word)
         while at < len(word):
+            # The longest piece that is known; a byte that begins none is passed over.
             for end in range(min(len(word), at + LONGEST), at + SHORTEST - 1, -1):
                 number = self.known.get(word[at:end])
                 if number is not None:
@@ -82,7 +75,12 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
                     break
             else:
                 at += 1
-        return tuple(numbers)
+        found = tuple(numbers)
+        if len(word) <= REMEMBERED_LENGTH:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[word] = found
+        return found
 
     def bags(self, texts: Sequence[str]) -> Bags:
         """Count the words of each text."""

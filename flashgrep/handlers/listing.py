@@ -256,7 +256,32 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
 
     What ignore rules take out is left out, as in `list_files`, unless `respect_ignore` is false.
     """
-    _refuse_contradictions(params)
+    # Before anything is read.
+    clashes = (
+        (
+            not params.recursive and params.max_depth,
+            "max_depth",
+            "recursive",
+            "not recursive, so max_depth can only be 0",
+        ),
+        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor says itself where to go on"),
+        (
+            params.projects is not None and params.offset,
+            "offset",
+            "projects",
+            "of several projects go on by the cursor",
+        ),
+        (
+            params.respect_ignore and params.follow_symlinks,
+            "follow_symlinks",
+            "respect_ignore",
+            "what ignore rules cover has no links in it",
+        ),
+    )
+    for is_given, field, other, problem in clashes:
+        if is_given:
+            message = f"glob: {field}: {problem}"
+            raise InvalidParams(message, field=field, incompatible=[field, other], problem=problem)
     return await ask_projects(call, params, _find, _join_files)
 
 
@@ -280,7 +305,15 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
         options = GlobOptions(
             include=tuple(make_relative(view, params.include or [params.query], under)),
             include_field="include" if params.include else "query",
-            exclude=(*make_relative(view, params.exclude, under), *_exclude_below(among.nested, under)),
+            # Other projects below the folder searched, from which patterns are held against paths.
+            exclude=(
+                *make_relative(view, params.exclude, under),
+                *(
+                    "/" + escape_glob(folder.removeprefix(under + b"/") if under else folder)
+                    for folder in among.nested
+                    if not under or folder.startswith(under + b"/")
+                ),
+            ),
             extensions=tuple(params.extensions),
             under=under,
             max_depth=max_depth,
@@ -302,7 +335,16 @@ async def _find(call: Call[Catalogue], params: GlobParams, workspace: Workspace,
             texts = {path: (len(text.data), text.time_ns) for path, text in unsaved.items() if not text.is_saved}
             page = find(root, options, window, deadline=call.deadline, known=known, unsaved=texts)
 
-        files = [(found, _format_file(found)) for found in page.files]
+        files: list[tuple[Found, GlobFile]] = []
+        for one in page.files:
+            file: GlobFile = {
+                **path_to_json(one.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+                "name": path_to_text(one.path.rpartition(b"/")[2]),
+                "relative_path": path_to_text(one.relative_path),
+                "size": one.size,
+                "modified_unix": one.modified_unix,
+            }
+            files.append((one, file))
         if tokens is not None:
             as_text = call.as_text
             files = Budget(tokens).fit(
@@ -369,53 +411,6 @@ def _join_files(result: GlobResult, answers: Sequence[Answered[GlobResult]]) -> 
 
 
 HANDLERS: tuple[Handler, ...] = (list_files, glob)
-
-
-def _exclude_below(folders: Sequence[bytes], under: bytes) -> Iterator[str]:
-    """Yield patterns for folders below the one searched, from which patterns are held against paths."""
-    for folder in folders:
-        if not under or folder.startswith(under + b"/"):
-            yield "/" + escape_glob(folder.removeprefix(under + b"/") if under else folder)
-
-
-def _refuse_contradictions(params: GlobParams) -> None:
-    """Refuse combinations that contradict themselves, before anything is read."""
-    clashes = (
-        (
-            not params.recursive and params.max_depth,
-            "max_depth",
-            "recursive",
-            "not recursive, so max_depth can only be 0",
-        ),
-        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor says itself where to go on"),
-        (
-            params.projects is not None and params.offset,
-            "offset",
-            "projects",
-            "of several projects go on by the cursor",
-        ),
-        (
-            params.respect_ignore and params.follow_symlinks,
-            "follow_symlinks",
-            "respect_ignore",
-            "what ignore rules cover has no links in it",
-        ),
-    )
-    for is_given, field, other, problem in clashes:
-        if is_given:
-            message = f"glob: {field}: {problem}"
-            raise InvalidParams(message, field=field, incompatible=[field, other], problem=problem)
-
-
-def _format_file(found: Found) -> GlobFile:
-    file: GlobFile = {
-        **path_to_json(found.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
-        "name": path_to_text(found.path.rpartition(b"/")[2]),
-        "relative_path": path_to_text(found.relative_path),
-        "size": found.size,
-        "modified_unix": found.modified_unix,
-    }
-    return file
 
 
 def _encode_key(params: GlobParams, key: Key) -> str:

@@ -220,7 +220,15 @@ async def _ask(call: Call[Catalogue], params: QueryParams, project: Workspace, a
             fresh = params.fresh and await workspace.refresh()
             answer = await workspace.search_words(params.query, limit, keep)
         else:
-            pattern = _make_pattern(params, mode)
+            pattern = Pattern(
+                texts=(params.query, *params.any_of),
+                mode=mode,
+                case=params.case,
+                word=params.word,
+                line=params.line,
+                multiline=params.multiline,
+                dotall=params.dotall,
+            )
             question = Question(
                 pattern=pattern,
                 keep=keep,
@@ -307,18 +315,6 @@ def is_regex(text: str) -> bool:
     except BadPattern:
         return False
     return True
-
-
-def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
-    return Pattern(
-        texts=(params.query, *params.any_of),
-        mode=mode,
-        case=params.case,
-        word=params.word,
-        line=params.line,
-        multiline=params.multiline,
-        dotall=params.dotall,
-    )
 
 
 async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:

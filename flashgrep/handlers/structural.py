@@ -123,7 +123,15 @@ class StructuralResult(TypedDict):
 def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
     """Yield the matches as a search's, or the difference and how to write it."""
     if "diff" not in result:
-        yield from render_hits([hit if style.is_person else _shorten(hit) for hit in result["results"]], style)
+        hits = list[StructuralHit]()
+        for hit in result["results"]:
+            lines = hit["text"].split("\n")
+            if not style.is_person and len(lines) > LINES_SHOWN:  # a model sees the first lines of a long one
+                text = "\n".join([*lines[: LINES_SHOWN - 1], f"… to line {hit['end_line']}"])
+                hits.append({**hit, "text": text, "cut": False})
+            else:
+                hits.append(hit)
+        yield from render_hits(hits, style)
         return
     yield result["diff"].removesuffix("\n")
     if result["diff_truncated"]:
@@ -323,14 +331,6 @@ def _format_hit(found: FileMatches, match: dict[str, Any]) -> StructuralHit:
     if "replacement" in match:
         hit["replacement"] = match["replacement"]
     return hit
-
-
-def _shorten(hit: StructuralHit) -> StructuralHit:
-    """Return a match as a model sees it: the first lines of a long one."""
-    lines = hit["text"].split("\n")
-    if len(lines) <= LINES_SHOWN:
-        return hit
-    return {**hit, "text": "\n".join([*lines[: LINES_SHOWN - 1], f"… to line {hit['end_line']}"]), "cut": False}
 
 
 def _measure_hit(hit: StructuralHit) -> int:

@@ -175,7 +175,9 @@ class Reader:
             known = self._known.get(expression)
             if known is not None and known[0] == generation:
                 return known[1]
-            found = _evaluate(connection, expression)
+            # Segments cover distinct texts, so each is asked alone and the answers are put together.
+            rows = segments(connection, Kind.GRAMS)
+            found = join_segments([evaluate(expression, row, _Lists(connection, row.id)) for row in rows])
         # Remembered until the index changes: agents page, and ask again after looking elsewhere.
         if found is None or len(found) <= MOST_REMEMBERED:
             if len(self._known) >= REMEMBERED:
@@ -325,12 +327,6 @@ def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> 
         covered[low:high] = True
     if not covered.all():
         raise Damaged("a text without postings")
-
-
-def _evaluate(connection: sqlite3.Connection, expression: GramExpr) -> TextIds | None:
-    # Segments cover distinct texts, so each is asked alone and the answers are put together.
-    found = [evaluate(expression, row, _Lists(connection, row.id)) for row in segments(connection, Kind.GRAMS)]
-    return join_segments(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,30 +158,31 @@ def merge(
 
     # One slice of keys after the other, so that memory is bounded whatever the segments hold. A block at the edge of a
     # slice is read for both; each takes only the keys of its own.
+    sizes: list[tuple[int, int]] = []
+    for row in rows:
+        base = row.id << 32
+        sizes += connection.execute(
+            "SELECT id & 0xFFFFFFFF, length(data) FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY]
+        )
     size = 0
-    for low, high in _slice_keys(connection, rows):
+    for low, high in cut_keys(sizes):
         blocks: list[OpenBlock] = []
         offsets: list[int] = []
         for row in rows:
-            blocks += _read_blocks(connection, row.id, low, high)
+            base = row.id << 32
+            found = connection.execute(
+                # From the block that covers ``low``, which may begin before it.
+                "SELECT data FROM posting_block WHERE id <= ? AND id >= "
+                "(SELECT max(id) FROM posting_block WHERE id BETWEEN ? AND ?) ORDER BY id",
+                [base | high, base, base | low],
+            )
+            blocks += (open_block(data, row.id) for (data,) in found)
             offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
         size += _put_blocks(connection, target, join(blocks, offsets, target, (low, high), numbers))
         yield high / LAST_KEY
     merged = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, size)
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", merged)
     drop(connection, rows)
-
-
-def _slice_keys(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> list[tuple[int, int]]:
-    """Cut all keys into ranges by the blocks of some segments."""
-    sizes: list[tuple[int, int]] = []
-    for row in rows:
-        base = row.id << 32
-        found = connection.execute(
-            "SELECT id & 0xFFFFFFFF, length(data) FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY]
-        )
-        sizes.extend(found)
-    return cut_keys(sizes)
 
 
 def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -197,15 +198,3 @@ def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
             weight = 0
         weight += size
     return [(low, high - 1) for low, high in zip(cuts, [*cuts[1:], LAST_KEY + 1], strict=True)]
-
-
-def _read_blocks(connection: sqlite3.Connection, segment: int, low: int, high: int) -> Iterator[OpenBlock]:
-    base = segment << 32
-    rows = connection.execute(
-        # From the block that covers ``low``, which may begin before it.
-        "SELECT data FROM posting_block WHERE id <= ? AND id >= "
-        "(SELECT max(id) FROM posting_block WHERE id BETWEEN ? AND ?) ORDER BY id",
-        [base | high, base, base | low],
-    )
-    for (data,) in rows:
-        yield open_block(data, segment)

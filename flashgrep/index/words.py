@@ -81,7 +81,23 @@ def key_of(word: bytes) -> int:
 def impacts_of(chunks: Sequence[Fields]) -> Pairs:
     """Return the (key, place in the list) pairs of chunks, ascending."""
     counted = count_identifiers([field for chunk in chunks for field in chunk])
-    keys, lengths = _keys_of(counted.identifiers)
+    # The keys of the words that each identifier counts as, as ``parts`` has them: itself first, then its parts.
+    identifiers = counted.identifiers
+    sizes = np.fromiter(map(len, identifiers), np.int64, len(identifiers))
+    heads = np.frombuffer(b"".join(identifiers), np.uint8)[np.cumsum(sizes) - sizes]
+    names = (sizes >= SHORTEST_WORD) & (sizes <= LONGEST_WORD) & ((heads < ord("0")) | (heads > ord("9")))
+    words, of_parts = split_all(identifiers)
+    compounds = names & (of_parts > 1)
+    lengths = names + compounds * of_parts
+    is_whole = np.zeros(int(lengths.sum()), np.bool_)
+    is_whole[(np.cumsum(lengths) - lengths)[names]] = True
+    checksums = np.empty(len(is_whole), np.uint64)
+    lowered = map(bytes.lower, identifiers)
+    checksums[is_whole] = np.fromiter(map(zlib.crc32, lowered), np.uint64, len(identifiers))[names]
+    checksums[~is_whole] = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))[compounds.repeat(of_parts)]
+    keys: Pairs = checksums // np.uint64(LEVELS) * np.uint64(LEVELS)
+
+    # Then each word of each chunk once, with how much it weighs there.
     flat = keys[places_of(counted.numbers, lengths)]
     if not len(flat):
         return flat
@@ -105,23 +121,6 @@ def impacts_of(chunks: Sequence[Fields]) -> Pairs:
     pairs |= levels << np.uint64(32)
     pairs.sort()
     return pairs
-
-
-def _keys_of(identifiers: list[bytes]) -> tuple[Pairs, Ints]:
-    """Return the keys of the words that each identifier counts as, as ``parts`` has them, and how many each has."""
-    sizes = np.fromiter(map(len, identifiers), np.int64, len(identifiers))
-    heads = np.frombuffer(b"".join(identifiers), np.uint8)[np.cumsum(sizes) - sizes]
-    names = (sizes >= SHORTEST_WORD) & (sizes <= LONGEST_WORD) & ((heads < ord("0")) | (heads > ord("9")))
-    words, lengths = split_all(identifiers)
-    compounds = names & (lengths > 1)
-    own = names + compounds * lengths
-    first = np.zeros(int(own.sum()), np.bool_)
-    first[(np.cumsum(own) - own)[names]] = True
-    checksums = np.empty(len(first), np.uint64)
-    checksums[first] = np.fromiter(map(zlib.crc32, map(bytes.lower, identifiers)), np.uint64, len(identifiers))[names]
-    checksums[~first] = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))[compounds.repeat(lengths)]
-    keys: Pairs = checksums // np.uint64(LEVELS) * np.uint64(LEVELS)
-    return keys, own
 
 
 def value_of(level: int) -> float:

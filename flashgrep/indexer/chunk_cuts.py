@@ -151,20 +151,7 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     steps = np.bincount(first, minlength=count + 1) - np.bincount(final, minlength=count + 1)
     depth = np.minimum(np.cumsum(steps)[:count], _NESTED)
 
-    hangs = _find_hanging(units, language, after_gap)
-    if len(skips):  # inside a comment or a string, or at the quote that ends it
-        before = np.searchsorted(skips[:, 0], units.starts) - 1
-        hangs |= (before >= 0) & (skips[before, 1] >= units.starts)
-
-    indent = np.minimum(units.first - units.starts, _DEEPEST)
-    ranks: Ints = depth * STEP + hangs * _HANGS + indent * _INDENT + ~after_gap * _NO_GAP
-    # Only where nothing else is left to cut at.
-    ranks[~units.whole] = _INSIDE
-    return ranks
-
-
-def _find_hanging(units: Units, language: str | None, after_gap: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return whether each unit closes or goes on with what is before, or is what a comment or a decorator is about."""
+    # A unit hangs on the one before if it closes or goes on with that, or is what a comment or a decorator is about.
     words = units.words
     hangs: NDArray[np.bool_] = _CLOSES[words & 0xFF] | (((words & 0xFFFFFF) == _END) & ~_LETTER[words >> 24])
     for word in _GOES_ON:
@@ -174,7 +161,15 @@ def _find_hanging(units: Units, language: str | None, after_gap: NDArray[np.bool
     for marker in (*markers, *filter(None, (_DECORATOR.get(language or ""),))):
         introduces |= (words & ((1 << 8 * len(marker)) - 1)) == int.from_bytes(marker, "little")
     hangs[1:] |= introduces[:-1] & ~after_gap[1:]
-    return hangs
+    if len(skips):  # inside a comment or a string, or at the quote that ends it
+        before = np.searchsorted(skips[:, 0], units.starts) - 1
+        hangs |= (before >= 0) & (skips[before, 1] >= units.starts)
+
+    indent = np.minimum(units.first - units.starts, _DEEPEST)
+    ranks: Ints = depth * STEP + hangs * _HANGS + indent * _INDENT + ~after_gap * _NO_GAP
+    # Only where nothing else is left to cut at.
+    ranks[~units.whole] = _INSIDE
+    return ranks
 
 
 def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:

@@ -146,32 +146,30 @@ class Folder:
         return {"path": os.path.relpath(path, self.root)}
 
     async def _be_ready(self) -> None:
+        """Connect unless that is done, and tell of the texts."""
         async with self._connecting:
             if not self._link.is_open:
-                await self._connect()
+                # Each key asks something: without a pause an editor would start daemons all the time.
+                if time.monotonic() < self._not_before:
+                    raise DaemonEnded(self._problem)
+                try:
+                    # In a thread, since starting a daemon takes up to half a minute.
+                    connected, self.root = await run_in_thread(lambda: connect_bound(self.path, adopt=self._adopt))
+                    # What the last daemon did not confirm concerns nobody: this one is told of all texts.
+                    self._link, self._unconfirmed = DaemonLink(), set()
+                    await self._link.open(connected)
+                except (OSError, ValueError) as error:
+                    self._problem = str(error)
+                    self._not_before = time.monotonic() + self._pause
+                    self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                    raise DaemonEnded(self._problem) from None
+                self._pause = FIRST_PAUSE
+                for document in self._texts(self):
+                    self.tell_open(document)
+                if self.root is not None:
+                    self._on_connect(self)
         if self.root is None:
             raise OutsideProjects(self.path)
-
-    async def _connect(self) -> None:
-        """Connect, and tell of the texts; in a thread, since starting a daemon takes up to half a minute."""
-        # Each key asks something: without a pause an editor would start daemons all the time.
-        if time.monotonic() < self._not_before:
-            raise DaemonEnded(self._problem)
-        try:
-            connected, self.root = await run_in_thread(lambda: connect_bound(self.path, adopt=self._adopt))
-            # What the last daemon did not confirm concerns nobody: this one is told of all texts.
-            self._link, self._unconfirmed = DaemonLink(), set()
-            await self._link.open(connected)
-        except (OSError, ValueError) as error:
-            self._problem = str(error)
-            self._not_before = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-            raise DaemonEnded(self._problem) from None
-        self._pause = FIRST_PAUSE
-        for document in self._texts(self):
-            self.tell_open(document)
-        if self.root is not None:
-            self._on_connect(self)
 
 
 def lies_in(path: str, folder: str) -> bool:

@@ -128,16 +128,13 @@ class Service:
             meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
         if handler.aliases:
             meta["flashgrep/aliases"] = list(handler.aliases)
-        descriptor: dict[str, Any] = {
+        self._descriptors[handler.name, is_bound, structured] = descriptor = {
             "name": handler.name,
             **({"title": handler.title} if structured else {}),
             "description": handler.doc,
             "inputSchema": input_schema(handler, bound=is_bound, complete=structured),
             **({"outputSchema": output_schema(handler)} if structured else {}),
             "annotations": annotations_of(handler),
-        }
-        self._descriptors[handler.name, is_bound, structured] = descriptor = {
-            **descriptor,
             **({"_meta": meta} if meta else {}),
         }
         return descriptor

@@ -98,8 +98,20 @@ def main() -> None:
     os.nice(_NICE)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     options = json.loads(_read_message(source))
+    escape = options["mode"] == "literal"
+    texts = [re.escape(text) if escape else text for text in options["texts"]]
+    # One text stays as it was given, so that an error's position is one in it.
+    body = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
+    flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
+    smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
+    if smart or options["case"] == "insensitive":
+        flags |= re.IGNORECASE
     try:
-        pattern = _compile(options)
+        pattern = re.compile(body, flags)  # so that an error's position is one in the text as given
+        if options["line"]:
+            pattern = re.compile(rf"^(?:{body})$", flags)
+        elif options["word"]:
+            pattern = re.compile(rf"(?<!\w)(?:{body})(?!\w)", flags)
     except re.error as error:
         _write_message(sink, {"message": str(error), "at": error.pos or 0})
         return
@@ -110,21 +122,6 @@ def main() -> None:
         blocks = find_blocks(_Text(pattern, data), data) if options["multiline"] else _find_lines(pattern, data)
         found = islice(blocks, wanted["limit"])
         _write_message(sink, [line if wanted["all_spans"] else line._replace(spans=line.spans[:1]) for line in found])
-
-
-def _compile(options: dict[str, Any]) -> re.Pattern[str]:
-    escape = options["mode"] == "literal"
-    texts = [re.escape(text) if escape else text for text in options["texts"]]
-    # One text stays as it was given, so that an error's position is one in it.
-    body = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
-    flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
-    smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
-    if smart or options["case"] == "insensitive":
-        flags |= re.IGNORECASE
-    re.compile(body, flags)  # so that an error's position is one in the text as given
-    if options["line"]:
-        return re.compile(rf"^(?:{body})$", flags)
-    return re.compile(rf"(?<!\w)(?:{body})(?!\w)" if options["word"] else body, flags)
 
 
 def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:

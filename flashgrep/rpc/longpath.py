@@ -43,19 +43,15 @@ def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
     if len(path) <= LONGEST:
         use(path)
     elif sys.platform == "linux":
-        _by_descriptor(path, use)
+        folder, name = os.path.split(path)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # The kernel resolves the folder by its descriptor, so only the name's length counts.
+            use(b"/proc/self/fd/%d/%s" % (descriptor, name))
+        finally:
+            os.close(descriptor)
     else:
         _by_link(path, use)
-
-
-def _by_descriptor(path: bytes, use: Callable[[bytes], None]) -> None:
-    folder, name = os.path.split(path)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        # The kernel resolves the folder by its descriptor, so only the name's length counts.
-        use(b"/proc/self/fd/%d/%s" % (descriptor, name))
-    finally:
-        os.close(descriptor)
 
 
 def _by_link(path: bytes, use: Callable[[bytes], None]) -> None:

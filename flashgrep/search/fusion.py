@@ -317,7 +317,11 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
     """Return candidates in their final order, scores changed by what they are."""
     cover = Cover(query.words)
     paths = {one.path for one in candidates}
-    additions = {path: _weigh_path(path, cover, rules) for path in paths}
+    additions: dict[bytes, float] = {}
+    for path in paths:
+        # Of a path's words its ending says nothing, and the file's own name says most.
+        text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
+        additions[path] = rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
     factors = {path: _weigh_nature(path, query, rules) for path in paths}
     for one in candidates:
         named = rules.name_cover * cover.share(" ".join([one.name, *one.defines[:1]]))
@@ -349,12 +353,6 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
 
 def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
     return -one.score, one.path, one.key
-
-
-def _weigh_path(path: bytes, cover: Cover, rules: Rules) -> float:
-    """Return what is added for the words of a path; its ending says nothing."""
-    text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
-    return rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
 
 
 def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:

@@ -324,7 +324,13 @@ class MeaningSearch:
     def _read_chunk(self, one: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk as its file has it, with the function around it if that is wanted."""
         text_id, place = one.key
-        data = self._changed[-text_id - 1].data if text_id < 0 else self._read_indexed(one.path)
+        if text_id >= 0 and one.path not in self._read:
+            # A file that is not as it was indexed any more has no such chunk.
+            stat, document = self._snapshot.read_with_stat(one.path)
+            version = self._snapshot.indexed_version(one.path)
+            is_same = stat is not None and version is not None and version[1:] == (stat.size, stat.mtime_ns)
+            self._read[one.path] = document.data if is_same and isinstance(document, Document) else None
+        data = self._changed[-text_id - 1].data if text_id < 0 else self._read[one.path]
         if data is None:
             return None
         chunk = self._chunks[text_id][place]
@@ -349,12 +355,3 @@ class MeaningSearch:
             text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name]).encode()
             said = covered_share(self._query.words, text)
         return min(1.0, max(meant, said))
-
-    def _read_indexed(self, path: bytes) -> bytes | None:
-        """Return a file's text; None where it is not the one that was indexed any more."""
-        if path not in self._read:
-            stat, document = self._snapshot.read_with_stat(path)
-            version = self._snapshot.indexed_version(path)
-            is_same = stat is not None and version is not None and version[1:] == (stat.size, stat.mtime_ns)
-            self._read[path] = document.data if is_same and isinstance(document, Document) else None
-        return self._read[path]

@@ -89,7 +89,14 @@ class Navigator:
         found = Navigation(places=places)
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
-            found.nothing = self._explain(named)
+            if named.module:
+                found.nothing = Nothing("outside", f"{named.module} is no module of the project")
+            elif self.define(named.text, named):
+                found.nothing = Nothing("outside", f"{named.text} here is none of those that the project defines")
+            elif self._is_cut:
+                found.nothing = Nothing("not_reached", f"too many files may define {named.text}; the nearest do not")
+            else:
+                found.nothing = Nothing("undefined", f"the project does not define {named.text}")
         return found
 
     def find_declarations(self, named: Named) -> Navigation:
@@ -307,16 +314,6 @@ class Navigator:
     def open(self, path: bytes) -> FileSymbols | None:
         """Return a file with its symbols; None where it has none, or is gone."""
         return self._definitions.open(path)
-
-    def _explain(self, named: Named) -> Nothing:
-        """Return why a name leads nowhere."""
-        if named.module:
-            return Nothing("outside", f"{named.module} is no module of the project")
-        if self.define(named.text, named):
-            return Nothing("outside", f"{named.text} here is none of those that the project defines")
-        if self._is_cut:
-            return Nothing("not_reached", f"too many files may define {named.text}; the nearest do not")
-        return Nothing("undefined", f"the project does not define {named.text}")
 
 
 def place_of(definition: Definition, resolution: Resolution) -> Place:

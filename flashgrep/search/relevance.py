@@ -131,24 +131,24 @@ class RankedSearch(Search):
         taken = position.taken if position else 0
         for (tier, first), window, rest in self._windows():
             start = Position(tier, first, 0, None, led=self._definers is not None)
-            ranked = sorted(((self._rank(item), item) for item in window), key=itemgetter(0))
+            ranked: list[tuple[tuple[object, ...], Match]] = []
+            for path, document, match in window:
+                checkpoint()
+                begin, end = match.spans[0] if match.spans else (match.start, match.start)
+                low = max(match.start, begin - 200)  # of a very long line the surroundings of the match
+                line = (decode_span(document, low, min(match.end, end + 200)), begin - low, match.number)
+                parsed = None
+                if self._definers is not None and path in self._definers.defining:
+                    parsed = self._definers.definitions(path, document).get(match.start, Definition.USED)
+                key = rank_key(self.question.pattern.texts, path, line, parsed)
+                ranked.append((key, (path, document, match)))
+            ranked.sort(key=itemgetter(0))
             least = ranked[-1][0] if ranked else ()  # what is too much to be ranked stands behind
             hits = chain(ranked, ((least, item) for item in rest))
             for at, (rank, (path, document, match)) in enumerate(islice(hits, taken, None), taken + 1):
                 self.rank = rank[:RANKS]
                 yield start, at, path, document, match
             taken = 0
-
-    def _rank(self, item: Match) -> tuple[object, ...]:
-        checkpoint()
-        path, document, match = item
-        start, end = match.spans[0] if match.spans else (match.start, match.start)
-        low = max(match.start, start - 200)  # of a very long line the surroundings of the match
-        line = (decode_span(document, low, min(match.end, end + 200)), start - low, match.number)
-        parsed = None
-        if self._definers is not None and path in self._definers.defining:
-            parsed = self._definers.definitions(path, document).get(match.start, Definition.USED)
-        return rank_key(self.question.pattern.texts, path, line, parsed)
 
     def _windows(self) -> Iterator[tuple[tuple[int, bytes], list[Match], Iterator[Match]]]:
         """Yield where a window starts, hits to be ranked, and those of the last file that are too many for that."""

@@ -107,7 +107,13 @@ class Snapshot:
         # In the order in which they were edited, as files that are saved one after the other are marked.
         for path, text in sorted(texts.items(), key=lambda one: one[1].time_ns):
             # A text that is as on disk adds nothing; the index answers for it.
-            text.is_saved = self._has_same(path, text)
+            # Whether an unchanged file has this text is compared once for each state of both.
+            version, is_same = self._stat(path), False
+            if version is not None and version.size == len(text.data) and path not in self.pending:
+                if text.compared is None or text.compared[0] != version:
+                    text.compared = (version, self.read_with_stat(path) == (version, text.document))
+                is_same = text.compared[1]
+            text.is_saved = is_same
             if not text.is_saved:
                 sequence += 1
                 mark = pending.get(path)
@@ -115,16 +121,6 @@ class Snapshot:
                 if is_ours or accepts(path):
                     pending[path] = Mark(ours=True, sequence=sequence, size=len(text.data))
         return replace(snapshot, pending=pending)
-
-    def _has_same(self, path: bytes, text: UnsavedText) -> bool:
-        """Return whether an unchanged file has this text; compared once for each state of both."""
-        version = self._stat(path)
-        if version is None or version.size != len(text.data) or path in self.pending:
-            return False
-        # Reading the file for every question would cost more than most questions do.
-        if text.compared is None or text.compared[0] != version:
-            text.compared = (version, self.read_with_stat(path) == (version, text.document))
-        return text.compared[1]
 
     def _stat(self, path: bytes) -> FileStat | None:
         """Return what the table has of a file's version."""

@@ -391,7 +391,10 @@ class SymbolSearch:
             return None
         occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
         index, order = symbols.index_at(place.offset), (place.window, place.rank, place.tier, place.unlike)
-        columns = self._measure(symbols, place)
+        columns: tuple[int, int] | None = None
+        if self._question.encoding is not None:
+            counted = Columns(symbols.lines, self._question.encoding)
+            columns = counted.place(place.offset)[1], counted.place(place.offset + place.size)[1]
         if index < 0:
             line = symbols.lines.text(occurrence.line).strip()[:200]
             return Found(path, symbols.language, occurrence, line, "", order, columns=columns)
@@ -406,14 +409,6 @@ class SymbolSearch:
                 break
             body.append(text)
         return Found(path, symbols.language, occurrence, signature, doc, order, "\n".join(body), columns)
-
-    def _measure(self, symbols: FileSymbols, place: _Place) -> tuple[int, int] | None:
-        """Return the columns of a name's ends."""
-        encoding = self._question.encoding
-        if encoding is None:
-            return None
-        columns = Columns(symbols.lines, encoding)
-        return columns.place(place.offset)[1], columns.place(place.offset + place.size)[1]
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:

@@ -137,7 +137,12 @@ def load_language(name: str) -> Language:
     if name == "ocaml_interface":
         return Language(tree_sitter_ocaml.language_ocaml_interface())
     if name == "kotlin":  # the bundle's grammar loses what follows a ``}`` that does not stand on a line of its own
-        return _kotlin()
+        if find_spec("tree_sitter_kotlin") is None:  # no wheel for this system
+            packed: Language = import_module("tree_sitter_language_pack").get_language("kotlin")
+            return packed
+        capsule = ctypes.pythonapi.PyCapsule_New  # the package gives the number that Language no longer takes
+        capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return Language(capsule(import_module("tree_sitter_kotlin").language(), b"tree_sitter.Language", None))
     for file in _manifests():
         manifest = json.loads(file.read_bytes())
         entry = manifest["languages"][name]
@@ -147,15 +152,6 @@ def load_language(name: str) -> Language:
                 library.unlink()
     found: Language = get_language(name)
     return found
-
-
-def _kotlin() -> Language:
-    if find_spec("tree_sitter_kotlin") is None:  # no wheel for this system
-        found: Language = import_module("tree_sitter_language_pack").get_language("kotlin")
-        return found
-    capsule = ctypes.pythonapi.PyCapsule_New  # the package gives the number that Language no longer takes
-    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    return Language(capsule(import_module("tree_sitter_kotlin").language(), b"tree_sitter.Language", None))
 
 
 def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:

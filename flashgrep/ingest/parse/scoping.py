@@ -93,8 +93,13 @@ class FileScopes:
             if (way := "returned" if "returned" in found else "yielded") in found:
                 given.append((way, found[way]))
             elif (kind := next((kind for kind in _BINDS if kind in found), None)) is not None:
-                if kind != "field" or "object" not in found or self.text(found["object"]) in _OWN:
-                    bound.append((found[kind], self._read_binding(kind, found)))
+                if kind == "field" and "object" in found and self.text(found["object"]) not in _OWN:
+                    continue
+                way = next((way for way in _WAYS if way in found), "value")
+                written = found.get("type") or found.get("many") or found.get("annotated")
+                member = self.text(found.get("key") or found[kind]) if way in {"whole", "annotated"} else ""
+                value = found.get(way) if written is None else None
+                bound.append((found[kind], Binding(found[kind].start_byte, kind, value, written, way, member)))
             elif (scope := found.get("function") or found.get("class")) is not None:
                 after = found.get("after")
                 start, name = (after.end_byte, after.start_byte) if after is not None else (scope.start_byte, -1)
@@ -110,15 +115,9 @@ class FileScopes:
             if (at := self.scope_at(node.start_byte - 1)) != MODULE:
                 (self.scopes[at].returned if way == "returned" else self.scopes[at].yielded).append(node)
 
-    def _read_binding(self, kind: str, found: dict[str, Node]) -> Binding:
-        way = next((way for way in _WAYS if way in found), "value")
-        written = found.get("type") or found.get("many") or found.get("annotated")
-        member = self.text(found.get("key") or found[kind]) if way in {"whole", "annotated"} else ""
-        value = found.get(way) if written is None else None
-        return Binding(found[kind].start_byte, kind, value, written, way, member)
-
     def _nest(self, spans: list[tuple[int, int, bool, int]]) -> None:
         around: list[int] = []
+        # Sorted by where they begin, the longer first: what still lies open when a scope begins is around it.
         for start, minus_end, is_class, name in sorted(spans):
             while around and self.scopes[around[-1]].end <= start:
                 around.pop()
