@@ -69,11 +69,11 @@ bind \\ep _flashgrep_path
 
 
 def pick(
-    text: Annotated[str, typer.Argument(help="What is typed to begin with.")] = "",
+    text: Annotated[str, typer.Argument(help="Text to begin with.")] = "",
     *,
     kind: Annotated[Kind, typer.Option("--kind", "-k", help="What to look for.")] = "text",
     show: Annotated[bool, typer.Option("--print", help="Print the place instead of opening it in $EDITOR.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Do without fzf.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Do not use fzf.")] = False,
     keys: Annotated[
         Literal["bash", "zsh", "fish"] | None, typer.Option(help="Print key bindings for a shell, and do nothing else.")
     ] = None,

@@ -29,7 +29,7 @@ Project = Annotated[Path, typer.Option(help="A folder of the project; its git wo
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="What scip-typescript, scip-python, scip-go … have written.")] = Path(
+    file: Annotated[Path, typer.Argument(help="A file written by scip-typescript, scip-python, scip-go …")] = Path(
         "index.scip"
     ),
     *,
@@ -61,7 +61,7 @@ def import_file(
             sys.stderr.write("\r")
         typer.echo(_describe(source))
         if not source.documents:
-            fail("it speaks of no file as it is now: run the indexer again, or name its folder by --below")
+            fail("it describes no file as it is now: run the indexer again, or give its folder by --below")
 
 
 @app.command("list")

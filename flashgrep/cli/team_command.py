@@ -91,7 +91,7 @@ def init(
 def add(
     sources: Annotated[list[str], typer.Argument(help="Bare clones by path, or addresses that your git can fetch.")],
     database: Database = "",
-    name: Annotated[str, typer.Option(help="What one repository is called; by default the last part.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the repository; default: the last part of its address.")] = "",
     branch: Annotated[list[str] | None, typer.Option(help="Index this branch only; several may be given.")] = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="Index tags that match, as 'v1.*', too; several may be given.")
@@ -116,7 +116,7 @@ def remove(name: str, database: Database = "") -> None:
 def sync(
     names: Annotated[list[str] | None, typer.Argument(help="Repositories; default: all.")] = None,
     database: Database = "",
-    every: Annotated[int, typer.Option(min=0, help="Go on, and look again after so many seconds.")] = 0,
+    every: Annotated[int, typer.Option(min=0, help="Keep going: look again after so many seconds.")] = 0,
 ) -> None:
     """Fetch repositories and index what is new; any number of machines may do it at once."""
     with _failing_cleanly():
@@ -152,12 +152,10 @@ def status(database: Database = "", *, as_json: AsJson = False) -> None:
 def token(
     subject: Annotated[str, typer.Argument(help="Whose it is.")],
     database: Database = "",
-    days: Annotated[
-        int | None, typer.Option(min=1, help="For how long it is good; default: until it is revoked.")
-    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="How long it is valid; default: until it is revoked.")] = None,
     *,
     proxy: Annotated[
-        bool, typer.Option("--proxy", help="For a proxy: it speaks for whomever it names, and may see nothing itself.")
+        bool, typer.Option("--proxy", help="For a proxy: it speaks for the people it names, and sees nothing itself.")
     ] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Delete all tokens of this subject instead.")] = False,
 ) -> None:
@@ -172,11 +170,13 @@ def token(
 @app.command()
 def allow(
     subject: Annotated[str, typer.Argument(help="Of a token, or a group.")],
-    names: Annotated[list[str] | None, typer.Argument(help="Repositories; default: all, those to come too.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Repositories; default: all, also those added later.")
+    ] = None,
     database: Database = "",
     group: Annotated[list[str] | None, typer.Option(help="Put the subject into this group instead.")] = None,
     *,
-    none: Annotated[bool, typer.Option("--none", help="Take everything from it instead.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Take everything back from it instead.")] = False,
 ) -> None:
     """Let somebody, or a group, see repositories."""
     with _connect(database) as connection:
@@ -213,7 +213,7 @@ def serve(
         fail("--public takes a scheme and a host, as https://code.example.org")
     for header in filter(None, (proxy_header, groups_header)):
         if not re.fullmatch(r"[A-Za-z0-9-]+", header):
-            fail(f"no header has such a name: {header}")
+            fail(f"not a header's name: {header}")
     with _failing_cleanly(), tempfile.TemporaryDirectory(prefix="fgrep-team-") as folder, suppress(KeyboardInterrupt):
         settings = _load_settings()
         store = Store(database)

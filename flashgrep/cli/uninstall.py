@@ -52,7 +52,7 @@ def uninstall(
         typer.echo("nothing was removed: this was a dry run", err=True)
         return
     if not yes and not sys.stdin.isatty():
-        fail("nothing was removed: standard input is no terminal to ask on; say --yes")
+        fail("nothing was removed: standard input is not a terminal to ask on; give --yes")
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     # First: a running daemon would write its files again.

@@ -37,7 +37,7 @@ class Subscriptions:
         workspace = await self._find(context, params)
         state = describe_state(workspace)
         if not context.peer.follow(_key_of(workspace), partial(_tell, context, workspace, state)):
-            raise Unavailable("nothing can be sent later on this wire", reason="no_notifications")
+            raise Unavailable("this wire cannot send anything later", reason="no_notifications")
         return _translate(context, state)
 
     async def unsubscribe(self, context: RequestContext, params: Any) -> dict[str, Any]:

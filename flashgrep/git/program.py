@@ -232,7 +232,7 @@ class Answers:
         try:
             return self._process.wait(SILENT_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise Unavailable("git does not end", reason="repository_broken") from error
+            raise Unavailable("git did not end in time", reason="repository_broken") from error
 
     def message(self) -> str:
         """Return the last line of what git said beside its answers, and nothing that would move a cursor."""
@@ -262,7 +262,7 @@ class Answers:
                     self._waiting.unregister(self._err)
             stop_if_over()
             if time.monotonic() - since > SILENT_SECONDS:
-                raise Unavailable("git does not answer", reason="repository_broken")
+                raise Unavailable("git did not answer in time", reason="repository_broken")
 
 
 class Object(NamedTuple):

@@ -36,7 +36,7 @@ class BufferEdit(Params):
             return Edit(None, None, self.text)
         start_line, start_column, end_line, end_column = places
         if start_line is None or start_column is None or end_line is None or end_column is None:
-            raise InvalidParams("changes: give all four of a stretch's lines and columns, or none", field="changes")
+            raise InvalidParams("changes: give all four lines and columns of a range, or none", field="changes")
         return Edit((start_line, start_column), (end_line, end_column), self.text)
 
 

@@ -229,7 +229,7 @@ class OperationParams(EditParams):
             yield Operation(name, self.request(shared))
             return
         if self.path or self.path_bytes:
-            raise InvalidParams("paths: give either these or one path", field="paths")
+            raise InvalidParams("give either paths or one path", field="paths")
         request = self.request(self.paths[0])
         for path in dict.fromkeys(self.paths):
             yield Operation(name, replace(request, path=path_from_json(path)))

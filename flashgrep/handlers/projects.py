@@ -141,7 +141,7 @@ async def ask_projects(
         workspace = await call.host.workspace(call, given.project)
         return (await ask(call, params, workspace, Among())).result
     if given.project is not None:
-        message = "project: name it among `projects`, or leave one of them out"
+        message = "give either `project` or `projects`"
         raise InvalidParams(message, field="project", incompatible=["project", "projects"])
     question = _Question(call, params, ask, given.limit or limit)
     total, parts = _find_parts(call, params)
@@ -222,7 +222,7 @@ class _Question(Generic[ParamsT, ResultT]):
             except OSError as error:
                 part.error = NotFound(f"{part.root}: {error.strerror}", reason="directory_not_found")
         if scope.cancelled_caught:
-            part.error = DeadlineExceeded("the deadline came before it answered")
+            part.error = DeadlineExceeded("it did not answer before the deadline")
 
     async def _fill(self, part: Part[ResultT], workspace: Workspace) -> None:
         """Ask for pages until there are items for the whole answer, should all of them be this project's."""

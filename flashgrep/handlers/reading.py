@@ -167,7 +167,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     """
     view = await open_view(call, params)
     if params.targets and (params.path or params.path_bytes or params.symbol_name):
-        raise InvalidParams("targets: give either these or one path or symbol_name", field="targets")
+        raise InvalidParams("give either targets, or one path or symbol_name", field="targets")
     if not params.targets:
         return await _read_place(call, view, params)
     await view.refresh()

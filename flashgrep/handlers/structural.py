@@ -159,7 +159,9 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
     if params.rewrite is None:
         view = await open_view(call, params)
     elif params.rev or params.cursor:
-        raise InvalidParams("rewrite: of the files as they are, all at once: neither rev nor cursor", field="rewrite")
+        raise InvalidParams(
+            "rewrite: works on the files as they are, all at once: leave out rev and cursor", field="rewrite"
+        )
     else:  # what an editor has not saved is not written over
         view = await call.host.workspace(call, params.project)
     fresh = await view.refresh() if params.fresh else False
@@ -265,7 +267,7 @@ async def structural_rewrite(call: Call[Catalogue], params: StructuralRewritePar
     try:
         asked = StructuralParams.model_validate_json(said)
     except ValueError:  # pydantic's errors are some
-        raise InvalidParams("change: not one of ours; pass it as structural has told it", field="change") from None
+        raise InvalidParams("change: unknown; pass the value that structural returned", field="change") from None
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
     await project.refresh()

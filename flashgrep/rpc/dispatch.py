@@ -233,11 +233,11 @@ class Dispatcher:
         extension = self._extensions.get(name)
         try:
             if name in self._control and not context.session.capabilities.control:
-                message = f"{name} is answered on the daemon's control socket alone"
+                message = f"{name} is answered only on the daemon's control socket"
                 raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
             # Extensions declare no safety, so none counts as one that only reads.
             if context.session.capabilities.only_reads and extension is not None:
-                raise Forbidden(f"{name} is no method that only reads", reason="read_only")
+                raise Forbidden(f"{name} is not a method that only reads", reason="read_only")
             if extension is None:
                 result = await self._run_bounded(pending, lambda: self._run_in_parts(context, name, params))
             else:

@@ -352,7 +352,7 @@ class TeamProject:
         asked = parse_revision(rev)
         # A bare clone has no index, and without history there is no merge base.
         if asked == INDEX or (isinstance(asked, Range) and asked.merge_base):
-            message = f"rev: not of a repository of a team: {rev}"
+            message = f"rev: not available for a team's repository: {rev}"
             raise InvalidParams(message, reason="invalid_revision", field="rev", allowed="a branch or commit, or a..b")
 
         def find() -> RevisionView:

@@ -77,7 +77,7 @@ class AccessRules:
         if person and (proxy := headers.get(PROXY_TOKEN)):
             groups = tuple(one.strip() for one in headers.get(self.groups_header, "").split(",") if one.strip())
             if len(groups) > MOST_GROUPS or any(len(one) > MOST_NAME or "\0" in one for one in (person, *groups)):
-                raise Forbidden("names that are too long, or too many", reason="auth_required")
+                raise Forbidden("too many names, or one that is too long", reason="auth_required")
             return Shown(hash_secret(proxy), person, groups)
         if token := read_bearer(headers):
             return Shown(hash_secret(token))

@@ -74,7 +74,7 @@ class Team:
             source = str(folder)
         name = name or re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
         if not NAME.fullmatch(name):
-            raise InvalidParams(f"no repository can be called so: {name!r}", field="name", pattern=NAME.pattern)
+            raise InvalidParams(f"not a name for a repository: {name!r}", field="name", pattern=NAME.pattern)
         with self.open() as connection, translate_errors(), connection.transaction():
             # Two that are added at once could each be a folder of the other; no constraint of the table says that.
             connection.execute("LOCK TABLE flashgrep.repository IN SHARE ROW EXCLUSIVE MODE")
