@@ -22,8 +22,7 @@ from typing import Any, BinaryIO, Self
 from flashgrep.child_process import ChildEnded, ChildPipes, end_child
 from flashgrep.errors import BadPattern, DeadlineExceeded
 from flashgrep.pattern import LineMatch, Pattern
-from flashgrep.pattern.finders import NONE, Span
-from flashgrep.pattern.matcher import find_blocks, spans_between
+from flashgrep.pattern.matcher import NONE, Span, find_blocks, spans_between
 
 _NICE = 10
 """Niceness of the worker: it may run away for seconds, and all other work goes first."""

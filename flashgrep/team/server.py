@@ -27,8 +27,7 @@ from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.handlers import REGISTRY
 from flashgrep.mcp.binding import client_of, parse_toolsets
 from flashgrep.mcp.http.endpoint import Endpoint, make_server
-from flashgrep.mcp.http.raw import send_raw
-from flashgrep.mcp.http.routes import STATUS, Routes, Sessions, is_on
+from flashgrep.mcp.http.routes import STATUS, Routes, Sessions, is_on, send_raw
 from flashgrep.mcp.http.server import server
 from flashgrep.mcp.service import Service
 from flashgrep.registry import Call, Capabilities, Registry, Session

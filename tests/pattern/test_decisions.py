@@ -7,7 +7,7 @@ from re2 import _re2
 
 from flashgrep.errors import BadPattern
 from flashgrep.pattern import Pattern
-from flashgrep.pattern.finders import MAX_MEM, MOST_LINES, Re2Finder, RequiredFinder, _options
+from flashgrep.pattern.matcher import MAX_MEM, MOST_LINES, Re2Finder, RequiredFinder, _options
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from flashgrep.mcp.http.guard import VISITOR
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.registry import Registry
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.web import site, visitors
-from flashgrep.web.visitors import MOST_LINKS, MOST_VISITS, Visitors
+from flashgrep.web import site
+from flashgrep.web.site import MOST_LINKS, MOST_VISITS, Visitors
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.rpc.harness import HANDLERS, Gates, Notes
 from tests.support.workspace import repository
@@ -80,7 +80,7 @@ def test_links_and_browsers_are_bounded_and_links_grow_old(monkeypatch: pytest.M
         assert visit is not None
         assert known.is_known(visit.cookie, visit.key)
     assert not known.is_known(first.cookie, first.key)
-    monkeypatch.setattr(visitors, "LINK_SECONDS", 0.0)
+    monkeypatch.setattr(site, "LINK_SECONDS", 0.0)
     assert known.admit(known.invite("/").removeprefix("/login/")) is None
 
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 import anyio
 
 from flashgrep.scheduler import FLOW
-from flashgrep.web.site import COOKIE, KEY_HEADER, VISITED, is_open
-from flashgrep.web.visitors import Visitors
+from flashgrep.web.site import COOKIE, KEY_HEADER, VISITED, Visitors, is_open
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

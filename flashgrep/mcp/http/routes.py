@@ -5,12 +5,15 @@ Each request has a session of its own: what it is bound to stands in its URL, no
 
 import html
 import json
+import os
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 import anyio
+from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -18,14 +21,18 @@ from starlette.routing import Route
 
 from flashgrep import __version__
 from flashgrep.catalogue import Catalogue
+from flashgrep.edit.editor import Editor
+from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
+from flashgrep.handlers.common import view_of
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
 from flashgrep.mcp.http.guard import VISITOR
-from flashgrep.mcp.http.raw import send_raw
-from flashgrep.registry import Capabilities, Handler, Session
+from flashgrep.model import path_from_json, path_to_text
+from flashgrep.registry import Call, Capabilities, Handler, Session
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import Faulty, Reply, encode, error_line
 from flashgrep.web.site import HEADERS
+from flashgrep.workspace import RevisionView
 
 SEARCHES: Final = {
     "/search": "search_code_semantic",
@@ -54,6 +61,10 @@ NOT_IMPLEMENTED: Final = 501
 PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured", "path_map")
 NO: Final = frozenset({"0", "false", "no", "off", ""})
 """What a switch may say to mean that it is off; said several times, one that means on decides."""
+MOST_RAW: Final = 64 << 20
+"""Bytes; all are held in memory while they are sent."""
+RAW_PARAMETERS: Final = frozenset({"project", "path", "path_bytes", "rev"})
+RAW_HEADERS: Final = {**HEADERS, "content-security-policy": "default-src 'none'; sandbox", "cache-control": "no-store"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,3 +291,38 @@ def _json(body: bytes, status: int = 200) -> Response:
 
 def _json_error(error: FlashgrepError, status: int) -> Response:
     return _json(encode({"error": error.to_object()}), status)
+
+
+async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -> Response:
+    """Return a file of a project, at a revision where one is named, as its address says.
+
+    Raises:
+        FlashgrepError: as ``read_code``; TooLarge.
+
+    """
+    unknown = sorted(set(query) - RAW_PARAMETERS)
+    if unknown:
+        raise InvalidParams(f"no such parameter of an address: {unknown[0]}", allowed=sorted(RAW_PARAMETERS))
+    path = path_from_json(query.get("path"), query.get("path_bytes"))
+    workspace = await catalogue.workspace(Call(catalogue, session), query.get("project"))
+    view = await view_of(Call(catalogue, session), workspace, query.get("rev"))
+    if isinstance(view, RevisionView):
+        data = await view.in_turn(lambda: view.read(path))
+    else:
+        data = await run_sync(read_file, workspace.editor, path)
+    name = quote(path_to_text(path).rpartition("/")[2], errors="replace")
+    headers = {**RAW_HEADERS, "content-disposition": f"inline; filename*=UTF-8''{name}"}
+    # Never as HTML: a page of a hostile repository would run with our origin.
+    return Response(data, headers=headers, media_type="text/plain")
+
+
+def read_file(editor: Editor, path: bytes) -> bytes:
+    """Return a file's bytes; raises as ``Root.open_file``, and TooLarge."""
+    descriptor, status, _ = editor.root.open_file(path)
+    try:
+        if status.st_size > MOST_RAW:
+            message = f"too large to be sent: {path_to_text(path)}"
+            raise TooLarge(message, observed_bytes=status.st_size, limit_bytes=MOST_RAW)
+        return read_all(descriptor, status.st_size)
+    finally:
+        os.close(descriptor)

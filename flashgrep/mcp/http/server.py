@@ -18,8 +18,7 @@ from flashgrep.mcp.http.endpoint import Endpoint, make_server
 from flashgrep.mcp.http.guard import App, Guard
 from flashgrep.mcp.http.routes import Routes, Sessions
 from flashgrep.mcp.service import Service
-from flashgrep.web.site import LinkSignIn, Site
-from flashgrep.web.visitors import Visitors
+from flashgrep.web.site import LinkSignIn, Site, Visitors
 
 MOST_CONNECTIONS: Final = 1024
 HEAD_SECONDS: Final = 15.0
