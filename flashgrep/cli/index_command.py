@@ -114,6 +114,7 @@ def show_progress(root: str) -> None:
     else:
         next_line = 0.0
         for state in _follow(root):
+            # A log gets a line now and then; a bar would fill it with control characters.
             if time.monotonic() >= next_line and not state["done"]:
                 sys.stderr.write(f"{state['stage']}: {_describe(state)}\n")
                 next_line = time.monotonic() + PLAIN_SECONDS

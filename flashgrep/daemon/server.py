@@ -77,6 +77,7 @@ class Daemon:
                 ready()
                 await stopping.wait()
                 self.log.info("stopping", clients=listeners.clients)
+                # Both at once, so that the grace of one does not come after the other's.
                 async with anyio.create_task_group() as ending:
                     ending.start_soon(http.close)
                     await listeners.dispatcher.shutdown(GRACE_SECONDS)
@@ -141,6 +142,7 @@ class Daemon:
             await anyio.sleep(limit / IDLE_LOOKS)
             if listeners.clients:
                 listeners.note_client()
+            # From the last client on, not from the start: one that came and went in between counts.
             elif time.monotonic() - listeners.last_client >= limit:
                 self.log.info("idle", minutes=self.settings.idle_exit_minutes)
                 stopping.set()

@@ -163,6 +163,7 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     """Tell which commit each line of a file is from, at a revision."""
     workspace = await call.host.workspace(call, params.project)
     most = params.start_line + MOST_BLAMED - 1
+    # git's time grows with the lines asked for, so a page has a most whatever the caller says.
     lines = (params.start_line, min(params.end_line or most, most))
     deadline = time.monotonic() + params.deadline_ms / 1000
 

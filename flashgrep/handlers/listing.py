@@ -127,6 +127,7 @@ async def _list(
     # Files come and go between pages: a page begins at a place in the list as it is now.
     start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
+    # As JSON each path stands twice, in ``results`` and in ``files``.
     times, around = (1, TEXT_OVERHEAD) if call.as_text else (2, FILE_OVERHEAD)
     page = budget.fit(paths[start : start + params.limit], lambda path: times * len(path) + around)
     end = start + len(page)
@@ -143,6 +144,7 @@ async def _list(
         return Page(result, lambda at: start + at, reading=1)
     if params.query is None or is_glob:
         return Page(result)
+    # The same measure for each project, so that their pages can be put in one order.
     worth = make_worth(params.query, recent)
     return Page(result, lambda at: worth(page[at]))
 

@@ -128,6 +128,7 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
         lines = str(piece["start_line"]) if style.is_person else span(piece)
         return style.path(piece), lines, f"{piece['kind']} {piece['name']}".rstrip()
 
+    # A person opens the place in an editor; the code itself would fill the screen.
     bare = [piece for piece in result["results"] if style.is_person or not piece["content"]]
     for at, piece in enumerate(result["results"] if not style.is_person else []):
         if piece["content"]:
@@ -183,6 +184,7 @@ async def _ask(
     answer = await view.search_by_meaning(question)
     found = answer.results
     if call.as_text and "limit" not in params.model_fields_set:
+        # Nobody said how many: what is far behind the best would only fill a model's context.
         found = [piece for piece in found if piece.near >= NEAR]
 
     unseen = f"{answer.unseen} files wait to be indexed; those with most of the words were looked at"
@@ -193,6 +195,7 @@ async def _ask(
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
     if any(details):
         coverage["detail"] = "; ".join(filter(None, details))
+    # A model that reads text gets less by default than a program that asked for JSON.
     default = MODEL_TOKENS if call.as_text else call.host.settings.query.max_tokens
     result: SearchCodeResult = {
         "results": fit_code(found, params.query, params.max_tokens or default, as_text=call.as_text),
@@ -334,6 +337,7 @@ def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: 
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
+        # The first is shown however little room there is, so that an answer is never empty for want of it.
         if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
             shown = piece.passage.crop(room, words)
         if shown is not None:

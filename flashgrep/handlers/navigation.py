@@ -188,6 +188,7 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
     said = Described("", "", "")
 
     def find(source: SymbolSource, named: Named) -> Navigation:
+        # Read in the look-up's own thread, where the file is open.
         nonlocal said
         found = Navigator(source).find_definitions(named)
         said = describe(found.places[0]) if found.places else said
@@ -273,6 +274,7 @@ async def ask_at(
                 found = Navigation(nothing=named) if isinstance(named, Nothing) else find(source, named)
         except Expired:
             found.complete = False
+        # Also where nothing was found: a server that did not answer may be why.
         found.detail = source.imported.problem if source.imported is not None else ""
         return _format(params, named, found), found
 
@@ -324,6 +326,7 @@ def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> P
 
 def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> NamedPlace:
     symbols, index = place.symbols, place.index
+    # Editors put the cursor on the name and show the whole of it around.
     selection = measure(place, place.start, place.end)
     one: NamedPlace = {
         **path_to_json(place.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed

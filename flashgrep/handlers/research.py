@@ -320,8 +320,11 @@ def format_research(
     if params.cursor is not None:
         start, digest = decode_cursor(params, params.cursor, lambda *state: (int(state[0]), str(state[1])))
     page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
+    # A cursor is a number of edges. It leads on only if those before it are the ones that were shown.
     if page.digest_before != digest:
         raise InvalidParams("cursor: the code has changed since that answer; ask again without it", field="cursor")
+    # By the order in which they were found, which each page's own research repeats: a number means the same on all
+    # pages.
     numbers = {key: number for number, key in enumerate(graph.nodes)}
     edges = list[EdgeShown]()
     for edge in page.edges:

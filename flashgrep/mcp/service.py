@@ -125,6 +125,7 @@ class Service:
         """Return a method as tools/list has it; ``is_bound``: for a connection that cannot name another project."""
         meta: dict[str, Any] = {}
         if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
+            # Else the host cuts answers that the caller's own budget allows.
             meta["anthropic/maxResultSizeChars"] = MOST_RESULT_CHARS
         if handler.aliases:
             meta["flashgrep/aliases"] = list(handler.aliases)
@@ -217,6 +218,7 @@ class Service:
         """
         uri = str(uri)
         address = parse_uri(uri)
+        # One error for both: an address must not tell which projects there are.
         if address is None or address.project not in self.catalogue.list_reachable(session):
             raise _no_resource(uri)
         meta: dict[str, Any] = {}
@@ -234,6 +236,7 @@ class Service:
                 raise _no_resource(uri) from None
             suffix = PurePosixPath(address.path.decode("utf-8", "replace")).suffix
             mime_type, text = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT), found["content"]
+            # A resource has no parameters, so the rest of a long file is read by the tool.
             meta = {"_meta": {"continuation": found["continuation"]}} if found["truncated"] else {}
         return {"contents": [{"uri": uri, "mimeType": mime_type, "text": text, **meta}]}
 

@@ -99,6 +99,7 @@ class Exports(ABC):
                 before = symbols.data[symbols.row(index)[START] : offset] if index >= 0 else b""
                 if before.startswith(b"{") and name in self.imports_of(path).names:
                     continue
+                # Only what stands outside of everything can be imported.
                 is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
                 if is_outer and not symbols.container(index) and self.is_at_top(path, symbols, offset):
                     found.append(Definition(path, symbols, index))
@@ -137,6 +138,7 @@ class Exports(ABC):
             if found or target is not None:
                 return found
         if target is None:
+            # A relative module that is not there cannot be told; any other is a library.
             return () if one.module.startswith(".") else (OUTSIDE,)
         exports = self.imports_of(target).exports if language in ECMA else {}
         whole = exports.get(DEFAULT)  # what CommonJS and ``import x = require`` get
@@ -149,14 +151,17 @@ class Exports(ABC):
     def _find_export(self, module: bytes, name: str) -> Values:
         if module.endswith(b"/"):  # a Go package: all files of a folder
             folder = module[:-1]
+            # By the name, since a package has no list of what its files define.
             alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
             return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
         symbols = self.open_file(module)
+        # The text alone rules most modules out; reading its exports takes longer.
         if symbols is not None and not may_export(symbols, name):
             return ()
         imports = self.imports_of(module)
         if name in imports.exports:
             return self.import_value(module, imports.exports[name])
+        # No star hands a default on.
         if name == DEFAULT:
             return ()
         found = self.find_in_module(module, name)
@@ -172,6 +177,7 @@ class Exports(ABC):
         if own := self.top_level(path, name):
             return tuple(Value(one) for one in own)
         imports = self.imports_of(path)
+        # The last one counts: an import in ``try`` is often made again in ``except``.
         if bound := imports.names.get(name):
             return self.remember(("import", path, bound[-1]), partial(self.import_value, path, bound[-1])) or ()
         for star in imports.stars:
@@ -198,6 +204,7 @@ class Exports(ABC):
             return self._known[key]
         depth = len(self._open)
         if key in self._open or depth >= _MOST_DEPTH or self._steps >= _MOST_STEPS:
+            # What is being found just now is met again: all that was begun since then rests on a guess.
             self._cut = min(self._cut, self._open.get(key, 0))
             return None
         self._open[key] = depth
@@ -206,6 +213,7 @@ class Exports(ABC):
             found = find()
         finally:
             del self._open[key]
+        # Nothing around it was met again, so the result does not depend on who asked.
         if self._cut >= depth:
             self._known[key] = found
             self._cut = _MOST_DEPTH
@@ -244,6 +252,7 @@ def without_overloads(found: list[Definition]) -> list[Definition]:
         if one.symbols.defined_role(one.index) == "definition"
         and not (one.language == "python" and any(b"overload" in line for line in decorators(one)))
     ]
+    # Stubs have overloads alone.
     return whole or found
 
 

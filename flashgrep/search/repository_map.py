@@ -101,6 +101,7 @@ class _File(NamedTuple):
             if outer not in TYPE_KINDS:
                 owner = data[column[QUALIFIER] : column[QUALIFIER_END]].decode("utf-8", "replace")
                 around = -1
+            # With what stands before it on its line: ``export``, ``pub``, ``private``.
             head = data[data.rfind(b"\n", 0, column[START]) + 1 : column[NAME_END]].decode("utf-8", "replace")
             weight = _WEIGHTS.get(kind, 1.0) * (1.0 if language.exports(name, head) else _UNSURE)
             definitions.append(_Definition(row, name, kind, owner, around, weight))
@@ -110,6 +111,7 @@ class _File(NamedTuple):
         # There are variables called like a type that is a plain word: it counts only where it is said to be one.
         tagged = Counter(_TAGGED.findall(code))
         words = Counter(find_identifiers(code))
+        # A definition's own name is no use of it.
         words.subtract(one.name.encode() for one in definitions)
         words = Counter({word: n for word, n in words.items() if n > 0 and not (word.isalpha() and word.islower())})
         words |= tagged
@@ -156,6 +158,7 @@ def repository_map(
     made = Outline()
     paths = source.paths()
     inside = {path for path in paths if not under or path == under or path.startswith(under + b"/")}
+    # Files outside are read, too: what they use of the folder says what matters in it.
     ranked = sorted((path not in inside, tier_of(path), path.count(b"/"), path) for path in paths)
     chosen = [path for outside, tier, _, path in ranked if tier <= TEST or not outside][:MAP_FILES]
     number_of: defaultdict[bytes, int] = defaultdict()
@@ -186,6 +189,7 @@ def repository_map(
                 entry = Entry(path, place.start_line, place.end_line, depth, symbols.kind(row), signature)
                 lines[path, row] = entry
                 max_chars -= entry.size
+        # The type is counted with its first method: both fit, or neither is shown.
         if max_chars < 0:
             break
         shown |= lines
@@ -215,11 +219,14 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
         mine = is_type[file.words]
         named = dict(zip([names[word] for word in file.words[mine]], file.counts[mine].tolist(), strict=True))
         for name, count in (file.marked | named).items():
+            # The root: a hundred uses in one file say less than one use in each of a hundred.
             weight = weights.get((file.family, name), 0.0) * count**0.5
             found = defined[file.family, name] if weight else []
+            # A name that the file itself defines is meant there.
             found = [pair for pair in found if pair[0] == user] or found
             # A method is hardly meant where nothing names its type.
             parts = [1.0 if not one.owner or one.owner in named else _UNSURE for _, one in found]
+            # Shared among the definitions that it may mean, so a common name gives none of them much.
             weight /= max(1.0, sum(parts))
             for (definer, one), part in zip(found, parts, strict=True):
                 edges.append((user, definer, weight * part))
@@ -255,5 +262,6 @@ def pagerank(edges: Floats, start: Floats) -> Floats:
         lost = ranks[out == 0].sum()  # nodes without edges give their rank back to all
         passed = np.bincount(target, ranks[source] * onward, len(start))
         ranks = (1 - _DAMPING + _DAMPING * lost) * start + _DAMPING * passed
+    # An edge to itself has no walk to measure it by; how much the file uses at all stands for that.
     hubs = out / max(out.sum(), 1e-9)
     return np.where(is_own, ranks[source] + hubs[source], ranks[source]) * share

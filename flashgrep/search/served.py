@@ -95,6 +95,7 @@ class Served:
             for one, text in self._snapshot.unsaved.items()
             if not text.is_saved and language_of(one, text.data).name in known.languages
         }
+        # The asking file in any case: its text is what the question is about, saved or not.
         texts[path] = language, symbols.data
         versions = dict(list_versions(self._snapshot, known))
 
@@ -106,6 +107,7 @@ class Served:
                 "position": {"line": line - 1, "character": column - 1},
             }
             asked = [server.ask(_ASKED[False], where, ends)]
+            # Without a definition the uses would be of something outside.
             if uses and asked[0]:
                 asked.append(server.ask(_ASKED[True], {**where, "context": {"includeDeclaration": True}}, ends))
             return [(server.encoding, one) for one in asked]
@@ -139,6 +141,7 @@ class Served:
             span = None if symbols is None or place is None else find_span(symbols, place, encoding)
             if symbols is None or span is None or (path, span[0]) in seen:
                 continue
+            # Servers tell a place once for each overload.
             seen.add((path, span[0]))
             index = symbols.index_at(span[0])
             if index < 0 and symbols.data[span[0] : span[1]] != name:
@@ -151,6 +154,7 @@ class Served:
 def find_span(symbols: FileSymbols, place: tuple[int, int], encoding: PositionEncoding) -> Span | None:
     """Return the bytes of the word that begins at a line and column, both from 0; None where none does."""
     lines, line = symbols.lines, place[0] + 1
+    # A server may know another text of the file; a line past the end would be read as the last one.
     if line > symbols.data.count(b"\n") + 1:
         return None
     start = lines.start(line)
@@ -186,6 +190,7 @@ def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]
         return b"", None
     path = os.path.normpath(unquote_to_bytes(uri.removeprefix(_SCHEME)))
     start = found.get("start")
+    # Places in libraries are not the project's, and an answer of a server is not trusted.
     if not path.startswith(root) or b"\0" in path or not isinstance(start, Mapping):
         return b"", None
     line, column = start.get("line"), start.get("character")

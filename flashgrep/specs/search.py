@@ -88,6 +88,7 @@ class SpecVectors:
         rows = self._rows
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
         fresh = dict(zip(missing, embedder.embed_code(list(missing.values())), strict=True)) if missing else {}
+        # Only what is asked for now is kept: texts that were edited are never asked for again.
         rows = {key: fresh[key] if key in fresh else rows[key] for key in keys}
         self._rows = rows  # at once, as a whole: another thread reads either the old rows or these
         return np.stack([rows[key] for key in keys])
@@ -163,6 +164,7 @@ def score_words(wanted: Counter[str], texts: Sequence[list[str]]) -> list[float]
     weights = {}
     for word in wanted:
         having = sum(word in text for text in counts)
+        # BM25's, over the passages of this project alone.
         weights[word] = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
     total = sum(weights.values()) or 1.0
     scores = []
@@ -180,6 +182,7 @@ def make_snippet(text: str, wanted: Iterable[str]) -> str:
     if len(whole) <= SNIPPET:
         return whole
     words = set(wanted)
+    # Of lines that have as many words the first.
     best = max(range(len(lines)), key=lambda at: (len(words.intersection(split_words(lines[at]))), -at))
     part = " ".join(lines[best:])
     return part if len(part) <= SNIPPET else part[:SNIPPET].rsplit(" ", 1)[0] + " …"

@@ -148,6 +148,7 @@ def get_scenario(spec: ProjectSpec, requirement: Requirement, name: str | None) 
 
 
 def _find_by_name(parts: Sequence[PartT], name: str) -> PartT | None:
+    # As written before in any case: names may differ in capitals alone.
     exact = (part for part in parts if part.name.strip() == name.strip())
     folded = (part for part in parts if _fold(part.name) == _fold(name))
     return next(chain(exact, folded), None)
@@ -179,6 +180,7 @@ def _parse_file(file: SpecFile, read: Read) -> ProjectSpec | None:
         return None
     if isinstance(found, Skipped):
         why = ": ".join(part for part in (found.reason.replace("_", " "), found.detail) if part)
+        # Listed with what is wrong: a specification that vanished would look like one that was removed.
         return ProjectSpec(file, parse(""), Problem(1, f"cannot be read: {why}"))
     if found.encoding == "latin-1":
         problem = Problem(1, "not UTF-8: read as latin-1", "warning")

@@ -61,6 +61,7 @@ class SwitchableWatcher:
             return False
         if self._watcher is None:
             self._watcher = self._make()
+            # What changed while nothing was watched is not known: as if the queue had overflowed.
             self._missed_events = True
             number = self._watcher.fileno()
             if self._poll is not None and number is not None:
@@ -142,7 +143,9 @@ class Freshness:
             return True
         # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
         if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
+            # The marker did not come back: events may be lost, so the tree is listed anew.
             tree.listed_since = None
+        # A build that writes without end would keep the question waiting for ever; it is told that it is not fresh.
         for _ in range(MOST_ROUNDS):
             changes = watcher.drain()
             tree.take(changes)
@@ -151,6 +154,7 @@ class Freshness:
                 continue
             if not changes and not tree.unread:
                 return True
+            # A folder that appeared may have files in it already, of which no event tells.
             for folder in list(tree.unread):
                 tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
         return False
@@ -165,5 +169,6 @@ class Freshness:
             took = anyio.current_time() - begun
             if number is not None:
                 await anyio.wait_readable(number)
+            # Events of one save come in several; a pause takes them in together.
             pause = EVENT_PAUSE if number is not None else 1
             await anyio.sleep(max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause)

@@ -134,6 +134,7 @@ class Workspace:
         self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions)
         self.index = ProjectIndex(self.store.file, root, versions)
         self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
+        # Before anything is opened below it: whatever takes the path later is another folder.
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
         walk = WalkOptions(private=options.private, nothing=self.is_bare)
@@ -185,6 +186,7 @@ class Workspace:
     async def close(self) -> None:
         """Stop watching and indexing; what is stored stays."""
         self._scope.cancel()
+        # Who waits for a change would otherwise wait for a project that is gone.
         self.progress.changed.fire()
         with anyio.move_on_after(END_SECONDS, shield=True):
             await self._ended.wait()
@@ -244,6 +246,7 @@ class Workspace:
         async with self.freshness.lock:
             changes = self.tree.changes
             fresh = await self.freshness.settle()
+            # Who has subscribed hears of it now, not when it is indexed.
             if self.tree.changes != changes:
                 self.progress.changed.fire()
             if not self.indexing.settled:
@@ -261,6 +264,7 @@ class Workspace:
         try:
             self.tree.mark_changed(paths)
         except Busy:  # they are written: the next question finds them by a sweep
+            # Forgetting when it was listed makes the next question sweep the tree.
             self.tree.listed_since = None
         self.indexing.poke()
 
@@ -273,6 +277,7 @@ class Workspace:
             self._folder,
             tree.table,
             self.index.reader,
+            # A copy: marks come and go while the question runs, and it has to see one state.
             dict(tree.pending),
             self.options.max_file_size,
             tree.excluded,
@@ -337,6 +342,7 @@ class Workspace:
         """Return what the index holds; None without one. Counted again only when the index has changed."""
         if self.index.reader is None:
             return None
+        # Counting reads much of the database; these change whenever any of it does.
         key = (self.progress.updated, dict(self.progress.left), self.progress.stage)
         if self._size is None or self._size[0] != key:
             self._size = (

@@ -100,6 +100,7 @@ class FileSymbols:
     def _by_name(self) -> tuple[Ints, Ints]:
         """Where the definitions' names begin, ascending, and their rows: a look-up is about few of them."""
         names = self.parsed.definitions[:, NAME]
+        # The rows are in the order in which definitions begin; names of nested ones are not.
         order = np.argsort(names)
         return names[order], order
 
@@ -135,6 +136,8 @@ class FileSymbols:
         holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]
         mine = [] if but < 0 else table[but, [START, END]].tolist()
         for index in holds[::-1].tolist():
+            # Backwards: the last one that holds a place begins nearest to it, so it is the innermost. One with the same
+            # span is another name of the same thing.
             if index != but and self.kind(index) in _SCOPES and table[index, [START, END]].tolist() != mine:
                 return index  # type: ignore[no-any-return] # numpy cannot say how deep
         return -1
@@ -145,6 +148,7 @@ class FileSymbols:
         own = _GENERICS.sub("", self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"))
         own = ".".join(part for part in _PARTS.split(own.replace(":", "::")) if part)
         above = self.parent(index)
+        # ``void A::f()`` inside another type names its own; the type around says nothing then.
         outer = self.qualified(above) if above >= 0 and not (own and self.kind(above) in TYPE_KINDS) else ""
         return f"{outer}.{own}" if outer and own else outer or own
 
