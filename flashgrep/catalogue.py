@@ -224,6 +224,7 @@ class Catalogue:
         shown = path_to_text(path)
         own = [project] if project is not None else [*(session.projects or session.indexed)]
         roots = [os.fsencode(root) for one in own if (root := self._find_root(one)) is not None]
+        # By root: a name may go to another project while the connection lives.
         bound = [self._find_root(one) for one in session.projects]
         if project is not None and (not roots or (bound and self._find_root(project) not in bound)):
             raise NotFound(f"no such project: {project}", reason="project_not_found", known=self.list_bound(session))
@@ -458,6 +459,7 @@ class Catalogue:
             raise Forbidden("the whole file system is no project: name a folder in it", reason="outside_root")
         name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
         number = 1
+        # Folders of one name, as two clones, are told apart by a number.
         while name in self._roots:
             number += 1
             name = f"{stem}-{number}"
@@ -469,6 +471,7 @@ class Catalogue:
         """Read the list of projects. If it cannot be read it is empty, and projects come back when they are named."""
         try:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
+            # Latin-1 carries any bytes of a path through JSON.
             roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
             return {name: root for name, root in roots.items() if not self._private.contain(os.fsencode(root))}
         except (OSError, ValueError, KeyError, AttributeError, TypeError):

@@ -431,6 +431,7 @@ def check_alone(source: str, table: Mapping[str, Any]) -> None:
         BadSetting: a value of the wrong type or out of bounds; ``allowed`` says within which.
 
     """
+    # A file says ``7000`` or ``"7000"``, and only the first is a port.
     strict = source not in {"environment", "flag"}  # text is all an environment or a flag can hold
     try:
         Settings.model_validate(nest(table), strict=strict)

@@ -277,6 +277,7 @@ def name_class(path: bytes) -> str:
     found = _language_of_name(name.decode("utf-8", "replace"))
     if found is UNKNOWN:
         return "" if b"." in name[1:] else _NO_ENDING
+    # Whether a header is C or C++ only its text tells.
     return _C_HEADER if found.name == "c" and name.endswith(b".h") else found.name
 
 
@@ -293,6 +294,7 @@ def _language_of_name(name: str) -> Language:
     endings = ["=" + name]
     at = name.find(".", 1)
     while at > 0:
+        # As written first: ``.C`` is C++ and ``.c`` is C.
         endings += [name[at:], name[at:].lower()]
         at = name.find(".", at + 1)
     for ending in endings:

@@ -226,6 +226,7 @@ class Handler:
                 if item["type"] == FIELD_PROBLEM:
                     where.append(item["ctx"]["name"])
                 problems.append({"field": ".".join(where), "problem": clip(item["msg"], MOST_SHOWN)})
+            # The message is about the first one; ``problems`` has the others.
             first = problems[0]
             message = f"{self.name}: {first['field'] or 'parameters'}: {first['problem']}"
             raise InvalidParams(message, field=first["field"], problems=problems) from None
@@ -279,6 +280,7 @@ class Registry:
         self._by_command = {declared.command: declared for declared in self._handlers}
         for declared in self._handlers:
             for name in (declared.name, *declared.aliases):
+                # At once when it is declared: a method that hides another would be found much later.
                 if name in self._by_name:
                     raise ValueError(f"method name taken twice: {name}")
                 self._by_name[name] = declared

@@ -180,6 +180,7 @@ class _Shape:
             # Another name of a choice stands for it, or for several; so does the plural.
             read = list[Any]()
             for item in value:
+                # A choice as it is written is never translated.
                 folded = item.strip().lower() if isinstance(item, str) and item not in self.items else ""
                 known = (
                     names.get(name) or (name if name in self.items else "")
@@ -229,7 +230,9 @@ class Vocabulary:
         for name, declared in model.model_fields.items():
             shown = declared.alias or name
             for other in SYNONYMS.get(shown, "").split():
+                # A method's own field of that name is meant, if it has one.
                 if other not in accepted:
+                    # Of two fields that could be called so the first one declared is meant.
                     made.names.setdefault(other, shown)
             parts = [*declared.metadata, *_parts(declared.annotation)]
             kinds = frozenset(_kind(part) for part in _parts(declared.annotation) if part is not VERBATIM)

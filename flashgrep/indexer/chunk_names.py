@@ -75,6 +75,7 @@ class Outline:
         """The innermost definition around each, -1 for none."""
         open_rows: list[int] = []
         for index, row in enumerate(self._rows):
+            # Rows are ordered by where they begin: what ends before this one does not hold it.
             while open_rows and self._rows[open_rows[-1]][END] < row[END]:
                 open_rows.pop()
             self._above.append(open_rows[-1] if open_rows else -1)
@@ -95,6 +96,7 @@ class Outline:
             if row[START] < passed or row[KIND] not in _NAMED:
                 continue
             passed = row[END]
+            # Half of the chunk: what else is in it is there because it was small.
             if 2 * (min(end, passed) - row[START]) >= end - start:
                 return self._describe(index)
             main = index if main < 0 else main
@@ -223,6 +225,7 @@ def _find_headings(data: bytes, units: Units) -> tuple[list[tuple[int, int, str]
     found: list[tuple[int, int, str]] = []
     fenced: list[tuple[int, int]] = []
     fence, opened = b"", 0
+    # Only lines that begin with a mark: a book has thousands of others.
     for unit in np.flatnonzero(np.isin(letters, _MARKS) & units.whole).tolist():
         line = data[int(units.first[unit]) : int(units.last[unit])]
         mark = line[:1] * (len(line) - len(line.lstrip(line[:1])))
@@ -230,6 +233,7 @@ def _find_headings(data: bytes, units: Units) -> tuple[list[tuple[int, int, str]
             if line.startswith(fence) and not line.strip(fence[:1]):
                 fenced.append((opened, unit + 1))
                 fence = b""
+        # Front matter, which only the first line can begin, is passed over like a fence.
         elif (mark[:1] in b"`~" and len(mark) >= len(b"```")) or (unit == 0 and line == b"---"):
             fence, opened = mark, unit
         elif mark[:1] == b"#":

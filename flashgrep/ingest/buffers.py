@@ -136,12 +136,14 @@ class Buffers:
         lines = _split(text)
         buffer = Buffer(path, version, lines, len(lines) - 1 + sum(map(len, lines)))
         self._check_size(buffer.size, len(lines), self._buffers.get(path))
+        # Checked before anything is taken: a refused text leaves what was there.
         if path not in self._buffers and len(self._buffers) >= MOST_BUFFERS:
             raise TooLarge(
                 f"a connection has at most {MOST_BUFFERS} buffers", reason="too_many_buffers", limit=MOST_BUFFERS
             )
         self.memory += buffer.memory - (self._buffers[path].memory if path in self._buffers else 0)
         self._buffers[path] = buffer
+        # Opened by another name now; the old one would lead to it for ever.
         self._forget_names(path)
         self._names[name] = path
         return buffer
@@ -162,6 +164,7 @@ class Buffers:
         if base != buffer.version or version <= base:
             message = f"the buffer is at version {buffer.version}: {version} does not follow it; open it again"
             raise Conflict(message, reason="version_mismatch", known_version=buffer.version, version=version)
+        # On a copy, so that all edits of a call are made or none.
         lines, size = _edit(buffer, edits, encoding)
         self._check_size(size, len(lines), buffer)
         self.memory -= buffer.memory
@@ -203,6 +206,7 @@ class Buffers:
                 )  # fmt: skip
         more = estimate_memory(size, lines) - (former.memory if former else 0)
         held = more + sum(buffers.memory for buffers in self._of_all)
+        # Only who has more than an equal part is refused: one greedy client does not keep others from opening a file.
         if more > 0 and held > MOST_HELD_BY_ALL and self.memory + more > MOST_HELD_BY_ALL // len(self._of_all):
             raise TooLarge(
                 "the unsaved texts of all connections are too large together",
@@ -232,6 +236,7 @@ def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> 
                 raise InvalidRange("the end of an edit lies before its start", start=edit.start, end=edit.end)
             touched = lines[first : last + 1]
             new[0] = touched[0][:start] + new[0]
+            # What stands before and behind the stretch on its first and last line stays.
             new[-1] += touched[-1][end:]
             lines[first : last + 1] = new
             removed, added = sum(map(len, touched)) + len(touched), sum(map(len, new)) + len(new)

@@ -78,6 +78,7 @@ class Expressions(Exports):
         how = _INFERRED.get(node.type) if node is not None else None
         if node is None or how is None:
             return ()
+        # By the node: an expression is met again from each use of what it is assigned to.
         return self.remember(("infer", file.path, node.id), lambda: how(self, file, node)) or ()
 
     def infer_name(self, file: FileScopes, node: Node) -> Values:
@@ -133,6 +134,7 @@ class Expressions(Exports):
     def infer_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
         parts = parts_of(node)
+        # Without the condition, which stands first in JavaScript and second in Python.
         kept = parts[1:] if node.type == "ternary_expression" else [*parts[:1], *parts[2:]]
         return distinct(value for part in kept for value in self.infer(file, part))
 

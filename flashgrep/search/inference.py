@@ -72,6 +72,7 @@ class Names(Expressions):
         key = (path, name, outermost, is_asked)
         if key not in self._bound:
             self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
+        # Two places suffice: one may be the use itself, any other may bind the name, and only then is the file parsed.
         file = self.scopes_of(path) if any(at != offset for at in self._bound[key]) else None
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
@@ -184,6 +185,7 @@ class Names(Expressions):
             elif (file := self.scopes_of(definition.path)) is not None:
                 offset = definition.key[1]
                 for binding in file.names_of(file.scope_at(offset)).get(definition.name, []):
+                    # Other assignments to the name count, too: the first is often ``None``.
                     if binding.offset == offset or binding.kind == "name":
                         found += self._evaluate(file, binding)
         return distinct(found)
@@ -215,6 +217,7 @@ class Names(Expressions):
         if owner.kind in CALLABLE_KINDS:
             # JavaScript sets what a function has, and what it makes, from outside: ``Reply.prototype.send = ...``
             named = self.definitions(name) if owner.language in ECMA else ()
+            # In the same file only; elsewhere another function may have the name.
             set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
             return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
         # TypeScript merges interfaces, classes and namespaces of one name.
@@ -285,6 +288,7 @@ class Names(Expressions):
                 continue
             if (chain := read_base(symbols, offset)) is not None:
                 values = self._infer_chain(owner.path, symbols, *chain)
+                # A base that cannot be told may have any member, which the caller has to know.
                 found += [Value(one.definition) for one in values] or [OUTSIDE]
                 continue
             file = self.scopes_of(owner.path)
@@ -294,6 +298,7 @@ class Names(Expressions):
             while node.parent is not None and node.parent.type in MEMBER_OF:
                 node = node.parent
             found += [Value(one.definition) for one in self.infer(file, node)] or [OUTSIDE]
+        # A class that names itself as its base, through an import of its own name, would never end.
         return tuple(one for one in found if one.definition is None or one.definition.key != owner.key)
 
     def owner_of(self, member: Definition) -> Definition | None:
@@ -315,6 +320,7 @@ class Names(Expressions):
         """Return the keys of all types that a type builds upon."""
         if owner.key in self._above:
             return self._above[owner.key]
+        # Stored before it is filled: code being edited may have types that build upon each other.
         found = self._above[owner.key] = set[tuple[bytes, int]]()
         waiting = [owner]
         while waiting:
@@ -345,11 +351,13 @@ class Names(Expressions):
 
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         symbols = self.open_file(path)
+        # The point may stand on the line before.
         before = symbols.data[max(0, offset - 80) : offset].rstrip() if symbols is not None else b""
         if before.endswith(b".#"):  # of its class alone
             name, before = f"#{name}", before[:-1]
         if not before.endswith(b".") or before.endswith(b"..."):
             found = self.find_name(path, name, offset)
+            # In Python a name that nothing binds is one of its own.
             return (OUTSIDE,) if found is None and self.language_of(path) == "python" else found
         if symbols is not None and symbols.role(offset) != "import":
             values = self._infer_receiver(path, symbols, offset)
@@ -399,6 +407,7 @@ def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bo
     for at in symbols.words(name.encode(), fold=False):
         if start <= at < end and symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
+            # What a file defines outside of everything is found by its name alone.
             if own >= 0 and symbols.parent(own) < 0:
                 continue
             role = symbols.role(at)

@@ -65,6 +65,7 @@ class Modules:
             elif module.startswith("."):
                 found = self._find_file(posixpath.normpath(posixpath.join(folder, module)))
             else:
+                # As TypeScript does: what a project maps itself comes before packages.
                 found = self._find_by_paths(folder, module) or self._find_package(folder, module)
             self._found[key] = None if found is None else found.encode("utf-8", "surrogateescape")
         return self._found[key]
@@ -90,6 +91,7 @@ class Modules:
         inner = [posixpath.join(one, part) for one in above for part in _PYTHON_ROOTS]
         for root in dict.fromkeys([*roots, *inner]):
             is_root = root in roots or root not in above
+            # The nearest root first: a folder of examples may have a module of the same name.
             if is_root and (found := self.python_module(posixpath.join(root, *name.split(".")))):
                 return found
         return None
@@ -106,6 +108,7 @@ class Modules:
     def _find_file(self, place: str) -> str | None:
         """Return the file that a path without an ending, or with that of its output, stands for."""
         stem, ending = posixpath.splitext(place)
+        # Before the path as it is written: where both are there, the source is what is wanted.
         for written in _WRITTEN.get(ending, ()):
             if self.has(stem + written):
                 return stem + written
@@ -139,6 +142,7 @@ class Modules:
         extended = config.get("extends", [])
         for one in [extended] if isinstance(extended, str) else extended if isinstance(extended, list) else []:
             place = posixpath.normpath(posixpath.join(posixpath.dirname(path), str(one)))
+            # Settings of packages lie in node_modules, which is not the project's.
             if str(one).startswith(".") and depth < _MOST_NESTED:
                 options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
         own = config.get("compilerOptions")
@@ -186,10 +190,12 @@ class Modules:
                     place = path.decode("utf-8", "surrogateescape")
                     name = self._read_json(place).get("name")
                     if isinstance(name, str):
+                        # Of two packages with one name the first path counts, on every machine the same.
                         self._packages.setdefault(name, posixpath.dirname(place))
         return self._packages
 
     def _find_export(self, at: str, exports: dict[str, Any], part: str) -> str | None:
+        # The most exact first, as Node has it: names before patterns, then the longest.
         for pattern in sorted(exports, key=lambda key: ("*" in key, -len(key))):
             if (middle := _match(pattern, part)) is not None:
                 for target in _strings(exports[pattern]):
@@ -228,6 +234,7 @@ class Modules:
                 if path.endswith(b"go.mod") and (named := _GO_MODULE.search(self.source.read(path) or b"")):
                     place = posixpath.dirname(path.decode("utf-8", "surrogateescape"))
                     self._go.setdefault(named[1].decode("utf-8", "replace").strip('"'), place)
+        # The longest: a module may have others below it.
         for name, place in sorted(self._go.items(), key=lambda one: -len(one[0])):
             if module == name or module.startswith(name + "/"):
                 inside = posixpath.join(place, module[len(name) + 1 :]).rstrip("/")

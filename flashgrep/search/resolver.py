@@ -155,6 +155,7 @@ class Resolver:
         on, language = use.receiver, use.symbols.language
         if language not in SCOPED:
             return partial(self.resolve_by_text, use)
+        # Once for all targets: this may parse the file.
         meant = self.names.resolve(use.path, use.symbols.word_at(use.offset), use.offset)
         if meant is not None:
             found = [one.definition for one in meant if one.definition and not one.is_instance and not one.is_variable]
@@ -223,6 +224,7 @@ class Resolver:
         return Resolution(0.4, "overridden") if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
+        # ``struct``, ``union`` or ``enum`` stands right before it.
         is_tag = _TAG.search(use.symbols.data, max(0, use.offset - 40), use.offset) is not None
         is_type = is_tag or (target.kind in _C_TYPES and _is_declaring(use, target.name))
         if not _in_scope(use, target) or (not is_type and _is_parameter(use, target.name)):
@@ -243,6 +245,7 @@ class Resolver:
         resolution = _resolve_import(use, target)
         if resolution is None and language in _PACKAGED and target.path.rpartition(b"/")[0] == folder:
             resolution = Resolution(0.9, "same package")
+        # Where every name is imported, one that is not means something else.
         return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
 
     def _resolve_in_program(self, use: Use, target: Definition) -> Resolution | None:
@@ -250,8 +253,10 @@ class Resolver:
         is_linked = target.kind == "function" and not _is_static(target)
         if is_linked:
             alike = [one for one in self.rivals if one.kind == "function" and one.language in _LINKED]
+            # The linker would refuse two; with one there is nothing else that the name can be.
             if sum(not _is_static(one) for one in alike) == 1:
                 return Resolution(PROVEN, "linkage")
+        # All rivals together, so that the nearest of them is found in one walk over the headers.
         included = self.names.includes.reach(use.path, self._paths)
         if target.path in included and target.kind == "macro" and any(one.kind == "function" for one in self.rivals):
             return Resolution(UNKNOWN, "macro of a function's name")  # it renames that where something asks for it

@@ -103,6 +103,7 @@ class SnapshotSource:
     def imported(self) -> OtherSources | None:
         """Return what was imported of the project, and language servers; None: neither."""
         table = None if self._snapshot.scip is None else ScipTable.open(self._snapshot.scip)
+        # What was imported first: it was told by a compiler and costs no waiting.
         found: tuple[OtherSources, ...] = () if table is None else (Imported(table),)
         if self._snapshot.servers is not None:
             found = (*found, Served(self._snapshot.servers, self._snapshot))
@@ -130,6 +131,7 @@ class SnapshotSource:
             return None
         text_ids = self._snapshot.reader.defining(name, prefix=prefix)
         found = self._with_changed(self._snapshot.table.places(np.array(text_ids, np.int64)))
+        # Both lists: what is opened next may be of either.
         self._proposed = sorted({*self._proposed, *found})
         return found
 
@@ -202,6 +204,7 @@ class SnapshotSource:
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
             rows = self._snapshot.reader.packed_symbols(text_ids) if self._snapshot.reader else {}
+            # All at once: a question goes through its files in order and does not come back.
             if len(self._rows) > _MOST_ROWS:
                 self._rows.clear()
             self._rows |= {**dict.fromkeys(text_ids), **rows}
@@ -301,6 +304,7 @@ def _read_once(kept: Kept[ValueT], symbols: FileSymbols, make: Callable[[], Valu
     if own is None:
         return kept.find_or_make((symbols.language, symbols.data), len(symbols.data), make)
     if kept not in own:
+        # In the text's own dictionary: it goes when the next key is typed, without counting anything.
         own[kept] = make()
     found: ValueT = own[kept]
     return found

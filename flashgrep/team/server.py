@@ -73,6 +73,7 @@ class TeamSessions(Sessions):
         session = Session(
             projects=tuple(dict.fromkeys(query.getlist("project"))),
             capabilities=Capabilities(writes="never"),
+            # Beside capabilities that never write: whatever a method asks, the answer is the same.
             read_only=True,
             has_token=True,
             wire="http",
@@ -112,11 +113,13 @@ async def audit(catalogue: TeamCatalogue, access: Access, name: str, asked: str)
         yield
         outcome = "answered"
     except FlashgrepError as error:
+        # The reason alone: a message may quote what was asked, which has a column of its own.
         outcome = error.reason or str(error.code)
         raise
     finally:
         took = (time.monotonic() - started) * 1000
         note = partial(catalogue.note, access, name, asked[:MOST_ASKED], outcome, took)
+        # A call that was cancelled leaves its line, too.
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(note)
 
