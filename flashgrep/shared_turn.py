@@ -44,10 +44,10 @@ class SharedTurn:
         ended: Ended = loop.create_future()
         self._asked.append((begin, ended))
         if len(self._asked) == 1:  # tasks that were started together ask within one step of the loop
-            loop.call_soon(self._tasks.start_soon, self._run_asked, run_turn)
+            loop.call_soon(self._tasks.start_soon, self._run_turn, run_turn)
         return await ended
 
-    async def _run_asked(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
+    async def _run_turn(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
         # Whoever asks from here on begins the next batch.
         batch = _Batch(self._asked)
         self._asked = []
@@ -69,7 +69,7 @@ class _Batch:
         self._outcomes: deque[_Outcome] = deque()
         self._timer: asyncio.TimerHandle | None = None
         for _, ended in asked:
-            ended.add_done_callback(self._note_ended)
+            ended.add_done_callback(self._note_end)
 
     def begin(self) -> Look:
         """Begin all of them."""
@@ -113,7 +113,7 @@ class _Batch:
                     outcome.result = look()
                 self._outcomes.append(outcome)
 
-    def _note_ended(self, _: Ended) -> None:
+    def _note_end(self, _: Ended) -> None:
         if all(ended.done() for _, ended in self._asked):
             self.scope.cancel()
 

@@ -13,6 +13,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -108,7 +109,13 @@ def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, An
     """Return the text with the entry set, or without one removed, together with the member it was alone in."""
     if form == "json":
         return jsonc.remove_member(text, keys) if entry is None else jsonc.set_member(text, keys, entry)
-    document, write = _load_toml(text) if form == "toml" else _load_yaml(text)
+    if form == "toml":
+        import tomlkit  # noqa: PLC0415  # 25 ms, for one host
+
+        document: Any = tomlkit.parse(text)
+        write: Callable[[], str] = partial(tomlkit.dumps, document)
+    else:
+        document, write = _load_yaml(text)
     key, name = keys
     if entry is None and name not in (document.get(key) or {}):
         return text
@@ -128,18 +135,8 @@ def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, An
     return write()
 
 
-Document = tuple[Any, Callable[[], str]]
-"""What a file holds, to be changed in place, and its text afterwards; comments, order and quotes stay."""
-
-
-def _load_toml(text: str) -> Document:
-    import tomlkit  # noqa: PLC0415  # 25 ms, for one host
-
-    document = tomlkit.parse(text)
-    return document, lambda: tomlkit.dumps(document)
-
-
-def _load_yaml(text: str) -> Document:
+def _load_yaml(text: str) -> tuple[Any, Callable[[], str]]:
+    """Return what a file holds, to be changed in place, and its text afterwards; comments, order and quotes stay."""
     from ruamel.yaml import YAML  # noqa: PLC0415  # 60 ms, for one host
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 

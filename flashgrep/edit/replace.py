@@ -117,7 +117,7 @@ def commit_one(editor: Editor, change: Change) -> None:
             # As late as possible: only rename(2) lies between this and the new name. POSIX has no rename that compares,
             # so a writer from outside who hits these microseconds loses his change; our own calls hold the file's lock.
             editor.step("check")
-            _check_unchanged(place, original)
+            _check_same(place, original)
             editor.step("rename")
             _take_name(place, temporary, original)
         except BaseException:
@@ -190,7 +190,7 @@ def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Ent
     for at, (change, entry) in enumerate(zip(changes, entries, strict=True)):
         try:
             editor.step("check")
-            _check_unchanged(change.place, change.original, is_linked=True)
+            _check_same(change.place, change.original, is_linked=True)
             editor.step("rename")
             _take_name(change.place, entry.temporary, change.original)
         except FlashgrepError as error:
@@ -270,7 +270,7 @@ def _copy_status(descriptor: int, place: Place, status: os.stat_result) -> None:
     os.fchmod(descriptor, mode)
 
 
-def _check_unchanged(place: Place, original: Original, *, is_linked: bool = False) -> None:
+def _check_same(place: Place, original: Original, *, is_linked: bool = False) -> None:
     """Raise Conflict if the file is not as it was read; ``is_linked``: our own backup link moved its change time."""
     now, before = place.lstat(), original.status
     if now is None or before is None:
@@ -316,7 +316,7 @@ def _take_name(place: Place, temporary: bytes, original: Original) -> None:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            _check_unchanged(place, original)
+            _check_same(place, original)
             place.rename(temporary)
         else:
             os.unlink(temporary, dir_fd=place.folder)

@@ -203,7 +203,7 @@ class _Question(Generic[ParamsT, ResultT]):
 
     async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
         """Ask one project; what goes wrong is noted in the part and ends no other."""
-        left = self._seconds_left()
+        left = self._measure_rest()
         # A project keeps to the deadline by itself; this is for one that hangs before it can.
         with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
             try:
@@ -235,7 +235,7 @@ class _Question(Generic[ParamsT, ResultT]):
                     # The page begins where the project's own cursor leads, so what was shown behind it comes again and
                     # is skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
-            if (left := self._seconds_left()) is not None:
+            if (left := self._measure_rest()) is not None:
                 changed["deadline_ms"] = max(1, int(left * 1000))
             params = self._params.model_copy(update=changed)
             page = await self._ask(self._call, params, workspace, part.among)
@@ -259,7 +259,8 @@ class _Question(Generic[ParamsT, ResultT]):
         texts = [text for value in item.values() for text in (value if isinstance(value, list) else [value])]
         return sum(len(text) + 1 for text in texts if isinstance(text, str))
 
-    def _seconds_left(self) -> float | None:
+    def _measure_rest(self) -> float | None:
+        """Return the seconds until the call's deadline, if it has one."""
         deadline_ms: int | None = getattr(self._params, "deadline_ms", None)
         return None if deadline_ms is None else max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
 

@@ -36,8 +36,18 @@ _SPACE[[9, 10, 13, 32]] = True
 
 def grams_of(text: bytes) -> Grams:
     """Return the distinct grams of ``text``, ascending."""
-    starts = range(0, max(1, len(text)), SLICE)
-    parts = [_distinct(_windows(text[at : at + SLICE + GRAM - 1], last=at + SLICE >= len(text))) for at in starts]
+    parts: list[Grams] = []
+    for at in range(0, max(1, len(text)), SLICE):
+        # A slice overlaps the next one by what a window needs; the last one gets the line end that it may lack.
+        folded = text[at : at + SLICE + GRAM - 1].translate(_FOLD)
+        if at + SLICE >= len(text) and not folded.endswith(b"\n"):
+            folded += b"\n"
+        windows = np.empty(max(0, len(folded) - GRAM + 1), np.uint32)
+        end = 0
+        for start in range(GRAM if len(windows) else 0):  # every fourth window is a column of numbers as they stand
+            start_of_these, end = end, end + (len(folded) - start) // GRAM
+            windows[start_of_these:end] = np.frombuffer(folded, ">u4", end - start_of_these, start)
+        parts.append(_distinct(windows))
     found = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
     if any(letter in text for letter in _FOLDING):
         folds = np.uint32(number(FOLDS))
@@ -48,19 +58,6 @@ def grams_of(text: bytes) -> Grams:
 def number(gram: bytes) -> int:
     """Return a gram's number; a shorter prefix gives the first number with that prefix."""
     return int.from_bytes(gram.ljust(GRAM, b"\0"), "big")
-
-
-def _windows(text: bytes, *, last: bool) -> Grams:
-    """Return every window's number, in no order, with repeats. ``last``: the text ends here; its line end is added."""
-    folded = text.translate(_FOLD)
-    if last and not folded.endswith(b"\n"):
-        folded += b"\n"
-    found = np.empty(max(0, len(folded) - GRAM + 1), np.uint32)
-    end = 0
-    for start in range(GRAM if len(found) else 0):  # every fourth window is a column of numbers as they stand
-        start_of_these, end = end, end + (len(folded) - start) // GRAM
-        found[start_of_these:end] = np.frombuffer(folded, ">u4", end - start_of_these, start)
-    return found
 
 
 def _distinct(found: Grams) -> Grams:

@@ -66,7 +66,18 @@ class Outline:
 
     def __init__(self, data: bytes, parsed: ParsedFile | None, size: int) -> None:
         self._data = data
-        table = _sort_sound(parsed, size) if parsed is not None else np.zeros((0, START + END), np.int64)
+        table = np.zeros((0, START + END), np.int64)
+        if parsed is not None:
+            # Only rows that lie in the text: a table may be of another version of the file.
+            table = parsed.definitions
+            start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
+            good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
+            good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
+            if parsed.language == "markdown":  # its headings have a way of their own, below
+                good &= kind != _HEADING
+            good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
+            table = table[good]
+            table = table[np.lexsort((-table[:, END], table[:, START]))]
         self.spans: Ints = table[:, (START, END)]
         """Start and end of each definition, ordered by start, the outer one first."""
         self._rows: list[list[int]] = table.tolist()
@@ -165,20 +176,6 @@ class Outline:
     @LazyAttribute
     def _lines(self) -> Lines:
         return Lines(self._data)
-
-
-def _sort_sound(parsed: ParsedFile, size: int) -> Ints:
-    """Return the rows that lie in the text, in order: a table may be of another version of the file."""
-    table = parsed.definitions
-    start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
-    good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
-    good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
-    if parsed.language == "markdown":  # its headings have a way of their own, below
-        good &= kind != _HEADING
-    good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
-    rows = table[good]
-    ordered: Ints = rows[np.lexsort((-rows[:, END], rows[:, START]))]
-    return ordered
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,13 +40,13 @@ def extract(raw: bytes) -> Document | Skipped:
         nul = data.find(0)
         if nul < 0:
             return Document(data, wide)
-        end = _measure_searched(data, nul, _decoded_ends(raw, wide))
+        end = _measure_search(data, nul, _decoded_ends(raw, wide))
         return Document(data[:end], wide, nul) if end else Skipped("binary")
     has_mark = raw.startswith(codecs.BOM_UTF8)
     data = raw[3:] if has_mark else raw
     binary_at = None
     if (nul := data.find(0)) >= 0:
-        end = _measure_searched(data, nul, iter(() if has_mark else (_PEEKED,)))
+        end = _measure_search(data, nul, iter(() if has_mark else (_PEEKED,)))
         if not end:
             return Skipped("binary")
         data, binary_at = data[:end], nul
@@ -139,7 +139,7 @@ def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
         yield end
 
 
-def _measure_searched(data: bytes, nul: int, stops: Iterator[int]) -> int:
+def _measure_search(data: bytes, nul: int, stops: Iterator[int]) -> int:
     """Return how much of ``data`` ripgrep searches before it meets the NUL byte at ``nul``; ``stops`` end its reads.
 
     Its buffer is filled by a read, searched up to the last line end, and filled again behind the rest of the last

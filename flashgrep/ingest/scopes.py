@@ -74,7 +74,19 @@ class Scopes:
         while folder and folder not in known:
             steps.append(folder)
             folder = folder.rpartition(b"/")[0]
-        scope = known[folder] if folder in known else self._top()
+        if folder not in known:
+            # The root's own: rules of all folders above it hold in it, too, the nearest one last.
+            outer = Scope(hidden=self._options.hidden)
+            parts = self._root.split(b"/")
+            for depth in range(1, len(parts) if self._root != b"/" else 1):
+                above = b"/".join(parts[:depth])
+                self._outside.update((above + b"/" + name, False) for name in self._files)
+                self._outside.update((above + b"/" + name, True) for name in REPOSITORY if self._git)
+                here = _speaking_in(above)
+                if here:
+                    outer = self._read(above, outer, here, prefix=b"/".join(parts[depth:]) + b"/")
+            known[b""] = self.enter(b"", outer, _speaking_in(self._root))
+        scope = known[folder]
         for step in reversed(steps):
             scope = self._child(step, scope)
         return scope
@@ -128,20 +140,6 @@ class Scopes:
             self._known = {}
             self._speaking = 0
         self._known[folder] = scope
-        return scope
-
-    def _top(self) -> Scope:
-        scope = Scope(hidden=self._options.hidden)
-        parts = self._root.split(b"/")
-        for depth in range(1, len(parts) if self._root != b"/" else 1):
-            above = b"/".join(parts[:depth])
-            self._outside.update((above + b"/" + name, False) for name in self._files)
-            self._outside.update((above + b"/" + name, True) for name in REPOSITORY if self._git)
-            here = _speaking_in(above)
-            if here:
-                scope = self._read(above, scope, here, prefix=b"/".join(parts[depth:]) + b"/")
-        scope = self.enter(b"", scope, _speaking_in(self._root))
-        self._known[b""] = scope
         return scope
 
     def _read(

@@ -214,7 +214,7 @@ class _Translation:
             elif byte == b"[":
                 yield self._translate_set()
             elif byte == b"\\":
-                yield self._escape(self._read_escaped())
+                yield self._escape(self._read_escape())
             elif not self.dialect.braces or byte not in b"{,}":
                 yield self._escape(byte[0])
             elif byte == b",":
@@ -227,7 +227,7 @@ class _Translation:
         if self.depth:
             raise BadGlob("unclosed brace")
 
-    def _read_escaped(self) -> int:
+    def _read_escape(self) -> int:
         if self.at >= len(self.glob):
             raise BadGlob("dangling backslash")
         self.at += 1
@@ -294,7 +294,7 @@ class _Translation:
             raise BadGlob("unclosed set")
         value = self.glob[self.at]
         self.at += 1
-        return self._read_escaped() if value == ord("\\") else value
+        return self._read_escape() if value == ord("\\") else value
 
     def _read_named_set(self) -> bytes | None:
         """Read ``[:alpha:]``; None where it is no name, but members that begin so."""

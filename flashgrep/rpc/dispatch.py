@@ -174,7 +174,7 @@ class Dispatcher:
         call = self._make_call(session, None, progress)
         call.as_text = as_text
         pending = Pending(Request(name, params, None, wants_answer=True, progress_token=None))
-        return await self._run_bounded(pending, lambda: self._run_handler(call, name, params))
+        return await self._run_in_time(pending, lambda: self._run_handler(call, name, params))
 
     async def answer(self, peer: Peer, pending: Pending) -> bytes | None:
         """Run one request and return its answer as JSON, None where none is wanted."""
@@ -239,9 +239,9 @@ class Dispatcher:
             if context.session.capabilities.only_reads and extension is not None:
                 raise Forbidden(f"{name} is not a method that only reads", reason="read_only")
             if extension is None:
-                result = await self._run_bounded(pending, lambda: self._run_in_parts(context, name, params))
+                result = await self._run_in_time(pending, lambda: self._run_in_parts(context, name, params))
             else:
-                result = await self._run_bounded(pending, lambda: extension(context, params))
+                result = await self._run_in_time(pending, lambda: extension(context, params))
         except FlashgrepError as error:
             return Error(**error.to_object())
         return Success(result)
@@ -297,7 +297,7 @@ class Dispatcher:
             return params
         return {key: value for key, value in params.items() if key not in WIRE_PARAMS}
 
-    async def _run_bounded(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
+    async def _run_in_time(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
         """Await ``run`` until the deadline or a cancellation, which may have come before it began.
 
         Raises:

@@ -57,7 +57,7 @@ def find_called(source: SymbolSource, named: Named) -> Hierarchy:
     """Return the definitions that the one at a place calls, each as sure as it is that it is meant."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
-    marked = ((place, use) for place in found.places[:1] for use in _find_marked(place, "call"))
+    marked = ((place, use) for place in found.places[:1] for use in _find_marks(place, "call"))
     # What functions inside it call is theirs.
     uses = (use for place, use in marked if _callable_around(place.symbols, use.start, place.index) == place.index)
     return _put_together(found, _follow(navigator, uses, found))
@@ -67,7 +67,7 @@ def find_supertypes(source: SymbolSource, named: Named) -> Hierarchy:
     """Return the types that the one at a place names as those it builds upon."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
-    uses = (use for place in found.places[:1] for use in _find_marked(place, "base"))
+    uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
     steps = [step for step in _follow(navigator, uses, found) if step.place.kind in {*TYPE_KINDS, "type"}]
     return _put_together(found, steps)
 
@@ -86,7 +86,7 @@ def _follow(navigator: Navigator, uses: Iterable[Named], found: Navigation) -> l
     return list(steps.values())
 
 
-def _find_marked(place: Place, mark: str) -> Iterator[Named]:
+def _find_marks(place: Place, mark: str) -> Iterator[Named]:
     """Yield the names in a definition that are called, or built upon."""
     if place.index < 0:
         return

@@ -202,12 +202,12 @@ class Research:
         if kind == "unknown":
             self.roots = []
         elif kind == "impact" and (lines := _LINES.fullmatch(names[0])) is not None:
-            self.roots = self._find_changed(os.fsencode(lines[1]), int(lines[2]), int(lines[3] or lines[2]))
+            self.roots = self._find_at_lines(os.fsencode(lines[1]), int(lines[2]), int(lines[3] or lines[2]))
         elif kind == "path":
-            self.goals = self._find_named(names[0])
-            self.roots = self._find_named(names[1])
+            self.goals = self._find_by_name(names[0])
+            self.roots = self._find_by_name(names[1])
         else:
-            self.roots = self._find_named(names[0])
+            self.roots = self._find_by_name(names[0])
             if kind == "imports":
                 files = self._open(find_modules(self._definitions.source.paths(), names[0]))
                 self.roots += [Definition(path, symbols, -1) for path, symbols in files]
@@ -215,7 +215,7 @@ class Research:
             self.graph.add_node(root, 0)
         self._frontier = [] if kind == "definition" else list(self.roots)
 
-    def _find_named(self, written: str) -> list[Definition]:
+    def _find_by_name(self, written: str) -> list[Definition]:
         """Return the definitions a name as written may mean."""
         qualifiers, name = split_name(written)
         found = self._define(name) or self._define(name.removeprefix("#"))  # a private name of JavaScript
@@ -237,7 +237,7 @@ class Research:
         found = (find_overloads(one)[0] for one in self._definitions.find(name, self._bound, fold=fold))
         return list({one.key: one for one in found}.values())
 
-    def _find_changed(self, path: bytes, first: int, last: int) -> list[Definition]:
+    def _find_at_lines(self, path: bytes, first: int, last: int) -> list[Definition]:
         """Return the innermost definitions that lines of a file are in."""
         symbols = self._definitions.open(path)
         if symbols is None:

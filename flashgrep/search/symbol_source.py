@@ -111,7 +111,7 @@ class SnapshotSource:
 
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
-        return self._with_changed(range(len(self._snapshot.table)))
+        return self._add_changes(range(len(self._snapshot.table)))
 
     def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
         """Return the files that may hold the text, by path; ``whole``: as a name."""
@@ -122,7 +122,7 @@ class SnapshotSource:
             return self.paths()
         if whole:
             text_ids = reader.with_words(text_ids, name.encode())
-        self._proposed = self._with_changed(files.places(text_ids))
+        self._proposed = self._add_changes(files.places(text_ids))
         return self._proposed
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:
@@ -130,7 +130,7 @@ class SnapshotSource:
         if not self._snapshot.parsed or self._snapshot.reader is None:
             return None
         text_ids = self._snapshot.reader.defining(name, prefix=prefix)
-        found = self._with_changed(self._snapshot.table.places(np.array(text_ids, np.int64)))
+        found = self._add_changes(self._snapshot.table.places(np.array(text_ids, np.int64)))
         # Both lists: what is opened next may be of either.
         self._proposed = sorted({*self._proposed, *found})
         return found
@@ -189,7 +189,7 @@ class SnapshotSource:
         )
         return table.by_paths if is_as_stored else {}
 
-    def _with_changed(self, places: Iterable[int]) -> list[bytes]:
+    def _add_changes(self, places: Iterable[int]) -> list[bytes]:
         """Return the unchanged files at these places of the table and all that changed, by path."""
         unchanged = list(self._snapshot.unchanged_paths(places))
         return sorted([*unchanged, *self._snapshot.changed_paths()]) if self._snapshot.pending else unchanged

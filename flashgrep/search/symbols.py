@@ -212,7 +212,7 @@ class SymbolSearch:
         known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(self._name[:1], NEAR_NAMES)
         spelled = []
         for name, _ in near_names(self._name, known, SUGGESTED):  # stored in small letters
-            place = next(self._find_named(name, 0.0, fold=True), None)
+            place = next(self._find_by_name(name, 0.0, fold=True), None)
             if place is not None and (found := self._describe(place)) is not None:
                 spelled.append(found.occurrence.name)
         return spelled
@@ -221,9 +221,9 @@ class SymbolSearch:
         name, fold, source = self._name, self._question.fold, self._source
         match self._question.match:
             case "exact":
-                yield from self._find_named(name, 0.0, fold=fold)
+                yield from self._find_by_name(name, 0.0, fold=fold)
             case "prefix":
-                yield from self._find_prefixed(name, fold=fold)
+                yield from self._find_by_prefix(name, fold=fold)
             case "fuzzy":
                 # The names that begin with the first or second letter; parsed now where not all are stored.
                 # A typing error is seldom in both, and other names need not be compared.
@@ -236,9 +236,9 @@ class SymbolSearch:
                 else:
                     known = [known for start in starts for known in source.names(start, FUZZY_NAMES)]
                 for near, score in near_names(name, known, FUZZY_LIMIT):
-                    yield from self._find_named(near, 100.0 - score, fold=True)
+                    yield from self._find_by_name(near, 100.0 - score, fold=True)
 
-    def _find_named(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
+    def _find_by_name(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
         size = len(name.encode())
         # A window decides the order before anything else, so a page that is full after one is the same however many
         # follow.
@@ -291,7 +291,7 @@ class SymbolSearch:
         for start, end in pairwise([0, *range(first, len(paths), MOST_OPENED), len(paths)]):
             yield sorted(paths[start:end])
 
-    def _find_prefixed(self, start: str, *, fold: bool) -> Iterator[_Place]:
+    def _find_by_prefix(self, start: str, *, fold: bool) -> Iterator[_Place]:
         """Yield definitions whose name begins so, the shortest first."""
         windows = self._name_windows(start, fold=fold)
         looked_at: set[bytes] = set()

@@ -95,7 +95,7 @@ def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> 
     """Return files with some of the words and their scores, 0 to 1, best first."""
     if not words:
         return []
-    scored = _score_indexed(snapshot, words)
+    scored = _score_by_index(snapshot, words)
     changed = snapshot.changed_paths()
     if len(changed) > MOST_SCANNED and snapshot.ripgrep is not None:
         changed = _sort_by_words(snapshot, snapshot.ripgrep, words, changed)
@@ -111,7 +111,7 @@ def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> 
     return sorted(scored, key=lambda item: (-item[0], item[1]))
 
 
-def _score_indexed(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
+def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
     """Return unchanged files with their BM25 as a share of the best; a word counts once a text, as grams tell it."""
     text_ids, sizes = snapshot.table.columns[:, TEXT_ID], snapshot.table.columns[:, SIZE].astype(np.float32)
     texts = np.unique(text_ids[text_ids > 0])

@@ -175,7 +175,7 @@ class Tree:
 
         """
         files = RootFiles(self._root)
-        self._take_excluded({path: False if self._look(files, path) else None for path in paths})
+        self._take_exclusions({path: False if self._look(files, path) else None for path in paths})
 
     def _look(self, files: RootFiles, path: bytes) -> bool:
         """Mark a path that may have changed; return whether it is a file that the rules take out of its folder."""
@@ -195,7 +195,7 @@ class Tree:
                     self.mark(twin, ours=self._walker.accepts(twin))
         return is_file and not ours and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
 
-    def _take_excluded(self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()) -> None:
+    def _take_exclusions(self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()) -> None:
         """Note what rules take out: a folder, a file (False), None: not this path; nothing in the folders ``gone``."""
         known = self.excluded
         prefixes = find_outermost(gone)
@@ -229,7 +229,7 @@ class Tree:
             elif change.kind == "root_gone":
                 self.gone = True
             sweep |= change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
-        self._take_excluded(excluded, gone)
+        self._take_exclusions(excluded, gone)
         # A sweep, which is due anyhow before the first one, looks at the rules outside itself, and in a thread: git may
         # take seconds to tell where the user's are.
         if since is not None and not sweep and not self._outside.look_again():
@@ -299,7 +299,7 @@ class Tree:
         """Mark the files of a folder that appeared."""
         # Another folder may have had this path; what was known below it and is not there again is gone.
         self._mark_below([folder])
-        self._take_excluded(listing.excluded, [folder])
+        self._take_exclusions(listing.excluded, [folder])
         for entry in listing.entries:
             self.mark(entry.path, ours=True, size=entry.size)
         self.unread.pop(folder, None)

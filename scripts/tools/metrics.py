@@ -118,7 +118,7 @@ def find_participles(house: House) -> list[Function]:
         function
         for function in house.functions
         if not function.decorated
-        and not function.name.startswith(("test_", "is_", "has_", "__"))
+        and not function.name.startswith(("test_", "is_", "has_", "_is_", "_has_", "__"))
         and PARTICIPLE.fullmatch(function.name)
         and function.name.rsplit("_", 1)[-1] not in NOT_PARTICIPLES
     ]

@@ -97,7 +97,7 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     )
 
 
-def _introduced(language: str, data: bytes) -> Iterator[tuple[Row, bytes]]:
+def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes]]:
     """Yield what words introduce, as rows of a table, with the word."""
     more = re.compile(rb"[\w" + re.escape(LANGUAGES[language].word) + rb"]*+")
     for found in _DEFINITION.finditer(data):
@@ -126,7 +126,7 @@ def _table(language: str, data: bytes) -> Ints:
         for row in _by_patterns(language, data):
             rows.setdefault(row[0], row)  # of two kinds the first is the surer one
     else:
-        rows = {row[0]: row for row, _ in _introduced(language, data)}
+        rows = {row[0]: row for row, _ in _find_introductions(language, data)}
         if LANGUAGES[language].comments[:1] == (b"//",):
             for found in _TYPED_FUNCTION.finditer(data):
                 if found[1] not in _NOT_CALLED:
@@ -147,7 +147,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     if language in PATTERNS:
         found = np.array(list(_by_patterns(language, data)), np.int64).reshape(-1, COLUMNS)
         return found if language in _BY_LINES else found[~_is_inside(found[:, START], skips)]
-    introduced = [] if language in _C_FAMILY else list(_introduced(language, data))
+    introduced = [] if language in _C_FAMILY else list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
     # A string that begins right behind a letter is a guess of the grammar's, to get past the mistake.

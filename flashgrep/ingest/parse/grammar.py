@@ -163,7 +163,7 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:
     """
     # A parser is a state machine without a lock: two threads in one end the process. Making one costs 0.3 µs.
     parser = Parser(grammar.language)
-    tree = _bounded(parser, data, seconds)
+    tree = _parse_in_time(parser, data, seconds)
     if tree is None:
         checkpoint()  # where it was not the parser's own bound that came
         raise ParseTimeout
@@ -172,7 +172,7 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float) -> Tree:
     return parser.parse(data, old_tree=tree) if grammar.reads_text else tree
 
 
-def _bounded(parser: Parser, data: bytes, seconds: float) -> Tree | None:
+def _parse_in_time(parser: Parser, data: bytes, seconds: float) -> Tree | None:
     deadline, processor_deadline = time.monotonic() + seconds, time.thread_time() + seconds
     try:
         lent = _lent.pop()

@@ -264,7 +264,9 @@ class FileSymbols:
         at = data.find(wanted) if wanted else -1
         while at >= 0:
             # Most places of a short word are inside of longer ones: what is told by the byte before comes first.
-            if (not at or data[at - 1] not in _WORD or data[at] not in _WORD) and _bounded(data, at, at + size, extra):
+            if (not at or data[at - 1] not in _WORD or data[at] not in _WORD) and _stands_alone(
+                data, at, at + size, extra
+            ):
                 yield at
             at = data.find(wanted, at + 1)
 
@@ -344,7 +346,7 @@ def _are_within(spans: Ints, offsets: Ints) -> Flags:
     return (before >= 0) & (offsets < spans[:, 1].take(before, mode="clip"))
 
 
-def _bounded(data: bytes, start: int, end: int, extra: bytes) -> bool:
+def _stands_alone(data: bytes, start: int, end: int, extra: bytes) -> bool:
     """Whether no name goes on before or after."""
     if start and data[start] in _WORD and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'")):
         return False
