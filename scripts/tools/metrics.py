@@ -1,7 +1,8 @@
 """Measures of how readable a package is: sizes, one-use helpers, comments, names.
 
 ``--check`` compares them with ``LIMITS``, which only ever go down: it fails when a measure got worse, and asks for the
-limit to be lowered when a measure got better. ``--lower`` writes today's measures as the limits.
+limit to be lowered when a measure got better. ``--lower`` writes today's measures as the limits. ``LEAST`` is the other
+way round.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from math import floor
 from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
@@ -21,10 +23,13 @@ PACKAGE = Path(__file__).parents[2] / "flashgrep"
 LIMITS = {
     "lines": 59_936,  # since 44,084: editors, unsaved text, search by syntax, LSP; the team's store, SCIP, the page
     "modules": 295,  # 70 of them for these
-    "private functions used once": 332,  # those that are handed on are not counted
-    "functions named by a participle": 70,
+    "private functions used once": 299,  # those that are handed on are not counted
+    "functions named by a participle": 48,
 }
 """The most each measure may be. Lower them whenever a change makes that possible; raise them for features alone."""
+
+LEAST = {"comment lines, %": 4.0}
+"""The least each measure may be."""
 
 SMALL = 60
 """Lines of a module that may be too small to stand alone."""
@@ -148,7 +153,7 @@ def measure(house: House) -> dict[str, float]:
         "lines of a function, most": max(lengths),
         "private functions": len(private),
         "private functions used once": len(find_once_used(house)),
-        "comment lines, %": round(100 * house.comments / house.code, 1),
+        "comment lines, %": floor(1000 * house.comments / house.code) / 10,  # 3.96 is not 4 yet
         "functions named by a participle": len(find_participles(house)),
         "module names in several folders": len(find_recurring_names(house)),
     }
@@ -163,6 +168,9 @@ def check(measures: dict[str, float]) -> list[str]:
             faults.append(f"{name}: {found:g}, at most {limit} allowed (scripts/metrics --list names them)")
         elif found < limit - SLACK[name]:
             faults.append(f"{name}: {found:g}, far below its limit of {limit}: run scripts/metrics --lower")
+    for name, least in LEAST.items():
+        if measures[name] < least:
+            faults.append(f"{name}: {measures[name]:g}, at least {least:g} wanted: say why, where a reader would ask")
     return faults
 
 
