@@ -6,7 +6,7 @@ escape <- function(text) gsub('"', '\\"', gsub("\\", "\\\\", text, fixed = TRUE)
 makers <- c("setClass", "setRefClass", "setClassUnion", "setGeneric", "setMethod", "setReplaceMethod")
 
 for (path in readLines(file("stdin"))) {
-  data <- tryCatch(getParseData(parse(path, encoding = "UTF-8"), includeText = TRUE), error = function(failed) NULL)
+  data <- tryCatch(getParseData(parse(path, encoding = "UTF-8"), includeText = NA), error = function(failed) NULL)
   if (is.null(data)) {
     if (file.size(path) > 0) cat(sprintf('{"_type": "unread", "path": "%s"}\n', escape(path)))
     next
@@ -15,7 +15,8 @@ for (path in readLines(file("stdin"))) {
     cat(sprintf('{"_type": "tag", "path": "%s", "line": %d, "name": "%s", "kind": "%s"}\n', escape(path), line, escape(name), kind))
   }
   unquoted <- function(text) gsub("^[\"'`]|[\"'`]$", "", text)
-  parts <- split(data, data$parent)
+  data <- data[, c("line1", "id", "parent", "token", "terminal", "text")]
+  parts <- list2env(split(data, data$parent))  # an environment is looked into at once, a list from its beginning
   inside <- function(id) parts[[as.character(id)]]
   single <- function(id) {  # the token that an expression is, if it is one
     one <- inside(id)
