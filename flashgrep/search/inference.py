@@ -16,8 +16,9 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.lazy import LazyAttribute
+from flashgrep.search.callbacks import Callbacks
 from flashgrep.search.exports import OUTSIDE, Value, Values, decorators, without_overloads
-from flashgrep.search.expressions import MEMBER_OF, Expressions, distinct, nth
+from flashgrep.search.expressions import MEMBER_OF, distinct, nth
 from flashgrep.search.includes import Includes
 from flashgrep.search.plain_text import (
     find_methods,
@@ -34,7 +35,7 @@ from flashgrep.search.symbol_source import scopes_of
 _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 
 
-class Names(Expressions):
+class Names(Callbacks):
     """Resolves names in one state of a project; what was found is kept."""
 
     @LazyAttribute
@@ -117,8 +118,8 @@ class Names(Expressions):
             if binding.way == "many":
                 return (Value(elements=values),)
         elif binding.value is None:
-            is_parameter = binding.kind == "parameter"
-            return self._find_self(file, binding) or self._find_fixture(file, binding) if is_parameter else ()
+            finders = (self._find_self, self._find_fixture, self.infer_parameter) if binding.kind == "parameter" else ()
+            return next(filter(None, (find(file, binding) for find in finders)), ())
         elif binding.value.type == "expression_list":
             return self._find_item(file, binding)
         else:

@@ -36,15 +36,17 @@ _PACKAGED: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "php
 METHODS: Final = frozenset({"method", "constructor", "field", "property"})
 """What is asked of something, or stands in its class."""
 _EVERYDAY: Final = frozenset({
-    "acquire", "add", "all", "any", "append", "apply", "begin", "call", "cancel", "clear", "close", "commit",
-    "connect", "copy", "count", "create", "cursor", "decode", "delete", "discard", "encode", "end", "endswith",
-    "equals", "execute", "exists", "extend", "fetchall", "fetchone", "fileno", "filter", "find", "findall", "first",
-    "flush", "format", "get", "group", "hashCode", "index", "init", "insert", "items", "join", "keys", "last",
-    "length", "list", "load", "lower", "map", "match", "name", "new", "next", "open", "parse", "pop", "popitem",
-    "push", "push_back", "put", "read", "readline", "readlines", "release", "remove", "render", "replace", "reset",
-    "result", "rollback", "run", "save", "search", "seek", "send", "set", "setdefault", "size", "sort", "split",
-    "start", "startswith", "stop", "strip", "sub", "tell", "then", "toString", "union", "update", "upper", "value",
-    "values", "wait", "write", "writelines",
+    "acquire", "add", "all", "any", "append", "apply", "begin", "bind", "call", "cancel", "catch", "clear", "close",
+    "commit", "concat", "connect", "copy", "count", "create", "cursor", "debug", "decode", "delete", "discard",
+    "emit", "encode", "end", "endswith", "entries", "equals", "error", "every", "exec", "execute", "exists", "extend",
+    "fetchall", "fetchone", "fileno", "filter", "finally", "find", "findall", "first", "flush", "forEach", "format",
+    "get", "group", "has", "hashCode", "includes", "index", "info", "init", "insert", "items", "join", "keys", "last",
+    "length", "list", "load", "log", "lower", "map", "match", "name", "new", "next", "off", "on", "once", "open",
+    "parse", "pop", "popitem", "push", "push_back", "put", "read", "readline", "readlines", "reduce", "reject",
+    "release", "remove", "render", "replace", "reset", "resolve", "result", "rollback", "run", "save", "search",
+    "seek", "send", "set", "setdefault", "shift", "size", "slice", "some", "sort", "splice", "split", "start",
+    "startswith", "stop", "strip", "sub", "tell", "test", "then", "toString", "trim", "union", "update", "upper",
+    "value", "values", "wait", "warn", "write", "writelines",
 })  # fmt: skip
 """Method names half the world has: by name alone they mean little."""
 PROVEN: Final = 0.95
@@ -177,7 +179,10 @@ class Resolver:
             in_sight = [one for one in methods if one.path == use.path or one.owner in named]
 
         def guess(target: Definition) -> Resolution | None:
-            if not is_same_family(use.symbols.language, target.language):
+            is_private = _has_hash(target.symbols, target.key[1])
+            if not is_same_family(use.symbols.language, target.language) or is_private != _has_hash(
+                use.symbols, use.offset
+            ):
                 return None
             if target.kind not in METHODS:
                 return self._resolve_by_name(target, UNLIKELY)
@@ -383,6 +388,11 @@ def may_call(path: bytes, symbols: FileSymbols, name: str, targets: Sequence[Def
     if symbols.language not in SCOPED or any(one.kind not in METHODS or one.path == path for one in alike):
         return bool(alike)
     return bool(alike) and re.search(rb"\.\s*#?" + re.escape(name.encode()), symbols.data) is not None
+
+
+def _has_hash(symbols: FileSymbols, offset: int) -> bool:
+    """Whether a name is one of JavaScript's private ones."""
+    return offset > 0 and symbols.data.startswith(b"#", offset - 1)
 
 
 def _in_scope(use: Use, target: Definition) -> bool:

@@ -110,7 +110,7 @@ TYPESCRIPT = {
     "a.ts": """
         export class Node {
             #walk() { return 1 }
-            go() { return this.#walk() }
+            go(one: any) { return this.#walk() || one.walk() }
         }
         export const build = (inst: any) => {
             inst.parse = () => { return 1 }
@@ -130,6 +130,48 @@ TYPESCRIPT = {
         })
     """,
 }
+
+
+CALLBACKS = {
+    "kinds.ts": """
+        export class Context { json() { return 1 } }
+        export class Other { json() { return 2 } }
+        export type Next = () => void
+        export type Handler<E> = (c: Context, next: Next) => unknown
+        export type Middleware = (c: Context) => void
+        export type H<E> = Handler<E> | Middleware
+        export interface Route {
+            <E>(path: string, ...handlers: [H<E>, H<E>]): App
+            (path: string, handler: H<any>): App
+        }
+        export class App {
+            get!: Route
+            each(run: (one: Other) => void) {}
+        }
+    """,
+    "use.ts": """
+        import { App, Handler } from './kinds'
+        const app = new App()
+        app.get('/', (c) => c.json())
+        app.get('/', other, function (c) { c.json() })
+        app.each(one => one.json())
+        const handle: Handler<any> = (c, next) => { c.json() }
+        const free = (c) => c.json()
+    """,
+}
+
+
+def test_a_callbacks_parameters_are_what_its_place_says(tmp_path: Path) -> None:
+    source = project(tmp_path, CALLBACKS)
+    sure = {
+        name: [
+            edge.line
+            for edge in researched(source, f"callers of {name}.json", 1).graph.edges
+            if edge.resolution.confidence > 0.9
+        ]
+        for name in ("Context", "Other")
+    }
+    assert sure == {"Context": [4, 5, 7], "Other": [6]}
 
 
 def test_what_a_callback_or_an_object_has_is_no_name_of_the_file(tmp_path: Path) -> None:

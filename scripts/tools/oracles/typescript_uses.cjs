@@ -28,6 +28,7 @@ function kindOf(node) {
     return value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) ? "function" : "constant";
   }
   if (ts.isMethodDeclaration(node) || ts.isMethodSignature(node)) return "method";
+  if (ts.isPropertyDeclaration(node) || ts.isPropertySignature(node) || ts.isGetAccessor(node)) return "property";
   if (ts.isClassDeclaration(node)) return "class";
   if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node) || ts.isEnumDeclaration(node)) return "type";
   return "";
