@@ -322,7 +322,7 @@ def test_what_is_unknown_is_told_by_whether_the_file_names_the_type(tmp_path: Pa
     }
     assert found == {
         "shine": {("seen.py", 3): (0.9, "type in sight"), ("far.py", 2): (0.5, "name only")},
-        "dim": {("seen.py", 4): (0.5, "type in sight")},
+        "dim": {},
     }
 
 
