@@ -56,6 +56,10 @@ class Expressions(Exports):
     """Evaluates expressions and types in one state of a project."""
 
     @abstractmethod
+    def scopes_within(self, definition: Definition) -> FileScopes | None:
+        """Return the scopes of a definition."""
+
+    @abstractmethod
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
         """Return what a bare name at a place stands for; None where nothing that is known binds it."""
 
@@ -201,7 +205,7 @@ class Expressions(Exports):
 
     def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
         """Return the node of a definition, around its name, with its file."""
-        file = self.scopes_of(definition.path)
+        file = self.scopes_within(definition)
         word = file.node_at(definition.key[1]) if file is not None else None
         return file, word.parent if word is not None else None
 

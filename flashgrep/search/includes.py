@@ -75,16 +75,12 @@ class Includes:
             found = self._found.get((folder, written), _UNKNOWN)
             if found == _UNKNOWN:
                 asked.append(folder)
-                places = (_join(folder, below, written) for below in _FOLDERS)
+                places = [b"/".join(filter(None, (folder, below, written))) for below in _FOLDERS]
+                if b"./" in written or b"//" in written:  # to put all in order took most of the time
+                    places = [posixpath.normpath(place) for place in places]
                 found = next(filter(self._source.has, places), _UNKNOWN if folder else None)
                 folder = posixpath.dirname(folder)
         if len(self._found) > _MOST_FOUND:
             self._found.clear()
         self._found.update({(one, written): found for one in asked})
         return found
-
-
-def _join(folder: bytes, below: bytes, written: bytes) -> bytes:
-    place = b"/".join(filter(None, (folder, below, written)))
-    # Nearly none has these, and putting all in order took most of the time.
-    return posixpath.normpath(place) if b"./" in place or b"//" in place else place

@@ -5,6 +5,7 @@ an expression evaluates to is told by annotations, constructors, what is returne
 checker would, but for generics and control flow.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -23,6 +24,7 @@ from flashgrep.search.includes import Includes
 from flashgrep.search.plain_text import (
     find_methods,
     find_own_class,
+    find_part,
     find_self,
     is_followed_by_point,
     is_on_super,
@@ -30,9 +32,13 @@ from flashgrep.search.plain_text import (
     read_chain,
 )
 from flashgrep.search.research_graph import Definition
-from flashgrep.search.symbol_source import scopes_of
+from flashgrep.search.symbol_source import scopes_of, scopes_of_part
 
 _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
+
+_WITH_CLASSES: Final = frozenset({"javascript", "typescript", "tsx"})
+_PARTS_PAY: Final = 2
+"""A file is parsed as a whole once parts of it would come to more than one byte in so many."""
 
 
 class Names(Callbacks):
@@ -59,6 +65,34 @@ class Names(Callbacks):
             self._scopes[path] = scopes_of(path, symbols) if symbols is not None else None
         return self._scopes[path]
 
+    @LazyAttribute
+    def _parts(self) -> dict[tuple[bytes, tuple[tuple[int, int], ...]], FileScopes | None]:
+        return {}
+
+    @LazyAttribute
+    def _parsed(self) -> Counter[bytes]:
+        """How many bytes of files were parsed part by part."""
+        return Counter()
+
+    def scopes_around(self, path: bytes, offset: int) -> FileScopes | None:
+        """Return the scopes around a place, of a part of the file where that tells them, but for the file's own."""
+        symbols = self.open_file(path)
+        return self._find_scopes(path, symbols, symbols.enclosing(offset)) if symbols is not None else None
+
+    def scopes_within(self, definition: Definition) -> FileScopes | None:
+        """Return the scopes of a definition, as ``scopes_around`` a place in it."""
+        return self._find_scopes(definition.path, definition.symbols, definition.index)
+
+    def _find_scopes(self, path: bytes, symbols: FileSymbols, index: int) -> FileScopes | None:
+        if symbols.kept is not None or path in self._scopes or not (part := find_part(symbols, index)):
+            return self.scopes_of(path)
+        if (path, part) not in self._parts:
+            self._parsed[path] += sum(end - start for start, end in part)
+            if self._parsed[path] * _PARTS_PAY > len(symbols.data):
+                return self.scopes_of(path)
+            self._parts[path, part] = scopes_of_part(path, symbols, part)
+        return self._parts[path, part]
+
     # Names
 
     def find_name(self, path: bytes, name: str, offset: int) -> Values | None:
@@ -74,7 +108,7 @@ class Names(Callbacks):
         if key not in self._bound:
             self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
         # Two places suffice: one may be the use itself, any other may bind the name, and only then is the file parsed.
-        file = self.scopes_of(path) if any(at != offset for at in self._bound[key]) else None
+        file = self.scopes_around(path, offset) if any(at != offset for at in self._bound[key]) else None
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
                 break
@@ -183,8 +217,7 @@ class Names(Callbacks):
             definition = one.definition
             if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
                 found.append(one)
-            elif (file := self.scopes_of(definition.path)) is not None:
-                offset = definition.key[1]
+            elif (file := self.scopes_around(definition.path, offset := definition.key[1])) is not None:
                 for binding in file.names_of(file.scope_at(offset)).get(definition.name, []):
                     # Other assignments to the name count, too: the first is often ``None``.
                     if binding.offset == offset or binding.kind == "name":
@@ -201,7 +234,7 @@ class Names(Callbacks):
                 found += self.member(one.definition, name)
             elif one.literal is not None:
                 path, offset = one.literal
-                file = self.scopes_of(path)
+                file = self.scopes_around(path, offset)
                 if file is not None and (at := file.scope_at(offset)) != MODULE:
                     found += self._find_meaning(file, file.scopes[at].names.get(name, []))
             elif one.module is None:
@@ -243,8 +276,9 @@ class Names(Callbacks):
 
     def _decorate(self, function: Definition) -> Values:
         """Return what a function of Python is once it is decorated, where a decorator makes something of ours of it."""
-        file, node = self.node_of(function) if function.language == "python" else (None, None)
-        around = node.parent if node is not None else None
+        file = self.scopes_of(function.path) if function.language == "python" else None
+        word = file.node_at(function.key[1]) if file is not None else None
+        around = word.parent.parent if word is not None and word.parent is not None else None
         if file is None or around is None or around.type != "decorated_definition":
             return ()
         written = (nth(one, 0) for one in around.named_children if one.type == "decorator")
@@ -254,11 +288,14 @@ class Names(Callbacks):
 
     def _find_own(self, owner: Definition, name: str) -> Values | None:
         """Return what a type itself has under a name; None where nothing in it binds that."""
-        methods = find_methods(owner.symbols, owner.index, name) if owner.language == "python" else None
+        is_plain = owner.language == "python" or (
+            owner.language in _WITH_CLASSES and owner.kind in {"class", "interface"}
+        )
+        methods = find_methods(owner.symbols, owner.index, name) if is_plain else None
         if methods is not None:
             defined = without_overloads([Definition(owner.path, owner.symbols, index) for index in methods])
             return tuple(map(Value, defined)) or None
-        file = self.scopes_of(owner.path)
+        file = self.scopes_within(owner)
         scope = file.scope_of(owner.key[1]) if file is not None else None
         bindings = scope.names.get(name) if scope is not None else None
         return self._find_meaning(file, bindings) if file is not None and bindings else None
@@ -292,7 +329,7 @@ class Names(Callbacks):
                 # A base that cannot be told may have any member, which the caller has to know.
                 found += [Value(one.definition) for one in values] or [OUTSIDE]
                 continue
-            file = self.scopes_of(owner.path)
+            file = self.scopes_around(owner.path, offset)
             node = file.node_at(offset) if file is not None else None
             if file is None or node is None:
                 continue
@@ -364,7 +401,7 @@ class Names(Callbacks):
             values = self._infer_receiver(path, symbols, offset)
             if values is not None:
                 return self.members(values, name) or None
-        file = self.scopes_of(path)
+        file = self.scopes_around(path, offset)
         node = file.node_at(offset) if file is not None else None
         around = node.parent if node is not None else None
         if file is None or around is None or around.type not in MEMBER_OF:

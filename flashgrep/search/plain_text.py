@@ -4,10 +4,11 @@ Each function says what the syntax tree would, or that the tree has to be asked.
 """
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, TYPE_KINDS
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 
 _CHAIN: Final = re.compile(
     rb"(?<![\w$\x80-\xff#@\\])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*(?:\.[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)*\Z"
@@ -26,6 +27,13 @@ _BINDS_OWN: Final = re.compile(
 _METHODS: Final = frozenset({"method", "constructor", "function"})
 _SETS: Final = re.compile(rb"\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?(?::|=(?!=)|,|\)\s*=(?!=))")
 """What may follow what is set."""
+
+_TOP_LEVEL: Final = {
+    "python": re.compile(rb"(?:async\s+)?(?:def|class)\s+"),
+    "go": re.compile(rb"(?:func|type)\s[^\n]*"),
+    **dict.fromkeys(("javascript", "typescript", "tsx"), re.compile(rb"export\s+[\w\s*]*")),
+}
+"""What stands in a line before the name of a definition that nothing can be around."""
 
 
 def read_chain(symbols: FileSymbols, end: int) -> tuple[list[str], int] | None:
@@ -86,21 +94,62 @@ def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
 
 
 def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | None:
-    """Return the methods of a name that a class of Python defines itself; None: something else may bind the name there.
+    """Return the methods of a name that a type defines itself; None: something else may bind the name there.
 
-    An attribute that is set, or whatever else is not plain, is left to the tree.
+    An attribute that is set, or whatever else is not plain, is left to the tree. Python, JavaScript and TypeScript.
     """
-    row, found = symbols.row(owner), []
+    row, data, found = symbols.row(owner), symbols.data, []
+    is_python = symbols.language == "python"
     for at in symbols.words(name.encode(), fold=False):
         if not row[NAME_END] <= at < row[END]:
             continue
+        if not is_python and b"#" in data[at - 1 : at + 1]:  # a private name is another one
+            return None
         if (index := symbols.index_at(at)) >= 0:
-            if symbols.parent(index) == owner:
+            around = symbols.parent(index)
+            if around == owner:
                 if symbols.kind(index) not in _METHODS:
                     return None
                 found.append(index)
-        elif (role := symbols.role(at)) is not None:
-            is_member = symbols.data[at - 1 : at] == b"."
-            if _SETS.match(symbols.data, at + len(name.encode())) if is_member else role != "call":
-                return None
-    return found
+            elif not is_python and around >= 0 and symbols.parent(around) == owner:
+                return None  # a parameter of a constructor that is a field, too
+        elif (role := symbols.role(at)) is not None and (
+            _SETS.match(data, at + len(name.encode())) if data[at - 1 : at] == b"." else role != "call"
+        ):
+            return None
+    return found if is_python or not found[1:] else None  # of overloads the tree tells which has a body
+
+
+def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:
+    """Return the bytes by which names in a definition can be looked up in the scopes around it, but for the file's own.
+
+    That is the outermost definition around; of a class only its head, the member around and where it ends, since
+    nothing else of it is seen there. Empty where the file has to be looked at as a whole.
+    """
+    around = list[int]()
+    while index >= 0:
+        around.insert(0, index)
+        index = symbols.parent(index)
+    written, data = _TOP_LEVEL.get(symbols.language), symbols.data
+    if not around or written is None:
+        return ()
+    row = symbols.row(around[0])
+    start = data.rfind(b"\n", 0, row[NAME]) + 1
+    if start > row[START] or written.fullmatch(data, start, row[NAME]) is None:
+        return ()
+    spans, closing = [(start, row[END])], list[tuple[int, int]]()
+    for outer, inner in pairwise(around):
+        if symbols.kind(outer) != "class":
+            break
+        (start, end), row = spans[-1], symbols.row(inner)
+        starts = symbols.parsed.definitions[:, START]
+        head_end = data.rfind(b"\n", 0, int(starts[starts > symbols.row(outer)[NAME]].min())) + 1
+        line = data.rfind(b"\n", 0, row[START]) + 1
+        head = data[start:head_end]
+        is_plain = symbols.language == "python" or head.count(b"{") == head.count(b"}") + 1
+        if not (start < head_end <= line) or data[line : row[START]].strip() or not is_plain:
+            break
+        spans[-1:] = [(start, head_end), (line, row[END])]
+        if symbols.language != "python":
+            closing.insert(0, (end - 1, end))
+    return (*spans, *closing)

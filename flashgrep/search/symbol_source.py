@@ -326,7 +326,19 @@ def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     """Return the scopes of a file in one of the languages ``SCOPED``; None where it cannot be parsed in time."""
     language, data = symbols.language, symbols.data
     found = _read_once(_scopes, symbols, lambda: read_scopes(path, language, data))
-    return found if found is None or found.path == path else found.at(path)
+    return found if found is None or found.path == path else found.at(path, data)
+
+
+def scopes_of_part(path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int], ...]) -> FileScopes | None:
+    """Return the scopes of a part of a file, as ``scopes_of``; not of an unsaved text."""
+
+    def read() -> FileScopes | None:
+        found = read_scopes(path, symbols.language, symbols.data, part)
+        return None if found is None else found.without_text()
+
+    size = sum(end - start for start, end in part)
+    kept = _scopes.find_or_make((symbols.language, symbols.digest, part), size, read)
+    return None if kept is None else kept.at(path, symbols.data)
 
 
 def tree_of(symbols: FileSymbols) -> Node | None:

@@ -1,5 +1,6 @@
 """Occurrences of a name in one file: the text says where the word stands, the columns say what each place is."""
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,6 +91,11 @@ class FileSymbols:
     def parsed(self) -> ParsedFile:
         """Return the file's columns."""
         return unpack(self._given) if isinstance(self._given, bytes) else self._given
+
+    @LazyAttribute
+    def digest(self) -> bytes:
+        """Return what stands for the text where that need not be held."""
+        return hashlib.blake2b(self.data, digest_size=16).digest()
 
     @LazyAttribute
     def rows(self) -> list[list[int]]:

@@ -5,7 +5,7 @@ Nothing of it is stored: it is needed for the few files that use a name on somet
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -23,6 +23,10 @@ _QUERIES: Final = resources.files(__package__) / "bindings"
 SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"})
 """Languages whose names are resolved."""
 _BINDS: Final = ("definition", "parameter", "field", "name")
+_KINDS: Final = ("returned", "yielded", *_BINDS, "function", "class")
+"""What a pattern is about, the first of these that it captures."""
+_TOGETHER: Final = 100
+"""Matches between two checkpoints, a millisecond."""
 _WAYS: Final = ("element", "unpacked", "whole", "many", "annotated")
 _OWN: Final = frozenset({"self", "this", "cls"})
 _LOOPS: Final = frozenset({"for_statement", "while_statement", "for_in_statement", "do_statement"})
@@ -79,20 +83,14 @@ class FileScopes:
     def __init__(self, path: bytes, tree: Tree, query: Query, data: bytes) -> None:
         self.path = path
         self.root = tree.root_node
-        self._data = data
+        self.data = data
         self.scopes: list[Scope] = []
         self.names: dict[str, list[Binding]] = {}
         bound: list[tuple[Node, Binding]] = []
         given: list[tuple[str, Node]] = []
         spans: list[tuple[int, int, bool, int]] = []
-        cursor = QueryCursor(query, match_limit=MATCH_LIMIT)
-        cursor.set_max_start_depth(DEPTH)
-        for _, captured in cursor.matches(self.root):
-            checkpoint()
-            found = {name: nodes[0] for name, nodes in captured.items()}
-            if (way := "returned" if "returned" in found else "yielded") in found:
-                given.append((way, found[way]))
-            elif (kind := next((kind for kind in _BINDS if kind in found), None)) is not None:
+        for kind, found in _captures(query, self.root):
+            if kind in _BINDS:
                 if kind == "field" and "object" in found and self.text(found["object"]) not in _OWN:
                     continue
                 way = next((way for way in _WAYS if way in found), "value")
@@ -100,10 +98,12 @@ class FileScopes:
                 member = self.text(found.get("key") or found[kind]) if way in {"whole", "annotated"} else ""
                 value = found.get(way) if written is None else None
                 bound.append((found[kind], Binding(found[kind].start_byte, kind, value, written, way, member)))
-            elif (scope := found.get("function") or found.get("class")) is not None:
-                after = found.get("after")
+            elif kind in {"returned", "yielded"}:
+                given.append((kind, found[kind]))
+            else:
+                scope, after = found[kind], found.get("after")
                 start, name = (after.end_byte, after.start_byte) if after is not None else (scope.start_byte, -1)
-                spans.append((start, -scope.end_byte, "class" in found, name))
+                spans.append((start, -scope.end_byte, kind == "class", name))
         self._nest(spans)
         for node, binding in bound:
             at = self.scope_at(node.start_byte)
@@ -126,15 +126,19 @@ class FileScopes:
             self.scopes.append(Scope(start, -minus_end, is_class, name, parent))
         self._starts = [scope.start for scope in self.scopes]
 
-    def at(self, path: bytes) -> "FileScopes":
+    def at(self, path: bytes, data: bytes) -> "FileScopes":
         """Return the same for another file with the same text."""
         other = copy(self)
-        other.path = path
+        other.path, other.data = path, data
         return other
+
+    def without_text(self) -> "FileScopes":
+        """Return what is kept of a part: a few kilobytes would hold all of the text."""
+        return self.at(self.path, b"")
 
     def text(self, node: Node) -> str:
         """Return a node's text."""
-        return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def node_at(self, offset: int) -> Node | None:
         """Return the innermost node at a place."""
@@ -195,6 +199,20 @@ def _holds(node: Node, offset: int) -> bool:
     return bool(node.start_byte <= offset < node.end_byte)
 
 
+def _captures(query: Query, root: Node) -> Iterator[tuple[str, dict[str, Node]]]:
+    """Yield what a query finds: what it is about, and its nodes by name."""
+    kinds = dict[int, str]()  # by pattern: the same for all of its matches
+    cursor = QueryCursor(query, match_limit=MATCH_LIMIT)
+    cursor.set_max_start_depth(DEPTH)
+    for number, (pattern, captured) in enumerate(cursor.matches(root)):
+        if not number % _TOGETHER:
+            checkpoint()
+        found = {name: nodes[0] for name, nodes in captured.items()}
+        if pattern not in kinds:
+            kinds[pattern] = next(kind for kind in _KINDS if kind in found)
+        yield kinds[pattern], found
+
+
 @cache
 def _query_of(grammar: str) -> Query:
     text = (_QUERIES / f"{grammar}.scm").read_text("utf-8")
@@ -203,14 +221,17 @@ def _query_of(grammar: str) -> Query:
     return Query(grammar_of(grammar).language, text)
 
 
-def read_scopes(path: bytes, language: str, data: bytes) -> FileScopes | None:
-    """Return the scopes of a text in one of the languages ``SCOPED``; None where it cannot be parsed in time."""
+def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[int, int]] = ()) -> FileScopes | None:
+    """Return the scopes of a text in one of the languages ``SCOPED``; None where it cannot be parsed in time.
+
+    ``spans``: the bytes that are read, as if there were no others.
+    """
     grammar = LANGUAGES[language].symbols
     if grammar == SCRIPTS:
         grammar, data = read_scripts(language, data)
     try:
         # No query here compares texts of nodes.
-        tree = parse_tree(replace(grammar_of(grammar), reads_text=False), data, MAX_SECONDS)
+        tree = parse_tree(replace(grammar_of(grammar), reads_text=False), data, MAX_SECONDS, spans)
         return FileScopes(path, tree, _query_of(grammar), data)
     except (NoGrammar, ParseTimeout):
         return None
