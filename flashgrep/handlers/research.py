@@ -318,7 +318,7 @@ def format_research(
     """
     graph, start, digest = research.graph, 0, NOTHING_SHOWN
     if params.cursor is not None:
-        start, digest = decode_cursor(params, params.cursor, lambda *state: (int(state[0]), str(state[1])))
+        start, digest = decode_cursor(params, params.cursor, lambda start, digest: (int(start), str(digest)))
     page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
     # A cursor is a number of edges. It leads on only if those before it are the ones that were shown.
     if page.digest_before != digest:
