@@ -23,7 +23,7 @@ def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
         return []
     last, found = asked[-1].encode("utf-8", "surrogateescape"), list[bytes]()
     for path in paths:
-        if last not in path and asked[-1] not in path.decode("utf-8", "surrogateescape"):
+        if last not in path:
             continue
         folders, _, name = path.decode("utf-8", "surrogateescape").rpartition("/")
         parts = [part for part in _PARTS.split(folders) if part]
