@@ -10,7 +10,7 @@ from semble_grammars import get_language
 
 from flashgrep.ingest.parse import ParsedFile, grammar, parse_symbols
 from flashgrep.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
-from tests.conftest import BOUND, MakeProject, daemon_in, short_folder
+from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
 PARSE = "from flashgrep.ingest.parse import parse_symbols; print(parse_symbols('go', b'func f() {}').grammar)"
 
@@ -78,15 +78,11 @@ def test_where_there_is_no_room_nothing_is_left_of_what_was_unpacked_together(fo
     assert [file.name.partition(".")[0] for file in folder.rglob("*.*")] == ["libtree_sitter_go"]
 
 
-def test_the_daemon_unpacks_into_its_state_folder(project: MakeProject) -> None:
-    at_hand = daemon_in(short_folder())
-    del at_hand.environ[GRAMMARS_VARIABLE]
+def test_the_daemon_unpacks_into_its_state_folder(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+    del cold_daemon.environ[GRAMMARS_VARIABLE]
     root = project({"a.go": "package a\nfunc hello() {}\n"})
-    try:
-        assert at_hand.run("outline", "a.go", cwd=root).returncode == 0
-        state = Path(at_hand.paths.state)
-        assert [*(state / GRAMMARS_FOLDER).rglob("libtree_sitter_go.*")]
-        assert at_hand.run("uninstall", "--yes").returncode == 0
-        assert not state.exists()
-    finally:
-        at_hand.stop()
+    assert cold_daemon.run("outline", "a.go", cwd=root).returncode == 0
+    state = Path(cold_daemon.paths.state)
+    assert [*(state / GRAMMARS_FOLDER).rglob("libtree_sitter_go.*")]
+    assert cold_daemon.run("uninstall", "--yes").returncode == 0
+    assert not state.exists()
