@@ -37,6 +37,7 @@ from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, Symbol
 from flashgrep.search.research_questions import ASKED
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
+from flashgrep.search.symbols import find_near_names
 from flashgrep.workspace import CurrentView
 
 NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130
@@ -137,7 +138,8 @@ class CodeResearchResult(TypedDict):
 
     Later pages (`next`, passed as `cursor`) have further edges; what is told of all of them is on the first.
     `tests`: of an impact, the tests that it reaches. `excluded`: of unused definitions, how many were not told, by
-    reason. `vague`: uses that `unsure` counts. `asks`: of a question not understood, what can be asked.
+    reason. `vague`: uses that `unsure` counts. `asks`: of a question not understood, what can be asked. `suggestions`:
+    names like one that is not defined.
     """
 
     query: str
@@ -158,6 +160,7 @@ class CodeResearchResult(TypedDict):
     excluded: NotRequired[dict[str, int]]
     vague: NotRequired[list[VagueShown]]
     asks: NotRequired[list[str]]
+    suggestions: NotRequired[list[str]]
 
 
 def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
@@ -260,6 +263,8 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     research = Research(params.query, params.depth, deadline, params.kind)
     if research.question.kind == "unused":
         return await find_unused(workspace, params, research, fresh=fresh)
+    if research.lines_path is not None:
+        research.path = await resolve_path(workspace, research.lines_path)
     # One look-up a hop: between hops others have their turn, progress is told, and a cancelled call ends.
     more = True
     while more:
@@ -272,6 +277,12 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         result["tests"] = find_tests(research)[:TESTS_SHOWN]
     if research.question.kind == "unknown":
         result["asks"] = list(ASKED)
+    if research.missing_names and not research.graph.edges and research.complete:
+        names = research.missing_names
+        near = await workspace.in_thread(
+            lambda snapshot: [find_near_names(SnapshotSource(snapshot), name) for name in names]
+        )
+        result["suggestions"] = [one for several in near for one in several]
     if params.unsure and not params.cursor:
         result["vague"] = [
             {"file_path": path_to_text(one.path), "line": one.line, "text": one.text, "why": explain(one)}
@@ -450,14 +461,18 @@ def _summarize(research: Research) -> str:
     what = f"{research.question.kind} of {named}"
     if research.question.kind == "unknown":
         return f"not understood; ask as: {'; '.join(ASKED)}; or semantic_search for a question in other words"
+    undefined = f"; not defined here: {', '.join(research.missing_names)}" if research.missing_names else ""
+    if research.question.kind == "path" and undefined:
+        return f"{what}: no path{undefined}"
     if research.goals:
         reached = any(goal.key in research.graph.nodes for goal in research.goals)
         return f"{what}: {'a path was found' if reached else f'no path within {research.hop} hops'}"
     if not research.graph.nodes:
-        return f"{what}: nothing found"
+        return f"{what}: nothing found{undefined}"
     found = len(research.answers)
     told = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
-    return told + (f", {len(find_tests(research))} tests" if research.question.kind == "impact" else "")
+    told += f", {len(find_tests(research))} tests" if research.question.kind == "impact" else ""
+    return told + undefined
 
 
 def find_tests(research: Research) -> list[str]:

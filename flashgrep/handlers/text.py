@@ -251,6 +251,8 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         skipped = f" (skipped: {skipped})" if skipped else ""
         count = str(files) if style.is_person else f"{files:,}"
         yield f"nothing found in {count} {'file' if files == 1 else 'files'}{skipped}"
+        # A model has the summary above.
+        yield from [result["summary"]] if style.is_person and "summary" in result else []
     elif results and result.get("mode") == "words":
         yield "the text itself is nowhere; these lines are nearest to it"
     elif results and result.get("fuzzy"):

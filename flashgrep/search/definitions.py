@@ -1,11 +1,13 @@
 """The files that one question opens, and the definitions of names in them: each is looked at once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols, Role
+from flashgrep.ingest.parse.model import TYPE_KINDS
 from flashgrep.model import Skipped
+from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition
 from flashgrep.search.symbol_source import SymbolSource
 
@@ -54,3 +56,24 @@ class Definitions:
         if not fold:
             self._known[name], self.declared[name] = chosen, declared
         return chosen
+
+
+def find_in_bases(
+    qualifiers: Sequence[str], name: str, names: Names, find_ancestors: Callable[[str], frozenset[str]]
+) -> list[Definition]:
+    """Return what the type that the qualifiers name inherits under a name: of several, what is nearest to it."""
+    ending = f".{'.'.join(qualifiers)}"
+    types = [one for one in names.definitions(qualifiers[-1]) if one.kind in TYPE_KINDS]
+    types = [one for one in types if f".{one.qualified}".endswith(ending)]
+    if not types:
+        return []
+    if above := frozenset().union(*map(names.ancestors, types)):
+        owned = [(one, owner) for one in names.definitions(name) if (owner := names.owner_of(one)) is not None]
+        owned = [(one, owner) for one, owner in owned if owner.key in above]
+        hidden = frozenset().union(*(names.ancestors(owner) for _, owner in owned))
+        return [one for one, owner in owned if owner.key not in hidden]
+    # In a language whose bases are not resolved the names of types alone tell what builds upon what.
+    named_above = frozenset[str]().union(*(find_ancestors(one.name) for one in types))
+    found = [one for one in names.definitions(name) if one.owner in named_above]
+    named_hidden = frozenset[str]().union(*(find_ancestors(one.owner) for one in found))
+    return [one for one in found if one.owner not in named_hidden]

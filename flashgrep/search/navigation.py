@@ -14,7 +14,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
-from flashgrep.search.definitions import Definitions
+from flashgrep.search.definitions import Definitions, find_in_bases
 from flashgrep.search.exports import Values
 from flashgrep.search.expressions import MEMBER_OF
 from flashgrep.search.imported import Meaning, Told
@@ -298,6 +298,10 @@ class Navigator:
             return sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
 
         return self._definitions.find(name, choose)
+
+    def find_in_bases(self, qualifiers: Sequence[str], name: str) -> list[Definition]:
+        """Return what the type that the qualifiers name inherits under a name."""
+        return find_in_bases(qualifiers, name, self.names, self._ancestors.find)
 
     def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
         """Return what tells which of several definitions of a name a use of it means."""

@@ -19,7 +19,7 @@ from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
-from flashgrep.search.definitions import Definitions
+from flashgrep.search.definitions import Definitions, find_in_bases
 from flashgrep.search.exports import find_overloads
 from flashgrep.search.importers import find_importers, find_modules
 from flashgrep.search.inference import Names
@@ -104,6 +104,8 @@ class Research:
     depth: int
     deadline: float | None = None
     kind: Kind | None = None
+    path: bytes | None = None
+    """The file whose lines are asked about (``lines_path``), as the project names it."""
     question: ResearchQuestion = field(init=False)
     graph: Graph = field(default_factory=Graph)
     roots: list[Definition] = field(default_factory=list)
@@ -128,6 +130,24 @@ class Research:
     def is_inward(self) -> bool:
         """Whether chains are read from what was asked about to those that use it."""
         return self.question.kind in _INWARD_ROLES
+
+    @property
+    def _lines(self) -> re.Match[str] | None:
+        """Return the file and the lines, if an impact of lines is asked for."""
+        return _LINES.fullmatch(self.question.names[0]) if self.question.kind == "impact" else None
+
+    @property
+    def lines_path(self) -> str | None:
+        """Return the file whose lines are asked about, as it is written."""
+        return self._lines[1] if self._lines is not None else None
+
+    @property
+    def missing_names(self) -> list[str]:
+        """Return the names asked about that nothing here defines."""
+        if self.question.kind in {"unknown", "unused"} or self._lines is not None:
+            return []
+        meant = (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
+        return [name for name, found in zip(self.question.names, meant, strict=True) if not found]
 
     @property
     def files_read(self) -> int:
@@ -201,8 +221,9 @@ class Research:
         kind, names = self.question.kind, self.question.names
         if kind == "unknown":
             self.roots = []
-        elif kind == "impact" and (lines := _LINES.fullmatch(names[0])) is not None:
-            self.roots = self._find_at_lines(os.fsencode(lines[1]), int(lines[2]), int(lines[3] or lines[2]))
+        elif (lines := self._lines) is not None:
+            path = os.fsencode(lines[1]) if self.path is None else self.path
+            self.roots = self._find_at_lines(path, int(lines[2]), int(lines[3] or lines[2]))
         elif kind == "path":
             self.goals = self._find_by_name(names[0])
             self.roots = self._find_by_name(names[1])
@@ -213,7 +234,9 @@ class Research:
                 self.roots += [Definition(path, symbols, -1) for path, symbols in files]
         for root in self.roots:
             self.graph.add_node(root, 0)
-        self._frontier = [] if kind == "definition" else list(self.roots)
+        # To a place that is not there no path leads.
+        is_followed = kind != "definition" and (kind != "path" or self.goals)
+        self._frontier = list(self.roots) if is_followed else []
 
     def _find_by_name(self, written: str) -> list[Definition]:
         """Return the definitions a name as written may mean."""
@@ -229,7 +252,7 @@ class Research:
                 one
                 for one in found
                 if f".{one.symbols.container(one.index)}".endswith(ending) or one.stem == qualifiers[-1]
-            ]
+            ] or find_in_bases(qualifiers, name, self._names, self._ancestors.find)
         return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
 
     def _define(self, name: str, *, fold: bool = False) -> list[Definition]:

@@ -163,6 +163,11 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
     raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
 
 
+def find_near_names(source: SymbolSource, name: str) -> list[str]:
+    """Return names like one that nothing defines; none where something does."""
+    return SymbolSearch(source, SymbolQuestion(name=name, roles=_DEFINES, limit=1)).run().suggestions
+
+
 class SymbolSearch:
     """One question being answered; runs in a thread."""
 
@@ -208,14 +213,21 @@ class SymbolSearch:
         return self.answer
 
     def _near_names(self) -> list[str]:
-        """Return names like the one that is not there, as they are spelled where they are defined."""
+        """Return names like the one that is not there, as they are spelled where they are defined.
+
+        Of a qualified name whose last part is defined elsewhere: that, with what it is in.
+        """
         known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(self._name[:1], NEAR_NAMES)
         spelled = []
         for name, _ in near_names(self._name, known, SUGGESTED):  # stored in small letters
             place = next(self._find_by_name(name, 0.0, fold=True), None)
             if place is not None and (found := self._describe(place)) is not None:
                 spelled.append(found.occurrence.name)
-        return spelled
+        if self._qualifiers and not spelled:
+            bare = SymbolSearch(self._source, replace(self._question, name=self._name, after=0, limit=SUGGESTED)).run()
+            defined = [one.occurrence for one in bare.results if one.occurrence.kind]
+            spelled = [f"{one.container}.{one.name}".removeprefix(".") for one in defined] or bare.suggestions
+        return list(dict.fromkeys(spelled))
 
     def _places(self) -> Iterator[_Place]:
         name, fold, source = self._name, self._question.fold, self._source
@@ -255,15 +267,20 @@ class SymbolSearch:
 
     @LazyAttribute
     def _targets(self) -> list[Definition]:
-        """Return what a qualified name means."""
-        named = self._navigator.define(self._name) if self._qualifiers else ()
-        return [one for one in named if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)]
+        """Return what a qualified name means: where a type does not define it, what it inherits."""
+        if not self._qualifiers:
+            return []
+        named = self._navigator.define(self._name)
+        own = [one for one in named if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)]
+        return own or self._navigator.find_in_bases(self._qualifiers, self._name)
 
     def _is_meant(self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
         """Whether a place of a qualified name's last part is about what the whole of it means."""
         if not self._qualifiers:
             return True
         if symbols.index_at(offset) >= 0 or not self._targets:  # something outside: what is written must do
+            if any((path, offset) == one.key for one in self._targets):
+                return True
             return matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
         # Confidence in any of the meanings is enough: a qualified name may have several definitions.
         resolve = self._navigator.make_resolver(self._navigator.define(self._name)).resolver_of(

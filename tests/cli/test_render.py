@@ -144,6 +144,8 @@ def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None
     stdout, stderr, status = shown({"results": [], "coverage": coverage, "suggestions": ["needle"]})
     assert (stdout, status) == (b"", 1)
     assert stderr == b"fgrep: nothing found in 7 files (skipped: 2 binary)\nfgrep: did you mean needle?\n"
+    _, stderr, _ = shown({"results": [], "coverage": coverage, "summary": "not understood"})
+    assert stderr.endswith(b"\nfgrep: not understood\n")
 
 
 def test_an_answer_cut_by_its_deadline_says_so() -> None:

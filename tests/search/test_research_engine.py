@@ -298,3 +298,28 @@ def test_calls_are_told_apart_by_inheritance_scope_and_alias(tmp_path: Path, que
     names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
     found = {f"{names[e.source]} {e.kind} {names[e.target]} {e.resolution.how}" for e in research.graph.edges}
     assert found == expected
+
+
+def test_callers_of_what_a_type_inherits_are_those_of_its_base(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, RESOLVED), "callers of Square.area", 1)
+    assert [root.qualified for root in research.roots] == ["Base.area"]
+    assert edges(research) == {"Square.twice calls Base.area", "far calls Base.area"}
+    assert research.missing_names == []
+
+
+@pytest.mark.parametrize(
+    ("query", "undefined"),
+    [
+        ("callers of Square.aera", ["Square.aera"]),
+        ("path from far to Square.nothing", ["Square.nothing"]),
+        ("path from nowhere to Square.nothing", ["nowhere", "Square.nothing"]),
+        ("path from far to Base.area", []),
+        ("impact of shapes.py:1-2", []),
+        ("how are shapes made", []),
+    ],
+)
+def test_names_that_nothing_defines_are_told(tmp_path: Path, query: str, undefined: list[str]) -> None:
+    research = researched(project(tmp_path, RESOLVED), query)
+    assert research.missing_names == undefined
+    # No hop is made towards what is not there.
+    assert not undefined or not research.graph.edges

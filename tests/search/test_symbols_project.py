@@ -267,6 +267,21 @@ async def test_search_progress(workspace: Workspace) -> None:
     assert small["left_out"] > 0
 
 
+async def test_research_about_what_is_not_there_says_so(workspace: Workspace) -> None:
+    """A name without definition is no name without callers, nor a missing file one without effects."""
+    await workspace.wait_parsed()
+    answer = await called(workspace, "code_research", query="who calls User.autenticate")
+    assert answer["summary"] == "callers of User.autenticate: nothing found; not defined here: User.autenticate"
+    assert answer["suggestions"] == ["authenticate"]
+    answer = await called(workspace, "code_research", query="path from login to nothing_like_it")
+    assert answer["summary"] == "path of login to nothing_like_it: no path; not defined here: nothing_like_it"
+    answer = await called(workspace, "code_research", query="who calls User.authenticate")
+    assert "not defined" not in answer["summary"]
+    assert "suggestions" not in answer
+    with pytest.raises(NotFound):
+        await called(workspace, "code_research", query="impact of nowhere.swift:1-3")
+
+
 @pytest.mark.parametrize("names", [("a.txt", "b.py"), ("a", "b.py"), ("a.h", "b.hh"), ("b.py", "c.rb", "d.bak")])
 async def test_the_same_text_is_in_the_language_of_each_files_name(root: Path, names: tuple[str, ...]) -> None:
     text = b"class Needle {\n};\n" if names[1] == "b.hh" else b"def needle():\n    pass\n"

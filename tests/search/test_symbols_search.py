@@ -8,7 +8,7 @@ import pytest
 
 from flashgrep.search.outlines import outline
 from flashgrep.search.repository_map import repository_map
-from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch, find_best_definition
+from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch, find_best_definition, find_near_names
 from tests.search.symbol_folder import FolderSource
 
 FILES = {
@@ -129,6 +129,33 @@ def test_uses_are_of_the_one_that_is_named_or_it_is_told_that_they_are_of_severa
     assert places(named) == ["definition a.py:2", "call b.py:2"]
     assert (named.namesakes, named.unsure) == (0, 1)
     assert (asked(source, "go").namesakes, asked(source, "run").namesakes) == (2, 0)
+
+
+INHERITED = {
+    "a.py": "class Far:\n    def go(self): ...\nclass Base(Far):\n    def go(self): ...\nclass Own(Base): ...\n",
+    "b.py": "from a import Own, Far\ndef run(one: Own):\n    one.go()\ndef walk(one: Far):\n    one.go()\n",
+    "A.java": "class Upper { void turn() {} }\nclass Lower extends Upper {}\n",
+    "C.java": "class Other { void turn() {} }\n",
+}
+
+
+def test_a_type_has_what_it_inherits_from_the_nearest_of_its_bases(tmp_path: Path) -> None:
+    for name, text in INHERITED.items():
+        (tmp_path / name).write_text(text)
+    source = FolderSource(tmp_path)
+    assert places(asked(source, "Own.go")) == ["definition a.py:4", "call b.py:3"]
+    assert places(asked(source, "Lower.turn")) == ["definition A.java:1"]
+    assert find_best_definition(source, "Own.go")[:2] == (b"a.py", 4)
+    assert asked(source, "Own.run").results == []
+
+
+def test_where_a_qualified_name_is_not_defined_its_last_part_is_suggested_with_what_it_is_in(tmp_path: Path) -> None:
+    for name, text in INHERITED.items():
+        (tmp_path / name).write_text(text)
+    source = FolderSource(tmp_path)
+    assert asked(source, "Orther.turn").suggestions == ["Upper.turn", "Other.turn"]
+    assert find_near_names(source, "Orther.turn") == ["Upper.turn", "Other.turn"]
+    assert find_near_names(source, "turn") == []
 
 
 def test_the_best_definition_comes_with_the_places_of_the_others(source: FolderSource) -> None:
