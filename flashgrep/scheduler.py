@@ -222,17 +222,15 @@ class Scheduler:
         finally:
             self._leave(task)
 
-    async def wait_for_rest(self, seconds: float, least: float) -> None:
-        """Wait until look-ups have run for ``least`` seconds since the last rest, and then none for ``seconds``."""
-        while True:
-            await self._used.wait()
-            # At least one such pause has passed since the last look-up when this ends.
-            while self._flows or time.monotonic() - self._ended < seconds:  # noqa: ASYNC110 - a moment without any, not an event
-                await anyio.sleep(seconds)
-            self._used = anyio.Event()
-            if self._used_seconds >= least:
-                self._used_seconds = 0.0
-                return
+    async def wait_for_rest(self, seconds: float) -> float:
+        """Wait until look-ups have run, and then none for ``seconds``; return how long they ran since the last rest."""
+        await self._used.wait()
+        # At least one such pause has passed since the last look-up when this ends.
+        while self._flows or time.monotonic() - self._ended < seconds:  # noqa: ASYNC110 - a moment without any, not an event
+            await anyio.sleep(seconds)
+        self._used = anyio.Event()
+        used, self._used_seconds = self._used_seconds, 0.0
+        return used
 
     def requeue(self, task: _Task) -> None:
         """Have a look-up wait in its thread until it is its turn again."""
@@ -335,7 +333,9 @@ class Scheduler:
     def _take_reply(self, task: _Task, reply: bytes | None) -> None:
         with self._lock:
             task.worker = None
-            self._serve(task.flow, time.monotonic() - task.since)
+            took = time.monotonic() - task.since
+            self._serve(task.flow, took)
+            self._used_seconds += took
             if task.stopped:
                 self._end(task)
             elif reply is None:

@@ -225,23 +225,21 @@ async def test_out_of_a_look_up_a_checkpoint_does_nothing() -> None:
         pass
 
 
-async def test_rest_comes_after_much_work_once_there_is_none() -> None:
-    scheduler, rested = Scheduler(), anyio.Event()
+async def test_rest_comes_once_there_is_no_work_and_tells_how_much_there_was() -> None:
+    scheduler, ended = Scheduler(), list[float]()
 
-    async def wait() -> None:
-        await scheduler.wait_for_rest(0.05, least=0.1)
-        rested.set()
+    def work() -> None:
+        spin(0.05)
+        ended.append(time.monotonic())
 
     with anyio.fail_after(BOUND):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await ask(scheduler, "little", lambda: None)
-            await anyio.sleep(0.2)
-            assert not rested.is_set()
-            async with anyio.create_task_group() as flood:
-                for _ in range(4):
-                    flood.start_soon(ask, scheduler, "much", lambda: spin(0.05))
-            await rested.wait()
+        async with anyio.create_task_group() as flood:
+            for _ in range(4):
+                flood.start_soon(ask, scheduler, "much", work)
+        assert await scheduler.wait_for_rest(0.05) >= 0.2
+        assert time.monotonic() - ended[-1] >= 0.05
+        await ask(scheduler, "little", lambda: None)
+        assert await scheduler.wait_for_rest(0.05) < 0.2
 
 
 class QuickWorker:
@@ -314,6 +312,15 @@ async def test_look_ups_that_no_worker_takes_leave_nothing_behind() -> None:
     assert len(scheduler._for_workers) <= SPARE + 1
 
 
+async def test_what_workers_did_counts_as_work() -> None:
+    crowd = Crowd(0)
+    scheduler = Scheduler(crowd)
+    with anyio.fail_after(BOUND):
+        for _ in range(30):  # every third of those that a worker takes keeps it for PATIENCE
+            await scheduler.run(lambda: lambda: "here", Question(crowd))
+        assert await scheduler.wait_for_rest(0.01) > 3 * PATIENCE
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(seed: int) -> None:
     """A look-up that had begun here and gave way was given to a worker once: its thread waited for ever."""
@@ -338,6 +345,6 @@ async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(see
             async with anyio.create_task_group() as clients:
                 for number in range(100):
                     clients.start_soon(client, number)
-            await scheduler.wait_for_rest(0.01, least=0)  # every thread has ended
+            await scheduler.wait_for_rest(0.01)  # every thread has ended
     assert sum(done.values()) == 200
     assert all(done.values())
