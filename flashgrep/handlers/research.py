@@ -32,8 +32,8 @@ from flashgrep.model import path_to_json, path_to_text
 from flashgrep.params import CursorText
 from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
 from flashgrep.search.references import UnusedSearch
-from flashgrep.search.research import Research, Vague
-from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, SymbolKey
+from flashgrep.search.research import Research
+from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, Vague
 from flashgrep.search.research_questions import ASKED
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SnapshotSource
@@ -464,9 +464,9 @@ def _summarize(research: Research) -> str:
     undefined = f"; not defined here: {', '.join(research.missing_names)}" if research.missing_names else ""
     if research.question.kind == "path" and undefined:
         return f"{what}: no path{undefined}"
-    if research.goals:
-        reached = any(goal.key in research.graph.nodes for goal in research.goals)
-        return f"{what}: {'a path was found' if reached else f'no path within {research.hop} hops'}"
+    if research.question.kind == "path":
+        cut = f" among the symbols followed; {research.left_out} were not" if research.left_out else ""
+        return f"{what}: {'a path was found' if research.is_reached else f'no path within {research.hop} hops{cut}'}"
     if not research.graph.nodes:
         return f"{what}: nothing found{undefined}"
     found = len(research.answers)

@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Final, Literal
-
-import numpy as np
 
 from flashgrep.index.table import tier_of
 from flashgrep.ingest.parse.imports import DEFAULT, may_rename
@@ -26,16 +25,18 @@ from flashgrep.search.inference import Names
 from flashgrep.search.modules import Modules
 from flashgrep.search.research_graph import (
     UNDEFINED,
+    Conformance,
     Definition,
     Edge,
     EdgeKind,
     Graph,
     Resolution,
     SymbolKey,
+    Vague,
     group_by_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import GUESS, PROVEN, Ancestors, Resolver, Use, imported_as, may_call
+from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, Ancestors, Resolver, Use, imported_as, may_call
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -54,6 +55,7 @@ MOST_VAGUE: Final = 200
 _SURE: Final = 0.9
 _LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
+_CONSTRUCTORS: Final = frozenset({"__init__", "__new__", "constructor", "initialize", "init"})
 _ROLES: Final[dict[str, Role]] = {"call": "call", "base": "implementation"}
 _ANY_USE: Final = frozenset({"call", "reference", "implementation", "import"})
 _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
@@ -75,27 +77,6 @@ _BY_NAME: Final = frozenset({
 """Questions that a name without a definition here can answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vague:
-    """A use of a name that was asked about, of which nothing tells whose it is."""
-
-    path: bytes
-    line: int
-    text: str
-    resolution: Resolution
-
-
-@dataclass(frozen=True, slots=True)
-class Conformance:
-    """A type that implements another, and whether an extension of it says so."""
-
-    type: str
-    base: str
-    path: bytes
-    line: int
-    extension: bool
-
-
 @dataclass(slots=True)
 class Research:
     """One question, its graph so far, and where the next hop starts."""
@@ -111,6 +92,8 @@ class Research:
     roots: list[Definition] = field(default_factory=list)
     goals: list[Definition] = field(default_factory=list)
     conformances: list[Conformance] = field(default_factory=list)
+    is_reached: bool = False
+    """Whether a path was found."""
     hop: int = 0
     complete: bool = True
     left_out: int = 0
@@ -121,6 +104,8 @@ class Research:
     _ancestors: Ancestors = field(init=False)
     _names: Names = field(init=False)
     _frontier: list[Definition] = field(default_factory=list)
+    _ahead: list[Definition] = field(default_factory=list)
+    """Of a path, where the hop from its beginning starts; ``_frontier`` is that from its end."""
     _bases: set[tuple[bytes, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -159,10 +144,13 @@ class Research:
         """How many hops there may be."""
         return PATH_HOPS if self.question.kind == "path" else self.depth
 
-    @property
-    def _least(self) -> float:
-        """How sure an edge must be: guesses are told of what was asked about, not of who uses that."""
-        return LEAST if self.hop == 1 else FOLLOWED
+    def _is_shown(self, how: Resolution) -> bool:
+        """Whether an edge is sure enough: guesses are told of what was asked about, not of who uses that."""
+        return self._is_followed(how) or (self.hop == 1 and how.confidence >= LEAST)
+
+    def _is_followed(self, how: Resolution) -> bool:
+        """Whether what an edge leads to is followed: a path may lead over what a base's method runs."""
+        return how.confidence >= FOLLOWED or (self.question.kind == "path" and how.how == OVERRIDDEN)
 
     def advance(self, source: SymbolSource) -> bool:
         """Find the roots, then make one hop a call; return whether there is more to follow."""
@@ -177,6 +165,10 @@ class Research:
         self._definitions.source = source  # each hop sees the project as it is then
         self.hop += 1
         frontier, self._frontier = self._frontier, []
+        for definition in self._ahead:
+            self._follow_outward(definition, "call")
+        self.left_out += max(0, len(self._frontier) - MOST_FRONTIER)
+        self._ahead, self._frontier = self._frontier[:MOST_FRONTIER], []
         self.left_out += max(0, len(frontier) - MOST_FRONTIER)
         frontier = frontier[:MOST_FRONTIER]
         follow = self._find_overrides if kind == "overrides" else self._follow_inward
@@ -192,9 +184,13 @@ class Research:
                 self._follow_outward(definition, "call" if kind == "callees" else "base")
         if is_first and kind in _BY_NAME and not self.roots:
             self._find_uses_by_name(kind)
-        # A path is found as soon as one of its ends is met.
-        is_reached = any(goal.key in self.graph.nodes for goal in self.goals)
-        return bool(self._frontier) and self.hop < self.hops and self.complete and not is_reached
+        more = bool(self._frontier or self._ahead) and self.hop < self.hops and self.complete
+        if kind == "path":
+            ways = self.graph.find_ways(self.goals, self.roots)
+            self.is_reached, more = bool(ways), more and not ways
+            if not more:  # what else was met says nothing
+                self.graph.keep(ways, [*self.goals, *self.roots])
+        return more
 
     def _find_uses_by_name(self, kind: Kind) -> None:
         """Find the uses of a name that is not defined here: a library's protocol, say."""
@@ -235,7 +231,11 @@ class Research:
         for root in self.roots:
             self.graph.add_node(root, 0)
         # To a place that is not there no path leads.
-        is_followed = kind != "definition" and (kind != "path" or self.goals)
+        if kind == "path" and self.goals and self.roots:
+            for goal in self.goals:
+                self.graph.add_node(goal, 0)
+            self._ahead = list(self.goals)
+        is_followed = self._ahead if kind == "path" else kind != "definition"
         self._frontier = list(self.roots) if is_followed else []
 
     def _find_by_name(self, written: str) -> list[Definition]:
@@ -297,7 +297,7 @@ class Research:
                 resolution = resolve(target)
                 if resolution is None:
                     continue
-                if resolution.confidence < self._least:
+                if not self._is_shown(resolution):
                     vague = resolution
                     continue
                 is_told, user = True, self._user_of(use, role)
@@ -308,7 +308,7 @@ class Research:
                     if is_base:
                         self._note_conformance(use, user, name)
                 # A file's top level is called by nobody: there is nothing to follow.
-                if is_new and resolution.confidence >= FOLLOWED and user.index >= 0:
+                if is_new and self._is_followed(resolution) and user.index >= 0:
                     self._frontier.append(user)
             if vague is not None and not is_told:
                 self.unsure += 1
@@ -340,9 +340,14 @@ class Research:
         if user.index < 0:
             return
         symbols, offsets = user.symbols, user.symbols.parsed.marked(mark)
-        rows = [symbols.row(one.index) for one in find_overloads(user)]
+        indexes = [one.index for one in find_overloads(user)]
+        if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
+            # Who calls a type has its constructors run, not all that is in it.
+            inner = (at for at in range(len(symbols.rows)) if symbols.parent(at) == user.index)
+            indexes = [at for at in inner if symbols.kind(at) == "constructor" or symbols.name(at) in _CONSTRUCTORS]
+        rows = [symbols.row(index) for index in indexes]
         inside = [offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows]
-        for offset in np.concatenate(inside).tolist():
+        for offset in chain.from_iterable(one.tolist() for one in inside):
             use = Use(user.path, symbols, offset)
             word, role = symbols.word_at(offset), _ROLES[mark]
             if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
@@ -359,13 +364,13 @@ class Research:
                 continue
             # A call has one target; of several definitions the surest is told.
             target, resolution = max(found, key=lambda pair: pair[1].confidence)
-            if resolution.confidence < self._least:
+            if not self._is_shown(resolution):
                 self.unsure += 1
                 continue
             self._add_target(_make_edge(use, user, target, role, resolution), target)
 
     def _add_target(self, edge: Edge, target: Definition) -> None:
-        if self._add(target) and edge.resolution.confidence >= FOLLOWED:
+        if self._add(target) and self._is_followed(edge.resolution):
             self._frontier.append(target)
             if self.question.kind == "hierarchy":
                 self._bases.add(target.key)

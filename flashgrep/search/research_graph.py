@@ -1,6 +1,6 @@
 """What research finds: symbols, the edges between them with their evidence, and the chains they make."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -111,6 +111,27 @@ class Edge:
         return (self.source,) if self.target == UNDEFINED else (self.source, self.target)
 
 
+@dataclass(frozen=True, slots=True)
+class Vague:
+    """A use of a name that was asked about, of which nothing tells whose it is."""
+
+    path: bytes
+    line: int
+    text: str
+    resolution: Resolution
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """A type that implements another, and whether an extension of it says so."""
+
+    type: str
+    base: str
+    path: bytes
+    line: int
+    extension: bool
+
+
 @dataclass(slots=True)
 class Graph:
     """Nodes by key and edges, each once."""
@@ -171,10 +192,45 @@ class Graph:
                     return found
         return found
 
+    def find_ways(self, starts: Iterable[Definition], ends: Iterable[Definition]) -> list[Edge]:
+        """Return the edges of the shortest ways along them from one of the starts to one of the ends."""
+        steps, back = dict[SymbolKey, list[SymbolKey]](), dict[SymbolKey, list[SymbolKey]]()
+        for edge in self.edges:
+            steps.setdefault(edge.source, []).append(edge.target)
+            back.setdefault(edge.target, []).append(edge.source)
+        before = _measure(steps, {one.key for one in starts})
+        behind = _measure(back, {one.key for one in ends})
+        shortest = min((before[key] + behind[key] for key in before.keys() & behind.keys()), default=0)
+        return [
+            edge
+            for edge in self.edges
+            if edge.source in before
+            and edge.target in behind
+            and before[edge.source] + 1 + behind[edge.target] == shortest
+        ]
+
+    def keep(self, edges: list[Edge], definitions: Iterable[Definition]) -> None:
+        """Leave out all other edges, and the symbols that are neither at their ends nor among these."""
+        self.edges, keys = edges, {one.key for one in definitions}.union(*(edge.ends for edge in edges))
+        self.nodes = {key: node for key, node in self.nodes.items() if key in keys}
+
     def dependencies(self) -> Counter[tuple[bytes, bytes]]:
         """Return how many edges lead from one file to another."""
         pairs = ((edge.source[0], edge.target[0]) for edge in self.edges if edge.target != UNDEFINED)
         return Counter((here, there) for here, there in pairs if here != there)
+
+
+def _measure(steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey]) -> dict[SymbolKey, int]:
+    """Return all that steps lead to, with how many it takes."""
+    found = dict.fromkeys(starts, 0)
+    waiting = deque(found)
+    while waiting:
+        here = waiting.popleft()
+        for key in steps.get(here, ()):
+            if key not in found:
+                found[key] = found[here] + 1
+                waiting.append(key)
+    return found
 
 
 def _walk(steps: dict[SymbolKey, list[SymbolKey]], so_far: list[SymbolKey]) -> Iterator[list[SymbolKey]]:

@@ -51,6 +51,8 @@ _EVERYDAY: Final = frozenset({
 """Method names half the world has: by name alone they mean little."""
 PROVEN: Final = 0.95
 """What resolution says is right."""
+OVERRIDDEN: Final = "overridden"
+"""How a call on a type may run the method of one built upon it."""
 GUESS: Final = 0.5
 """The most that a name alone is worth."""
 SEEN: Final = 0.9
@@ -226,7 +228,7 @@ class Resolver:
             return None
         owner = self.names.owner_of(target)
         is_over = owner is not None and not owners.isdisjoint(self.names.ancestors(owner))
-        return Resolution(0.4, "overridden") if is_over else None
+        return Resolution(0.4, OVERRIDDEN) if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         # ``struct``, ``union`` or ``enum`` stands right before it.
@@ -302,7 +304,7 @@ class Resolver:
                 return Resolution(0.4 if is_hidden else 0.9, "inherited")
         # A base may call, on itself, what a type built upon it defines.
         if mine and target.owner and mine[0] in self.ancestors(target.owner) and not is_super:
-            return Resolution(0.4, "overridden")
+            return Resolution(0.4, OVERRIDDEN)
         return None
 
     def _resolve_in_class(self, use: Use, target: Definition) -> Resolution | None:
@@ -342,7 +344,7 @@ class Resolver:
         if known == target.owner:
             return Resolution(0.9, "receiver type")
         if any(rival.owner == known for rival in self.rivals):
-            return None
+            return Resolution(0.4, OVERRIDDEN) if known in self.ancestors(target.owner) else None
         if target.owner in self.ancestors(known):
             return Resolution(0.85, "receiver type, inherited")
         if known in self.ancestors(target.owner):

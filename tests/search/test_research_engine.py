@@ -180,7 +180,7 @@ def test_what_a_function_calls_is_followed_outward(tmp_path: Path) -> None:
 
 def test_a_path_between_two_functions_is_found_beyond_the_depth(tmp_path: Path) -> None:
     research = researched(project(tmp_path, PYTHON), "path from main to load", 1)
-    assert "load <- read <- show <- main" in chains(research)
+    assert chains(research) == {"load <- read <- show <- main"}
 
 
 def test_importers_are_files(tmp_path: Path) -> None:
@@ -323,3 +323,50 @@ def test_names_that_nothing_defines_are_told(tmp_path: Path, query: str, undefin
     assert research.missing_names == undefined
     # No hop is made towards what is not there.
     assert not undefined or not research.graph.edges
+
+
+PATHS = {
+    "Shape.java": """
+        abstract class Shape { abstract void draw(); }
+        class Circle extends Shape {
+            Circle() { Log.note(); }
+            void draw() { Pen.arc(); }
+            void other() { Pen.line(); }
+        }
+        class Pen { static void arc() { Log.note(); } static void line() {} }
+        class Log { static void note() {} }
+    """,
+    "Main.java": """
+        class Main {
+            void run() { Shape one = Maker.make(); one.draw(); again(); }
+            void again() { again(); }
+        }
+        class Maker { static Shape make() { return new Circle(); } }
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        # Over what a base's method runs, though nothing says which.
+        ("path from run to arc", {"Main.run calls Circle.draw", "Circle.draw calls Pen.arc"}),
+        # A type that is made runs its constructor, and nothing else of it.
+        ("path from make to note", {"Maker.make calls Circle", "Circle calls Log.note"}),
+        ("path from make to line", set()),
+        ("path from again to arc", set()),
+    ],
+)
+def test_a_path_is_the_shortest_and_nothing_beside_it(tmp_path: Path, query: str, expected: set[str]) -> None:
+    research = researched(project(tmp_path, PATHS), query)
+    assert edges(research) == expected
+    assert research.is_reached == bool(expected) == bool(research.graph.edges)
+    asked = {one.key for one in (*research.goals, *research.roots)}
+    assert asked | {key for edge in research.graph.edges for key in edge.ends} == set(research.graph.nodes)
+
+
+def test_a_long_path_is_met_from_both_ends(tmp_path: Path) -> None:
+    links = "\n".join(f"def link_{number}():\n    link_{number + 1}()" for number in range(10))
+    source = project(tmp_path, {"a.py": f"{links}\ndef link_10(): ...\n"})
+    assert len(researched(source, "path from link_0 to link_10").graph.edges) == 10
+    assert not researched(source, "path from link_10 to link_0").is_reached
