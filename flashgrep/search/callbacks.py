@@ -59,6 +59,12 @@ class Callbacks(Expressions, ABC):
         typed = around.child_by_field_name("type")
         if typed is not None and around.type in {"variable_declarator", "public_field_definition"}:
             yield file, typed
+        if around.type in {"return_statement", "arrow_function"}:
+            while around is not None and around.child_by_field_name("parameters") is None:
+                around = around.parent
+            if around is not None and (typed := around.child_by_field_name("return_type")) is not None:
+                yield file, typed
+            return
         called = around.parent if around.type == "arguments" else None
         callee = called.child_by_field_name("function") if called is not None else None
         if called is None or callee is None:

@@ -172,6 +172,11 @@ class Expressions(Exports):
         """Evaluate a literal, or a type of the language's own; ``any`` may be anything."""
         return () if file.text(node) in {"any", "unknown"} else (OUTSIDE,)
 
+    def infer_function(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a function without a name: what it gives is all that is known of it."""
+        given = self._result_of(file, node, 0, -1)
+        return (Value(results=given),) if given else ()
+
     def infer_object(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an object literal, or the type of one: it has the names in it."""
         return (Value(literal=(file.path, node.start_byte)),)
@@ -222,6 +227,10 @@ class Expressions(Exports):
             return ()
         if node.type in {"variable_declarator", "public_field_definition", "field_definition", "pair"}:
             node = node.child_by_field_name("value") or node
+        return self._result_of(file, node, position, function.key[1])
+
+    def _result_of(self, file: FileScopes, node: Node, position: int, name: int) -> Values:
+        """Return what a function's node gives; ``name``: where its name stands, or -1."""
         typed = node.child_by_field_name("return_type") or node.child_by_field_name("result")
         if typed is not None and typed.type == "parameter_list":
             result = nth(typed, position)
@@ -229,8 +238,8 @@ class Expressions(Exports):
         if typed is not None:
             return self.type_of(file, typed)
         around = file.scope_at(node.end_byte - 1)
-        scope = file.scope_of(function.key[1]) or (file.scopes[around] if around != MODULE else None)
-        if scope is None or scope.start < node.start_byte or self.language_of(function.path) == "go":
+        scope = file.scope_of(name) or (file.scopes[around] if around != MODULE else None)
+        if scope is None or scope.start < node.start_byte or self.language_of(file.path) == "go":
             return ()
         if scope.yielded:
             return (Value(elements=distinct(value for one in scope.yielded for value in self.infer(file, one))),)
@@ -385,6 +394,7 @@ _INFERRED: Final[dict[str, _How]] = {
     **dict.fromkeys(("pair", "named_expression"), Expressions.infer_value),
     **dict.fromkeys(_COLLECTIONS, Expressions.infer_collection),
     "object": Expressions.infer_object,
+    **dict.fromkeys(("arrow_function", "function_expression"), Expressions.infer_function),
     **dict.fromkeys((*_LITERALS, "string"), Expressions.infer_outside),
 }
 _TYPED: Final[dict[str, _How]] = {

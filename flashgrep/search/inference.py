@@ -27,6 +27,7 @@ from flashgrep.search.plain_text import (
     find_part,
     find_self,
     is_followed_by_point,
+    is_getter,
     is_on_super,
     read_base,
     read_chain,
@@ -218,7 +219,9 @@ class Names(Callbacks):
             if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
                 found.append(one)
             elif (file := self.scopes_around(definition.path, offset := definition.key[1])) is not None:
-                for binding in file.names_of(file.scope_at(offset)).get(definition.name, []):
+                hash_sign = "#" * definition.symbols.data.startswith(b"#", offset - 1)  # a private name of JavaScript
+                offset -= len(hash_sign)
+                for binding in file.names_of(file.scope_at(offset)).get(hash_sign + definition.name, []):
                     # Other assignments to the name count, too: the first is often ``None``.
                     if binding.offset == offset or binding.kind == "name":
                         found += self._evaluate(file, binding)
@@ -306,9 +309,13 @@ class Names(Callbacks):
         for one in values:
             found.append(one)
             definition = one.definition
-            if definition is None or definition.kind != "method" or definition.language != "python":
+            if definition is None or definition.kind != "method":
                 continue
-            if any(b"property" in line for line in decorators(definition)):
+            if definition.language == "python":
+                is_read = any(b"property" in line for line in decorators(definition))
+            else:
+                is_read = definition.language in ECMA and is_getter(definition.symbols, definition.key[1])
+            if is_read:
                 found += self.find_result(definition, 0)
         return distinct(found)
 
@@ -445,8 +452,10 @@ def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bo
     for at in symbols.words(name.encode(), fold=False):
         if start <= at < end and symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
-            # What a file defines outside of everything is found by its name alone.
-            if own >= 0 and symbols.parent(own) < 0:
+            # What a file defines outside of everything is found by its name alone; in a callback no definition is.
+            line = symbols.data.rfind(b"\n", 0, at) + 1
+            is_inner = symbols.language in ECMA and symbols.data[line : line + 1].isspace()
+            if own >= 0 and symbols.parent(own) < 0 and not is_inner:
                 continue
             role = symbols.role(at)
             if is_asked and role == "reference" and is_followed_by_point(symbols, name, at):

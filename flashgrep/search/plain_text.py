@@ -17,6 +17,7 @@ _REST: Final = re.compile(rb"(?:\.?[\w$\x80-\xff]+)*")
 _MOST_CHAIN: Final = 200
 """Bytes of a chain of names; of a longer one the tree is asked."""
 _SUPER: Final = re.compile(rb"(?<![\w.])super\(\s*\)\.\Z")
+_GETTER: Final = re.compile(rb"(?<![\w$.])get\s+#?\Z")
 _NO_NAMES: Final = frozenset({"this", "super"})
 _PARAMETER: Final = re.compile(rb"\s*\(\s*(self|cls)\s*[,)]")
 _BINDS_OWN: Final = re.compile(
@@ -72,6 +73,11 @@ def is_followed_by_point(symbols: FileSymbols, name: str, offset: int) -> bool:
     return symbols.data.startswith(b".", offset + len(name.encode()))
 
 
+def is_getter(symbols: FileSymbols, offset: int) -> bool:
+    """Whether a method of JavaScript, by where its name begins, is read like a field."""
+    return _GETTER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
+
+
 def is_on_super(symbols: FileSymbols, offset: int) -> bool:
     """Whether a name is asked of ``super()``, without arguments, in Python."""
     return _SUPER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
@@ -100,6 +106,8 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
     """
     row, data, found = symbols.row(owner), symbols.data, []
     is_python = symbols.language == "python"
+    if name.startswith("#"):  # no word by itself
+        return None
     for at in symbols.words(name.encode(), fold=False):
         if not row[NAME_END] <= at < row[END]:
             continue

@@ -15,10 +15,11 @@ from flashgrep.index.scip import ScipTable
 from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.embedded import read_scripts
-from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.ingest.parse.imports import FileImports, read_imports
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import packed_language
+from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.scoping import MAX_SECONDS, FileScopes, read_scopes
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.lazy import LazyAttribute
@@ -349,7 +350,8 @@ def tree_of(symbols: FileSymbols) -> Node | None:
         if grammar == SCRIPTS:
             grammar, data = read_scripts(symbols.language, data)
         try:
-            return None if grammar == WORDS else parse_tree(grammar_of(grammar), data, MAX_SECONDS).root_node
+            parsed_by = None if grammar == WORDS else grammar_of(grammar)
+            return None if parsed_by is None else parse_and_repair(grammar, parsed_by, data, MAX_SECONDS).root_node
         except (NoGrammar, ParseTimeout):
             return None
 

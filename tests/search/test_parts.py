@@ -123,7 +123,7 @@ IMPORTS = "import { Base, Other } from './kinds'\n"
         ("class A extends Base { set() { this.run = 1 }\n use() { this.run() } }", 0),
         ("class A extends Base { stop() { this.run() }\n use() { this.run() } }", 1),
         ("class A extends Base { use() { this.run(); 'run'.length } }", 1),
-        ("class A { get it(): Base { return 1 }\n set it(x) {}\n use() { this.it.run() } }", 0),
+        ("class A { get it(): Base { return 1 }\n set it(x) {}\n use() { this.it.run() } }", 1),
         ("class A { it(x: 1): Base\n it(x): Base { return 1 }\n use() { this.it().run() } }", 1),
         ("interface A { it(): Base\n it(x: 1): Base }\nfunction use(a: A) { a.it().run() }", 1),
         ("class A extends Base { 'run'() {}\n use() { this.run() } }", 0),

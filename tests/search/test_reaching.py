@@ -181,3 +181,39 @@ def test_what_a_callback_or_an_object_has_is_no_name_of_the_file(tmp_path: Path)
         for name in ("make", "Node.#walk", "#walk", "parse")
     }
     assert lines == {"make": [4], "Node.#walk": [4], "#walk": [4], "parse": []}
+
+
+MEMBERS = {
+    "kinds.ts": """
+        export class Wheel { turn() { return 1 } }
+        export type Handler = (wheel: Wheel) => void
+        export class Cart {
+            #hidden: Wheel = new Wheel()
+            get wheel(): Wheel { return this.#hidden }
+            roll() { return this.#hidden.turn() }
+            async find<T>() { return this.#hidden }
+        }
+    """,
+    "use.ts": """
+        import { Cart, Handler, Wheel } from './kinds'
+        function read(cart: Cart) { return cart.wheel.turn() }
+        function handler(): Handler { return (wheel) => { wheel.turn() } }
+        const shorter = (): Handler => (wheel) => wheel.turn()
+        describe('a wheel', () => {
+            const make = () => new Wheel()
+            it('turns', () => { const made = make(); made.turn() })
+        })
+        async function found(cart: Cart) { (await cart.find<number>()).turn() }
+        function free(wheel) { wheel.turn() }
+    """,
+}
+
+
+def test_getters_private_fields_returned_and_local_functions_are_followed(tmp_path: Path) -> None:
+    source = project(tmp_path, MEMBERS)
+    edges = researched(source, "callers of Wheel.turn", 1).graph.edges
+    assert {(edge.path, edge.line) for edge in edges if edge.resolution.confidence > 0.9} == {
+        (b"kinds.ts", 7),
+        *((b"use.ts", line) for line in (3, 4, 5, 8, 10)),
+    }
+    assert [edge.line for edge in researched(source, "callers of Cart.find", 1).graph.edges] == [10]

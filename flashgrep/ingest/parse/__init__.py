@@ -9,9 +9,10 @@ from tree_sitter import Node
 
 from flashgrep.ingest.parse.embedded import read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
-from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.ingest.parse.macros import WITH_MACROS, blank_macros, blank_modules
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
+from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.tags import tags
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS
 from flashgrep.model import Skipped
@@ -51,14 +52,16 @@ def parse_symbols(
     try:
         grammar = grammar_of(source)
         text = blank_macros(data) if language in WITH_MACROS else blank_modules(data) if language == "scss" else data
-        root = parse_tree(grammar, text, seconds).root_node
+        root = parse_and_repair(source, grammar, text, seconds).root_node
         if keep_tree is not None and text == data:
             keep_tree(root)
         found = tags(language, grammar, data, root)
         if source == "html" and b"<script" in data:
             script, scripts = read_scripts(language, data)
             grammar = grammar_of(script)
-            found = found.merge(tags(language, grammar, scripts, parse_tree(grammar, scripts, seconds).root_node))
+            found = found.merge(
+                tags(language, grammar, scripts, parse_and_repair(script, grammar, scripts, seconds).root_node)
+            )
     except NoGrammar:
         return generic_tags(language, data)
     except ParseTimeout:

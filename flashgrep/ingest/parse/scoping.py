@@ -16,7 +16,8 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.embedded import read_scripts
-from flashgrep.ingest.parse.grammar import DEPTH, INHERITS, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.ingest.parse.grammar import DEPTH, INHERITS, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of
+from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.languages import LANGUAGES, SCRIPTS
 
 _QUERIES: Final = resources.files(__package__) / "bindings"
@@ -231,7 +232,8 @@ def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[i
         grammar, data = read_scripts(language, data)
     try:
         # No query here compares texts of nodes.
-        tree = parse_tree(replace(grammar_of(grammar), reads_text=False), data, MAX_SECONDS, spans)
+        parsed_by = replace(grammar_of(grammar), reads_text=False)
+        tree = parse_and_repair(grammar, parsed_by, data, MAX_SECONDS, spans)
         return FileScopes(path, tree, _query_of(grammar), data)
     except (NoGrammar, ParseTimeout):
         return None

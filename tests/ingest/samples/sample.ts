@@ -29,3 +29,13 @@ declare module 'ambient' { export const inner: number; }
 namespace Geometry { export function area(r: number) { return r * r; } }
 export const arrow = async (req: Request): Promise<void> => { await parse(req.url); };
 export default function main() { return arrow; }
+
+export interface Route {
+  // in all ways
+  (path: string): Route
+  <P extends string = '/', H = {}>(path: P, handler: H): Route
+  readonly name: string
+  <T>(...handlers: T[]): Route
+  mount(path: string): void
+}
+export const fetched = async (client: Client) => await client.load<Request>() ?? await parse<Request>();

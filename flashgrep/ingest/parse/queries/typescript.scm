@@ -28,3 +28,13 @@
 (implements_clause (type_identifier) @base)
 (implements_clause (generic_type name: (type_identifier) @base))
 (import_require_clause (identifier) @import)
+; ``await f<T>()`` and ``!f<T>()``: to the grammar what is called is ``await f``
+(call_expression function: (await_expression (identifier) @call))
+(call_expression function: (await_expression
+  (member_expression property: [(property_identifier) (private_property_identifier)] @call)))
+(call_expression function: (unary_expression argument: (identifier) @call))
+(call_expression function: (unary_expression
+  argument: (member_expression property: [(property_identifier) (private_property_identifier)] @call)))
+(call_expression function: (non_null_expression (identifier) @call))
+(call_expression function: (non_null_expression
+  (member_expression property: [(property_identifier) (private_property_identifier)] @call)))
