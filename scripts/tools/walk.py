@@ -15,8 +15,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import flashgrep
 from flashgrep.cli.run_daemon import run
@@ -41,20 +43,29 @@ EXAMPLES = {
 """What is asked where no parameters are given."""
 
 
+TraceFunction = Callable[[FrameType, str, Any], Any]
+
+
 class Trace:
-    """The files and functions of the package that any thread entered while ``active``."""
+    """What any thread entered of the package while ``active``: files, their functions, and which lines of each ran."""
 
     def __init__(self) -> None:
         self.active = False
-        self.files: dict[str, None] = {}
-        self.functions: dict[tuple[str, str], None] = {}
+        self.files: dict[str, dict[str, set[int]]] = {}
 
-    def enter(self, frame: FrameType, event: str, _given: object) -> None:
-        """Note a call (``sys.setprofile``)."""
+    def enter(self, frame: FrameType, _event: str, _given: object) -> TraceFunction | None:
+        """Note a call, and have its lines noted (``sys.settrace``)."""
         name = frame.f_code.co_filename
-        if self.active and event == "call" and name.startswith(PACKAGE):
-            self.files.setdefault(name[len(PACKAGE) :])
-            self.functions.setdefault((name[len(PACKAGE) :], frame.f_code.co_qualname))
+        if not self.active or not name.startswith(PACKAGE):
+            return None
+        lines = self.files.setdefault(name[len(PACKAGE) :], {}).setdefault(frame.f_code.co_qualname, set())
+
+        def note(frame: FrameType, event: str, _given: object) -> TraceFunction:
+            if event == "line":
+                lines.add(frame.f_lineno)
+            return note
+
+        return note
 
 
 def wait_ready(connection: socket.socket, project: str) -> None:
@@ -71,7 +82,7 @@ def wait_ready(connection: socket.socket, project: str) -> None:
 
 def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: dict[str, object]) -> None:
     """Ask, then ask again with the trace on, and end the daemon."""
-    sys.setprofile(None)  # this is the client
+    sys.settrace(None)  # this is the client
     try:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(READY_SECONDS)
@@ -103,21 +114,22 @@ def main() -> int:
         project = f"{folder}/project"
         shutil.copytree(PACKAGE, project, ignore=shutil.ignore_patterns("__pycache__", "data"))
         paths = Paths(state_folder(environ), cache_folder(environ))
-        threading.setprofile(trace.enter)
-        sys.setprofile(trace.enter)
+        threading.settrace(trace.enter)
+        sys.settrace(trace.enter)
 
         def start_call(_: str) -> None:
             arguments = (trace, paths, project, given.method, params)
             threading.Thread(target=call_twice, args=arguments, daemon=True).start()
 
         run(environ, {"tcp": {"enabled": False}}, start_call)
-        sys.setprofile(None)
-    for file in trace.files:
-        print(file)
+        sys.settrace(None)
+    print("functions  lines  file")
+    for file, functions in trace.files.items():
+        print(f"{len(functions):9}  {sum(map(len, functions.values())):5}  {file}")
         if given.functions:
-            print(*(f"    {name}" for where, name in trace.functions if where == file), sep="\n")
+            print(*(f"{len(lines):16}      {name}" for name, lines in functions.items()), sep="\n")
     packages = {file.partition("/")[0] for file in trace.files}
-    print(f"{len(trace.files)} files, {len(packages)} packages, {len(trace.functions)} functions")
+    print(f"{len(trace.files)} files, {len(packages)} packages, {sum(map(len, trace.files.values()))} functions")
     return 0
 
 

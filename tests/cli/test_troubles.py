@@ -152,6 +152,7 @@ def test_logs_say_where_they_are_even_when_there_are_none(cold_daemon: DaemonAtH
     assert cold_daemon.run("daemon", "logs", "-n", "2").stdout == "2\n3\n"
 
 
+@pytest.mark.slow
 def test_what_only_the_entry_point_can_run_says_so() -> None:
     # Another program may call the application itself; these commands are the thin client's.
     python = FGREP.removesuffix("fgrep") + "python"

@@ -59,6 +59,7 @@ def test_one_bad_byte_does_not_change_how_a_file_is_read(editor: Editor, data: b
     assert (files.read(editor, b"file.txt").text.text, decode(data).encode(decode(data).lossless)) == (text, data)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PARTS, max_size=30), st.lists(PARTS, max_size=30), st.sampled_from([b"", b"\xef\xbb\xbf"]))
 def test_replacing_a_word_leaves_every_other_byte(

@@ -239,6 +239,7 @@ def kill_at(folder: Path, point: str, count: int) -> None:
     assert victim.returncode == -signal.SIGKILL, victim.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("point", "count"), POINTS)
 def test_a_batch_killed_anywhere_leaves_all_or_nothing(tmp_path: Path, point: str, count: int) -> None:
     kill_at(tmp_path, point, count)
@@ -265,6 +266,7 @@ write_file(Editor(Root(root, root + b"-state"), step=step), WriteRequest(b"a", L
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["write", "check", "rename", "sync"])
 def test_a_single_write_killed_anywhere_leaves_the_old_or_the_new_and_no_debris(tmp_path: Path, point: str) -> None:
     (tmp_path / "a").write_bytes(b"old\n")

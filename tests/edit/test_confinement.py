@@ -321,6 +321,7 @@ def race(editor: Editor, path: bytes, *, write: bool) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_thousand_races_of_links_never_reach_the_sentinel(editor: Editor, inside: Path, outside: Path) -> None:
     (inside / "real").mkdir()
     (inside / "real/secret.txt").write_text("inside\n")

@@ -71,6 +71,7 @@ FILES = st.one_of(
 BUDGETS = st.one_of(st.none(), st.integers(1, 40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [Limits(), TINY], ids=["whole", "large"])
 def test_any_chunking_covers_the_file_byte_for_byte(tmp_path: Path, limits: Limits) -> None:
     @settings(max_examples=150, deadline=None)
@@ -225,6 +226,7 @@ def test_counting_lines_keeps_to_the_deadline(tmp_path: Path) -> None:
         assert read_slice(editor, path, SliceQuery(tail=1, deadline=time.monotonic() + 60))["start_line"] == 100
 
 
+@pytest.mark.slow
 def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "huge.log"
     with path.open("wb") as file:

@@ -319,6 +319,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["copy", "move"])
 @pytest.mark.parametrize("point", ["aside", "rename", "clean"])
 def test_a_folder_replaced_by_a_process_that_is_killed_is_the_old_or_the_new(

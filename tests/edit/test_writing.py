@@ -341,6 +341,7 @@ def test_an_old_text_that_is_only_spaced_otherwise_is_pointed_to(editor: Editor,
     assert caught.value.data["conflict"]["mismatches"][0]["lines"] == [2]
 
 
+@pytest.mark.slow
 def test_a_text_of_many_places_is_replaced_at_once(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(b"x x\n" * 100_000)
     result, _ = write_file(editor, WriteRequest(b"file.txt", TextEdit("x", "y", everywhere=True)))

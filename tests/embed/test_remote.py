@@ -121,6 +121,7 @@ def test_rows_are_put_in_the_order_of_their_indexes(api: Api) -> None:
     assert embedder(api).embed_code(texts).tolist() == [pytest.approx(unit(text)) for text in texts]
 
 
+@pytest.mark.slow
 @given(texts=st.lists(st.text(max_size=8), max_size=12), batch=st.integers(1, 5))
 def test_batching_equals_one_by_one(shared: Api, texts: list[str], batch: int) -> None:
     model = embedder(shared, batch=batch)

@@ -121,6 +121,7 @@ def test_words_longer_than_the_longest_piece_are_still_known_whole() -> None:
     assert numbers(known, "a" * 20 + "_" + "a" * 21) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_the_memory_of_words_is_bounded_and_changes_nothing() -> None:
     known = Vocabulary(WORDS)
     for start in range(0, REMEMBERED + 10, 1000):
@@ -158,6 +159,7 @@ def test_batches_beyond_a_slice_are_whole(model: StaticEmbedder) -> None:
     assert all(np.array_equal(together[n], model.embed_queries([texts[n]])[0]) for n in (0, 255, 256, 511, 512, 599))
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_vectors_are_those_of_the_formula(
     model: StaticEmbedder, tmp_path_factory: pytest.TempPathFactory, text: str

@@ -171,6 +171,7 @@ def test_a_root_that_is_replaced_at_once_is_searched_as_the_new_one(daemon: Daem
     wire.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
 def test_files_and_folders_that_may_not_be_read_are_told_and_found_once_they_may() -> None:
     bounded = ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"]

@@ -101,6 +101,7 @@ ENCODED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sha1", "sha256"])
 async def test_whatever_its_bytes_a_content_is_read_once(tmp_path: Path, kind: str) -> None:
     root = tmp_path / "tree"

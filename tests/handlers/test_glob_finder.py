@@ -54,6 +54,7 @@ def page(root: Path, window: Window = FIRST, **options: Any) -> GlobPage:
     return find(os.fsencode(root), GlobOptions(**options), window)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(paths=files, pattern=patterns)
 def test_a_pattern_finds_what_a_plain_scan_finds(paths: list[str], pattern: str) -> None:
@@ -178,6 +179,7 @@ def test_links_are_followed_on_request_within_the_root_and_never_in_circles(tmp_
     assert found(root, follow_symlinks=True) == followed
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 def test_folders_full_of_links_to_one_another_come_to_an_end(tmp_path: Path) -> None:
     for number in range(6):

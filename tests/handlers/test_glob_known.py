@@ -85,6 +85,7 @@ async def as_a_walk(workspace: Workspace, root: Path) -> None:
             assert seen(find(os.fsencode(root), options, known=known)) == seen(walked), asked
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=steps, after=steps)
 async def test_known_files_are_those_of_a_walk_after_each_change(

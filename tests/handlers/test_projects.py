@@ -73,6 +73,7 @@ async def every_page(host: Catalogue, method: str, **params: Any) -> list[dict[s
     return items
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "params", "count"),
     [

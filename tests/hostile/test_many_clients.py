@@ -8,6 +8,8 @@ from contextlib import closing
 from operator import attrgetter
 from pathlib import Path
 
+import pytest
+
 from flashgrep.edit.lines import SmallFile, VersionCache
 from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
@@ -64,6 +66,7 @@ def test_clients_that_save_and_ask_at_once_all_get_what_they_saved(daemon: Daemo
     assert daemon.status()["pid"] == before
 
 
+@pytest.mark.slow
 def test_threads_that_parse_at_once_get_what_one_alone_gets() -> None:
     work = [("python", python_source(f"last_{number}", 1_500).encode()) for number in range(4)]
     alone = [parsed(*item) for item in work]

@@ -132,6 +132,7 @@ def test_a_name_with_many_stars_takes_linear_time() -> None:
     assert time.thread_time() - started < 1
 
 
+@pytest.mark.slow
 def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
     short = (pattern._matcher.short, pattern._grams.short, pattern._tree.short)
     kept = [*short, fusion._kept_stems, unicode._kept_classes]

@@ -3,6 +3,7 @@
 import gc
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_all_are_cut_as_each_is(texts: list[str]) -> None:
     assert lengths.tolist() == [len(split_words(identifier)) for identifier in identifiers]
 
 
+@pytest.mark.slow
 def test_what_was_counted_is_freed_without_the_garbage_collector() -> None:
     # Indexing processes run it seldom: a circle that held the identifiers of each batch took 3.5 GB on the kernel.
     gc.collect()

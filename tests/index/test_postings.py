@@ -37,6 +37,7 @@ def slow_grams(text: bytes) -> set[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("few", "bits"), [(1 << 13, 15), (0, 15), (0, 2)])
 @given(drawn=texts)
 def test_grams_are_those_of_the_contract(few: int, bits: int, drawn: list[bytes]) -> None:
@@ -62,6 +63,7 @@ def test_grams_of_a_text_longer_than_one_slice_are_the_same(monkeypatch: pytest.
     assert grams_of(text).tolist() == whole.tolist()
 
 
+@pytest.mark.slow
 @given(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=300))
 def test_what_is_encoded_is_decoded(documents: list[np.ndarray[tuple[int], np.dtype[np.uint32]]]) -> None:
     pairs = pairs_of(documents)
@@ -74,6 +76,7 @@ def test_what_is_encoded_is_decoded(documents: list[np.ndarray[tuple[int], np.dt
     assert all(mine[2] + 1 == following[0] == following[1] for mine, following in pairwise(covered))
 
 
+@pytest.mark.slow
 @given(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=60), st.integers(1, 9))
 def test_slices_of_any_size_give_the_same_pairs(
     documents: list[np.ndarray[tuple[int], np.dtype[np.uint32]]], size: int
@@ -87,6 +90,7 @@ def test_slices_of_any_size_give_the_same_pairs(
     assert all(mine.last + 1 == following.first for mine, following in pairwise(opened))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(numbers.map(lambda drawn: np.array(drawn, np.uint32)), max_size=200), min_size=1, max_size=5),
     st.lists(st.tuples(st.integers(0, 1 << 22), st.integers(1, 1 << 20)), min_size=5, max_size=5),
@@ -118,6 +122,7 @@ def test_segments_spliced_are_those_encoded_together(
     assert all(mine.last + 1 == following.first for mine, following in pairwise(opened))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.tuples(numbers.map(lambda drawn: np.unique(np.array(drawn, np.uint32))), st.booleans())),

@@ -50,6 +50,7 @@ def kept(writer: Writer, asked: str, count: int) -> set[int]:
     return {*drop_wordless(writer.connection, left, names).tolist()}
 
 
+@pytest.mark.slow
 @given(TEXTS, st.sampled_from(ASKED), st.sampled_from([3, 40, 1 << 18]))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(["x" * 1_490 + " " + "set_config" * 200], "set_config", 1 << 18)
@@ -89,6 +90,7 @@ def test_what_has_too_many_identifiers_for_a_filter_may_have_any(
     assert kept(writer, "set_config", 2) == {2}
 
 
+@pytest.mark.slow
 def test_a_filter_lets_one_text_in_fifty_pass_at_most(writer: Writer) -> None:
     put(writer, b"0x1234, 0x5678,\n" * HEAD + b" ".join(b"name%d" % at for at in range(1_000)))
     assert sum(bool(kept(writer, f"other{at}", 1)) for at in range(250)) < 6

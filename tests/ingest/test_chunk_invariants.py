@@ -16,6 +16,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import COLUMNS, KINDS
 from flashgrep.languages import language_of
 
+pytestmark = pytest.mark.slow
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("sample.*"))
 LANGUAGES = [None, "", "python", "c", "markdown", "ruby", "rust", "json", "csharp", "no such language"]
 LINES = [

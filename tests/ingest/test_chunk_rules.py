@@ -156,6 +156,7 @@ def test_of_minified_text_and_of_dumps_only_the_head_is_taken() -> None:
     assert measure_head(b"Prose of the longer kind, without end.\n" * 200_000, None, None) == HEAD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("functions", "whole"), [(0, False), (2, False), (40, True)])
 def test_of_large_code_that_defines_next_to_nothing_only_the_head_is_taken(functions: int, whole: bool) -> None:  # noqa: FBT001 - a case's value
     text = "#define REGISTER_OF_THE_CHIP 1\n" * 10_000 + "int work(void) { return done; }\n" * functions

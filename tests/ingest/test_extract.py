@@ -55,6 +55,7 @@ def test_broken_encodings_are_read_as_ripgrep_reads_them(raw: bytes) -> None:
     assert text_of(raw) == searched_by_ripgrep(raw)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     lines=st.lists(st.sampled_from([0, 1, 2, 39, 1000, 30_000, 65_535, 65_536, 150_000]), min_size=1, max_size=8),

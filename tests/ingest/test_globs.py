@@ -121,6 +121,7 @@ globs = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(include=globs, exclude=globs, languages=kinds, paths=paths)
 def test_many_paths_at_once_are_filtered_as_one_by_one(

@@ -149,6 +149,7 @@ def swapping(root: Path, folder: str, outside: Path) -> Iterator[None]:
             process.terminate()  # it ends when the folder is back
 
 
+@pytest.mark.slow
 async def test_questions_show_nothing_from_outside_while_folders_are_swapped_for_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     put(outside, {f"d/f{at}.txt": b"secret needle\n" for at in range(5)})

@@ -99,6 +99,7 @@ def around() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(before=STEPS, steps=STEPS)
 def test_no_change_goes_untold(
@@ -155,6 +156,7 @@ def test_a_file_that_is_met_later_is_watched(place: Place) -> None:
     place.check()
 
 
+@pytest.mark.slow
 def test_a_queue_that_overflows_or_is_long_is_no_loss(place: Place) -> None:
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     for many in (READ_BYTES // 32, limit + 10):

@@ -60,6 +60,7 @@ def test_a_file_over_its_time_is_skipped_with_the_reason() -> None:
     assert len(parsed.definitions) == 1
 
 
+@pytest.mark.slow
 def test_time_in_which_others_have_the_processor_is_not_the_files_own() -> None:
     data = b"int f(void) { return g((1)); }\n" * 10_000
     waits = [2.0]
@@ -72,6 +73,7 @@ def test_time_in_which_others_have_the_processor_is_not_the_files_own() -> None:
     assert not waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [5, 0.001])
 @pytest.mark.parametrize(
     ("language", "line"),
@@ -90,6 +92,7 @@ def test_of_a_text_that_was_parsed_nothing_stays_in_memory(language: str, line: 
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_many_parses_leave_no_object_behind() -> None:
     data = b"int f(void) { return g(1); }\n"
     parse_symbols("c", data)
@@ -115,6 +118,7 @@ def test_a_text_lent_in_parts_has_the_tree_of_the_whole(pieces: list[str]) -> No
     assert str(tree.root_node) == str(Parser(language.language).parse(data).root_node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [100_000])
 @pytest.mark.parametrize("language", ["python", "c", "javascript", "ruby", "haskell"])
 def test_deep_nesting_ends_within_the_bounds(language: str, depth: int) -> None:
@@ -122,6 +126,7 @@ def test_deep_nesting_ends_within_the_bounds(language: str, depth: int) -> None:
     assert isinstance(found, ParsedFile | Skipped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", [b'"cell_type": "code", ', b'"source": [', b'"source":    ', b'"', b"<%", b"<% ", b"<script>"]
 )
@@ -133,6 +138,7 @@ def test_hosts_of_scripts_that_never_end_take_time_in_proportion(language: str, 
     assert time.process_time() - started < 20  # the square of the length would be ten minutes
 
 
+@pytest.mark.slow
 def test_the_isolated_parser_answers_as_the_parser_does() -> None:
     files = [(language_of(path.name.encode()).name, path.read_bytes()) for path in SAMPLES]
     with IsolatedParser() as parser:
@@ -167,6 +173,7 @@ def fragile(tmp_path: Path) -> list[str]:
     return [sys.executable, str(script)]
 
 
+@pytest.mark.slow
 def test_a_file_that_crashes_the_worker_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
     with IsolatedParser(fragile) as parser:
         texts = (b"a = 1", b"crash", b"b = 2", b"crash", b"c = 3")
@@ -184,6 +191,7 @@ def test_a_file_that_hangs_the_worker_is_skipped_and_the_rest_parsed(fragile: li
     assert isinstance(good, Parsed)
 
 
+@pytest.mark.slow
 def test_a_file_that_keeps_the_worker_busy_is_skipped_and_the_rest_parsed(fragile: list[str]) -> None:
     with IsolatedParser(fragile) as parser:
         bad, good = parser.parse([("python", b"spin"), ("python", b"a = 1")])

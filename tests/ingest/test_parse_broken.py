@@ -76,6 +76,7 @@ def test_in_c_a_word_before_a_name_is_no_definition() -> None:
     assert "file" not in names_of(symbols_of(Path("a.c"), text), {"struct"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"pub\n", b"a\n", b"(\n", b"fn\n", b"a:a\n", b"fn (\n", b"fn <\n"])
 @pytest.mark.parametrize("name", ["a.rs", "a.groovy"])
 def test_lines_that_only_begin_a_definition_take_no_more_than_their_length(name: str, line: bytes) -> None:
@@ -95,6 +96,7 @@ BEGINNINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(PATTERNS))
 def test_patterns_take_time_in_the_length_of_a_text(language: str) -> None:
     for beginning in BEGINNINGS:

@@ -32,6 +32,7 @@ def grammar_used(language: str, text: bytes) -> str:
     return parsed.grammar
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole)), lambda _: b""]
 )
@@ -52,6 +53,7 @@ def test_where_nothing_can_be_unpacked_patterns_find_definitions(folder: Path) -
     assert grammar_used("kotlin", b"fun f() {}") == "tree-sitter"  # comes in a package of its own
 
 
+@pytest.mark.slow
 def test_processes_may_unpack_the_same_library_at_once(folder: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", PARSE], stdout=subprocess.PIPE) for _ in range(4)]
     assert [process.communicate(timeout=BOUND)[0] for process in running] == [b"tree-sitter\n"] * 4

@@ -12,6 +12,7 @@ from flashgrep.pattern.backtracking import Backtracker
 TEXT = "foo bar\nfoobar é foo\n\nÉTÉ été\nlast foo".encode() + b" \xff foo\n\nend"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "options"),
     [
@@ -63,6 +64,7 @@ def test_a_pattern_that_the_engine_refuses_says_where() -> None:
     assert caught.value.data["at"] == 2
 
 
+@pytest.mark.slow
 def test_large_texts_pass_in_both_directions() -> None:
     data = b"foo\n" * 100_000
     with Backtracker(Pattern(texts=("fo(?=o)",)), seconds=60) as backtracker:

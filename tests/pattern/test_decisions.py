@@ -38,6 +38,7 @@ def test_lines_are_counted_from_the_first(data: bytes, number: int) -> None:
     assert [match.number for match in matcher.lines(data)] == [number]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_needs_more_memory_than_usual_gets_it() -> None:
     large = b"(?:[a-m][n-z]){1,1000}" * 300
     assert b"too large" in _re2.RE2(large, _options(MAX_MEM)).error()

@@ -96,6 +96,7 @@ modes = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     texts=st.lists(patterns, min_size=1, max_size=2),

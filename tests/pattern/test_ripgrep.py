@@ -204,6 +204,7 @@ def corners(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", ["", "-i", "-w", "-U", "-U --multiline-dotall", "--crlf"])
 def test_the_corners_of_the_dialect_match_as_in_ripgrep(corners: Path, flags: str) -> None:
     anchored = ("\\A", "\\z")  # ripgrep shows no span for these on later lines; tested below by line
@@ -319,6 +320,7 @@ def _settled(text: bytes) -> bytes:
 texts = st.lists(pieces, max_size=25).map(b"".join).map(_settled)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(pattern=patterns, flags=st.sampled_from(list(MODES)), corpus=st.lists(texts, min_size=1, max_size=8))
 def test_any_pattern_matches_any_text_as_in_ripgrep(

@@ -45,6 +45,7 @@ def members(path: Path, *arguments: str) -> CharSet:
     return CharSet.chars(found.replace("\n", ""))
 
 
+@pytest.mark.slow
 def test_properties_hold_the_same_code_points_as_in_ripgrep(everything: Path) -> None:
     different = []
     for name in [*GENERAL, *SCRIPTS, *OTHERS]:

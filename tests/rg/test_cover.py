@@ -70,6 +70,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield Project(root, workspace.snapshot(), workspace.walker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", commands(AGENTS.replace("separator=|", "separator=%")), ids=" ".join)
 def test_calls_of_agents_and_editors_spare_files(project: Project, arguments: list[str]) -> None:
     placed = [word.replace("{root}", str(project.root)) for word in arguments]
@@ -88,6 +89,7 @@ def test_globs_below_a_whole_path_around_the_current_folder_are_ripgreps_to_matc
     assert not check(project, arguments, cwd)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     globs=st.lists(signed, max_size=3),

@@ -139,12 +139,14 @@ def test_what_the_index_cannot_speak_of_runs_as_it_is(project: Project, argument
     assert project.plan(arguments) is None
 
 
+@pytest.mark.slow
 def test_every_flag_of_ripgreps_keeps_its_output(project: Project) -> None:
     every = commands(PATTERNS, OUTPUT, COLORS, REPLACEMENTS, JSON_AND_STATS, LINES, FILES, BINARY)
     planned = [arguments for arguments in every if check(project, arguments, project.root)]
     assert len(planned) > 20
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     flags=st.lists(st.sampled_from(FLAGS.split()), max_size=5, unique=True),

@@ -321,6 +321,7 @@ async def test_what_workers_did_counts_as_work() -> None:
         assert await scheduler.wait_for_rest(0.01) > 3 * PATIENCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(seed: int) -> None:
     """A look-up that had begun here and gave way was given to a worker once: its thread waited for ever."""

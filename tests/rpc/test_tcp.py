@@ -172,6 +172,7 @@ async def connect_when_free(connect: Connect) -> Client:
             await client.stream.aclose()
 
 
+@pytest.mark.slow
 async def test_hundreds_of_half_open_connections_are_closed_in_time_and_others_get_in(tmp_path: Path) -> None:
     # 400, not a thousand: both ends are in this process, and many machines allow it 1,024 descriptors.
     count = 400
@@ -264,6 +265,7 @@ async def test_a_look_up_that_was_given_up_leaves_the_next_one_right(monkeypatch
         assert await table.find_uid(server.getpeername(), server.getsockname()) == os.geteuid()
 
 
+@pytest.mark.slow
 async def test_idle_connections_cost_little(tmp_path: Path) -> None:
     async with tcp(make_dispatcher(), tmp_path) as connect:
         idle = []

@@ -104,6 +104,7 @@ def test_what_has_no_json_form_is_refused(value: Any) -> None:
         encode(value)
 
 
+@pytest.mark.slow
 def test_what_is_too_deep_to_write_is_refused_cleanly() -> None:
     deep: Any = []
     for _ in range(100_000):

@@ -17,6 +17,7 @@ def test_the_generated_files_are_up_to_date() -> None:
     assert main(["--check"]) == 0
 
 
+@pytest.mark.slow
 def test_a_stale_file_is_told_and_written_anew(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "import pathlib, sys, scripts.tools.generate as g\n"

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,19 +44,22 @@ LIGHT = [
 HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
 
 
-def modules() -> dict[str, Path]:
-    """Return every module of the package by its dotted name below the package."""
+@cache
+def modules() -> dict[str, list[ast.Import | ast.ImportFrom | ast.Attribute]]:
+    """Return the imports and attributes in every module of the package, by its dotted name below the package."""
     found = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = path
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+        tree = ast.parse(path.read_bytes())
+        found[name] = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute)]
     return found
 
 
 def edges() -> Iterator[tuple[str, str]]:
     """Yield (importer, imported) for every import of our own, by the names on the ladder."""
-    for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_bytes())):
+    for name, nodes in modules().items():
+        for node in nodes:
             for target in _targets(node):
                 yield name.partition(".")[0], target
 
@@ -83,10 +87,7 @@ def test_imports_only_go_down() -> None:
 
 def test_no_import_is_relative() -> None:
     relative = [
-        name
-        for name, path in modules().items()
-        for node in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(node, ast.ImportFrom) and node.level
+        name for name, nodes in modules().items() for node in nodes if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not relative
 
@@ -94,9 +95,10 @@ def test_no_import_is_relative() -> None:
 def test_only_the_store_opens_databases() -> None:
     openers = {
         name
-        for name, path in modules().items()
-        for node in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(node, ast.Attribute) and (ast.unparse(node) == "sqlite3.connect" or node.attr == "Database")
+        for name, nodes in modules().items()
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and (node.attr == "Database" or (node.attr == "connect" and ast.unparse(node.value) == "sqlite3"))
     }
     assert openers
     assert all(name.startswith("index.") for name in openers), openers
@@ -111,8 +113,8 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
     }
     readers = {
         name
-        for name, path in modules().items()
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for name, nodes in modules().items()
+        for node in nodes
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and ast.unparse(node.value) == "os"
     }
     assert {name.partition(".")[0] for name in readers - own_reasons} <= allowed

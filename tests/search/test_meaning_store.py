@@ -402,6 +402,7 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
     assert len(numbers_with(writer, "shared")) == int(alive.size.sum())
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from(["alpha", "getValue", "x1", "0x10", "Beta_2"]))] * 3), max_size=8))
 def test_scores_are_those_of_bm25_but_for_the_steps_of_impact(chunks: list[tuple[list[str], ...]]) -> None:
     fields = [Fields(*(" ".join(words).encode() for words in chunk)) for chunk in chunks]

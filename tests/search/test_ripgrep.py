@@ -78,6 +78,7 @@ def documents(root: bytes, names: Iterator[bytes]) -> dict[bytes, Document]:
     return {name: found for name, found in read.items() if isinstance(found, Document)}
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=trees, pattern=patterns)
 def test_no_file_that_matches_is_left_out_and_counts_are_ours(tree: dict[bytes, bytes], pattern: Pattern) -> None:
@@ -178,6 +179,7 @@ TROUBLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", [name for name in TROUBLES if name != "ends at once"])
 def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> None:
     body = TROUBLES[trouble]
@@ -262,6 +264,7 @@ async def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path, roo
         assert answer is None or answer.total == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="others read on to the end of the tree")
 def test_ripgrep_ends_when_the_daemon_is_killed(tmp_path: Path) -> None:
     broken, runs = hanging(tmp_path)

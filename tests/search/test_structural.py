@@ -61,6 +61,7 @@ def scan(pattern: str, files: Iterable[tuple[str, str]]) -> list[tuple[str, int,
     return found
 
 
+@pytest.mark.slow
 async def test_matches_are_those_of_ast_grep_and_of_the_present_text() -> None:
     with repository() as root:
         files = CODE | {path.name: path.read_text("utf-8") for path in sorted(SAMPLES.glob("*.??"))}
@@ -114,6 +115,7 @@ TREES = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_file_that_matches_has_every_literal_of_the_pattern(data: st.DataObject) -> None:
@@ -137,6 +139,7 @@ DEEP = "x = " + "-" * 100_000 + "1 + " + "-" * 100_000 + "1\n"
 """Comparing two expressions so deep ends ast-grep's process: its stack overflows."""
 
 
+@pytest.mark.slow
 async def test_a_text_that_ends_the_process_is_left_out_and_said() -> None:
     with repository() as root:
         put(root, {"a.py": b"a + a\n", "deep.py": DEEP.encode(), "z.py": b"b + b\n", "huge.py": b"c + c\n" * 700_000})
@@ -166,6 +169,7 @@ async def test_patterns_that_cannot_be_read_say_why(monkeypatch: pytest.MonkeyPa
             assert refused.value.reason == "structural_not_installed"
 
 
+@pytest.mark.slow
 async def test_no_process_stays_when_the_answer_is_no_longer_wanted() -> None:
     room = structural_matcher._ROOM._value
     with repository() as root:

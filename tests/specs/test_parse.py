@@ -298,6 +298,7 @@ def test_no_text_is_too_odd_to_be_read(text: str) -> None:
             assert all(step.text in "\n".join(kept) for step in scenario.steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

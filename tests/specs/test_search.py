@@ -98,6 +98,7 @@ def rank(found: list[SpecMatch], spec_id: str, name: str) -> int:
     return names.index((spec_id, name)) + 1
 
 
+@pytest.mark.slow
 def test_words_and_meaning_together_rank_better_than_words(specs: list[ProjectSpec]) -> None:
     def reciprocal(embedder: Embedder | None) -> float:
         ranks = [rank(ask(specs, query, embedder), spec_id, name) for query, spec_id, name in QUESTIONS]
@@ -114,6 +115,7 @@ def test_what_no_specification_is_about_is_below_the_threshold(specs: list[Proje
     assert len(passing) >= len(QUESTIONS) * 0.9
 
 
+@pytest.mark.slow
 def test_a_passage_asked_for_in_its_own_words_comes_first(specs: list[ProjectSpec]) -> None:
     embedder = open_embedder(Settings(), {})
     for spec in specs:

@@ -113,6 +113,7 @@ async def stored(request: pytest.FixtureRequest, dsn: str, make_rig: Callable[..
         yield found
 
 
+@pytest.mark.slow
 async def test_candidates_have_every_text_that_matches(stored: Stored) -> None:
     drawn, everything = random.Random(3), set(stored.table.columns[:, TEXT_ID].tolist()) - {0}
     for _ in range(60):
@@ -129,6 +130,7 @@ async def test_candidates_have_every_text_that_matches(stored: Stored) -> None:
     assert not len(nothing)
 
 
+@pytest.mark.slow
 async def test_hits_are_those_of_ripgrep(stored: Stored) -> None:
     drawn = random.Random(11)
     parts = ["alpha", "Beta", r"\w+_\w+", "^x", "if$", "na.ve", "(?i)spin", "[A-Z]", "K", "return", r"\bx\b", "", "zzz"]
@@ -137,6 +139,7 @@ async def test_hits_are_those_of_ripgrep(stored: Stored) -> None:
         assert await stored.find(pattern) == ripgrep(stored.root, pattern), pattern
 
 
+@pytest.mark.slow
 async def test_symbols_are_found_by_name(stored: Stored) -> None:
     index = stored.index
     assert stored.paths(index.defining("gamma_delta")) == {b"src/one.py", b"copy.py"}

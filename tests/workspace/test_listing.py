@@ -237,6 +237,7 @@ def _touch(root: Path, kind: str, one: int, two: int) -> None:
         (root / ".gitignore").write_text(f"f{one}.txt\nm{two % 4}/\n")
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(STEPS)
 async def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: list[tuple[str, int, int]]) -> None:

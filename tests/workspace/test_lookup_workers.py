@@ -23,7 +23,7 @@ from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, ask, files_with, options_for, put, repository
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CLIENTS = 64
 TURNS = 3
 ORDERS: tuple[Order, ...] = ("path", "relevance")
