@@ -92,19 +92,25 @@ def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Bl
 
 def _encode_leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the values as LEB128, and where each one ends."""
-    # First how wide each is, then all first bytes at once, all second ones, and so on: five rounds at most.
+    # Nine of ten have one byte, so the others are worked on by their places: all second bytes at once, then all third.
+    wide = np.flatnonzero(values >= MORE)
+    rest = values.take(wide)
+    left = np.ones(len(wide), np.int64)
+    for bits in (14, 21, 28):
+        left += rest >= (1 << bits)
     widths = np.ones(len(values), np.int64)
-    for bits in (7, 14, 21, 28):
-        widths += values >= (1 << bits)
+    widths[wide] += left
     ends = np.cumsum(widths)
-    out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    at = ends - widths
-    rest, left = values, widths
-    while len(rest):
-        more = left > 1
-        out[at] = (rest & 0x7F) | (more.astype(np.uint32) << np.uint32(7))
-        at, left = at[more] + 1, left[more] - 1
-        rest = rest[more] >> np.uint32(7)
+    out = (values & (MORE - 1)).astype(np.uint8)
+    out[wide] |= MORE
+    out = out.repeat(widths)
+    at = ends.take(wide) - left
+    while len(at):
+        rest >>= np.uint32(7)
+        left -= 1
+        out[at] = (rest & (MORE - 1)) | np.where(left > 0, MORE, 0)
+        longer = np.flatnonzero(left)
+        at, rest, left = at.take(longer) + 1, rest.take(longer), left.take(longer)
     return out, ends
 
 
