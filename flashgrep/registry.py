@@ -7,15 +7,15 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
 from flashgrep.path_map import PathMap
-from flashgrep.vocabulary import FieldProblem, Vocabulary
+from flashgrep.vocabulary import VERBATIM, FieldProblem, Vocabulary
 
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
 """What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
@@ -32,6 +32,59 @@ Progress = Callable[[float, float | None, str], None]
 """Called with (done, total or None, message) while a long call runs."""
 Renderer = Callable[[Any, Any], Iterator[str]]
 """Called with a result and the style that is wanted; yields the lines of its text."""
+
+
+# Bounds of what callers send: every text, list and number of a method's parameters has a maximum. What a call may cost
+# is decided before it runs, so a bound is generous to any real use and far below what would hold the daemon up.
+
+MOST_PATTERN = 64 * 1024
+"""Characters over all texts of a pattern."""
+MOST_GLOBS = 1000
+MOST_LANGUAGES = 200
+"""We know fewer."""
+
+MOST_PROJECTS = 100
+"""In one question."""
+MOST_PATH = 32 * 1024
+MOST_GLOB = 4096
+
+
+def limit_length(most: int) -> AfterValidator:
+    """Return a bound on a text's characters.
+
+    pydantic's own max_length refuses the lone surrogates by which a command line carries names that are no UTF-8.
+    """
+
+    def check(text: str) -> str:
+        if len(text) > most:
+            raise ValueError(f"at most {most} characters")
+        return text
+
+    return AfterValidator(check)
+
+
+PathText: TypeAlias = Annotated[str, limit_length(MOST_PATH), Field(json_schema_extra={"maxLength": MOST_PATH})]
+"""A path, or a project by name or root. A path has at most 4 KiB on Linux; the system says so where one is too long."""
+PathBase64: TypeAlias = Annotated[str, Field(max_length=44 * 1024)]
+"""A path's bytes in base64."""
+GlobText: TypeAlias = Annotated[str, limit_length(MOST_GLOB), Field(json_schema_extra={"maxLength": MOST_GLOB})]
+Globs: TypeAlias = Annotated[list[GlobText], Field(max_length=MOST_GLOBS)]
+Languages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_LANGUAGES)]
+PatternText: TypeAlias = Annotated[str, Field(max_length=MOST_PATTERN)]
+NameText: TypeAlias = Annotated[str, Field(max_length=1000)]
+"""A name the caller or a repository gave: of a symbol, a specification, an operation, a folder's collection."""
+RevisionText: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+"""A revision's name, or two."""
+SymbolName: TypeAlias = Annotated[NameText, Field(min_length=1, pattern=r"\S")]
+"""A name with something in it: blanks alone would be compared with every name there is."""
+CursorText: TypeAlias = Annotated[str, Field(max_length=16 * 1024)]
+"""A cursor holds a path, escaped and in base64."""
+FileText: TypeAlias = Annotated[str, VERBATIM, Field(max_length=64 * 1024 * 1024)]
+"""Text of a file: as long as the largest `write.max_bytes`; the setting and the length of a line bound it further."""
+LineNumber: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=2**31 - 1)]
+ByteCount: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1)]
+"""Bytes; up to where a JSON number is exact in every client."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
 from flashgrep.handlers.common import ProjectName
 from flashgrep.handlers.text import for_models
-from flashgrep.params import NameText, PathText
-from flashgrep.registry import RARE, Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, Handler, NameText, Params, PathText, handler
 
 NAME = "bootstrap_skill"
 ALIASES = ("flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot")

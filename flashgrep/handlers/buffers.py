@@ -13,8 +13,7 @@ from flashgrep.handlers.common import PATH, PATH_BYTES, Encoding, FilePlace, Pro
 from flashgrep.handlers.text import Style
 from flashgrep.ingest.buffers import Buffer, Edit
 from flashgrep.model import path_from_json, path_to_json
-from flashgrep.params import FileText, LineNumber, PathBase64, PathText
-from flashgrep.registry import RARE, Call, Handler, Params, handler
+from flashgrep.registry import RARE, Call, FileText, Handler, LineNumber, Params, PathBase64, PathText, handler
 
 MOST_EDITS = 1_000
 """Edits of one call: an editor with so many cursors sends the whole text."""

@@ -30,8 +30,7 @@ from flashgrep.handlers.common import (
 )
 from flashgrep.handlers.text import Style, span
 from flashgrep.model import path_to_json, path_to_text
-from flashgrep.params import RevisionText
-from flashgrep.registry import Call, Handler, Params, Usage, handler
+from flashgrep.registry import Call, Handler, Params, RevisionText, Usage, handler
 from flashgrep.search.changes import ChangedSymbol, FileChange, State, describe_change, find_changed, show_hunk
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolQuestion, SymbolSearch

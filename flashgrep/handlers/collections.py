@@ -16,8 +16,7 @@ from flashgrep.handlers.meaning import name_language, refuse_unindexed
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.wildcard import Dialect, matcher, translate
 from flashgrep.model import path_to_text
-from flashgrep.params import GlobText, LineNumber
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import Call, GlobText, Handler, LineNumber, Params, handler
 from flashgrep.search.chunks import FoundChunk, find_containing, is_exported, list_chunks
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.workspace import Workspace

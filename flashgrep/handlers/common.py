@@ -22,8 +22,18 @@ from flashgrep.ingest.columns import PositionEncoding
 from flashgrep.ingest.finder import place_of
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.model import path_from_json, path_to_text
-from flashgrep.params import MOST_PROJECTS, CursorText, Globs, Languages, PathText, RevisionText
-from flashgrep.registry import RARE, Call, Params, Usage
+from flashgrep.registry import (
+    MOST_PROJECTS,
+    RARE,
+    Call,
+    CursorText,
+    Globs,
+    Languages,
+    Params,
+    PathText,
+    RevisionText,
+    Usage,
+)
 from flashgrep.search.path_search import search_near
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import CurrentView, RevisionView, UnsavedView, View, Workspace

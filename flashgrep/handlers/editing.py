@@ -25,8 +25,19 @@ from flashgrep.handlers.common import (
 from flashgrep.handlers.reading import TargetParams
 from flashgrep.handlers.text import for_models
 from flashgrep.model import path_from_json
-from flashgrep.params import Count, FileText, LineNumber, NameText, PathText
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import (
+    RARE,
+    Call,
+    Count,
+    FileText,
+    Handler,
+    LineNumber,
+    NameText,
+    Params,
+    PathText,
+    Usage,
+    handler,
+)
 
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000

@@ -19,8 +19,7 @@ from flashgrep.handlers.editing import NOTHING_WRITTEN, check_may_write, to_the_
 from flashgrep.handlers.reading import NO_LINE_END, describe_text
 from flashgrep.handlers.text import FOR_MODEL, Style, for_models
 from flashgrep.model import path_from_json
-from flashgrep.params import Count, FileText, NameText, PathBase64, PathText
-from flashgrep.registry import RARE, Call, Handler, Usage, handler
+from flashgrep.registry import RARE, Call, Count, FileText, Handler, NameText, PathBase64, PathText, Usage, handler
 
 ResultT = TypeVar("ResultT")
 RunP = ParamSpec("RunP")

@@ -31,8 +31,7 @@ from flashgrep.handlers.common import (
 )
 from flashgrep.handlers.text import Style
 from flashgrep.model import path_from_json, path_to_json
-from flashgrep.params import LineNumber, PathText, RevisionText
-from flashgrep.registry import Call, Handler, Params, Usage, handler
+from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, RevisionText, Usage, handler
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.workspace import RevisionView, Workspace
 

@@ -20,8 +20,7 @@ from flashgrep.handlers.common import FilePlace, ProjectParams
 from flashgrep.handlers.text import for_models
 from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.model import path_to_json, path_to_text
-from flashgrep.params import PathText
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, Handler, Params, PathText, Usage, handler
 from flashgrep.workspace import Workspace
 
 PATH: Final = "Folder of the codebase: an absolute path, or one relative to the connection's own project."

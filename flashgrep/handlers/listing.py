@@ -42,8 +42,20 @@ from flashgrep.ingest.finder import Found, Key, Window, find, folder_of
 from flashgrep.ingest.glob_patterns import GlobOptions
 from flashgrep.ingest.globs import escape_glob
 from flashgrep.model import path_from_json, path_to_json, path_to_text
-from flashgrep.params import Count, CursorText, Globs, GlobText, NameText, PathText
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import (
+    RARE,
+    Call,
+    Count,
+    CursorText,
+    Globs,
+    GlobText,
+    Handler,
+    NameText,
+    Params,
+    PathText,
+    Usage,
+    handler,
+)
 from flashgrep.search.path_search import make_worth, search_paths
 from flashgrep.search.snapshot import SearchStats, Snapshot
 from flashgrep.workspace import RevisionView, UnsavedView, View, Workspace

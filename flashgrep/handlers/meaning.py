@@ -33,8 +33,7 @@ from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
-from flashgrep.params import NameText
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, Handler, NameText, Params, Usage, handler
 from flashgrep.search.chunks import FoundChunk
 from flashgrep.search.fusion import query_words
 from flashgrep.search.meaning import MeaningQuestion

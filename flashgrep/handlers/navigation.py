@@ -28,8 +28,7 @@ from flashgrep.handlers.common import (
 from flashgrep.handlers.text import Style, render_places
 from flashgrep.ingest.columns import Columns, Range
 from flashgrep.model import path_to_json
-from flashgrep.params import LineNumber, PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.search import imported, served
 from flashgrep.search.hierarchy import Hierarchy, find_called, find_callers, find_supertypes
 from flashgrep.search.hover import Described, describe

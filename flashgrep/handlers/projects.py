@@ -24,8 +24,7 @@ import orjson
 from flashgrep.catalogue import Catalogue
 from flashgrep.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.handlers.common import CHARS_PER_TOKEN, Coverage, decode_cursor, encode_cursor, milliseconds_since
-from flashgrep.params import MOST_PROJECTS
-from flashgrep.registry import Call, Params
+from flashgrep.registry import MOST_PROJECTS, Call, Params
 from flashgrep.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.workspace import Workspace
 

@@ -38,9 +38,8 @@ from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style, render_hits
 from flashgrep.ingest.columns import Range
 from flashgrep.model import path_to_text
-from flashgrep.params import ByteCount, PatternText
 from flashgrep.pattern import Pattern
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, ByteCount, Call, Handler, Params, PatternText, Usage, handler
 from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
 from flashgrep.search.path_search import near_paths
 from flashgrep.workspace import View, Workspace

@@ -22,8 +22,21 @@ from flashgrep.handlers.common import (
 )
 from flashgrep.handlers.text import Style, span
 from flashgrep.model import path_from_json, path_to_text
-from flashgrep.params import ByteCount, Count, LineNumber, NameText, PathBase64, PathText, SymbolName
-from flashgrep.registry import NEEDED, RARE, Call, Handler, Params, handler
+from flashgrep.registry import (
+    NEEDED,
+    RARE,
+    ByteCount,
+    Call,
+    Count,
+    Handler,
+    LineNumber,
+    NameText,
+    Params,
+    PathBase64,
+    PathText,
+    SymbolName,
+    handler,
+)
 from flashgrep.workspace import View
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50

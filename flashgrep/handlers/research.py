@@ -29,8 +29,7 @@ from flashgrep.handlers.common import (
 from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.model import path_to_json, path_to_text
-from flashgrep.params import CursorText
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
 from flashgrep.search.references import UnusedSearch
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, Vague

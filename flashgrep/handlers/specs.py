@@ -16,8 +16,7 @@ from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unav
 from flashgrep.handlers.common import Coverage, FilePlace, ProjectParams, coverage_of
 from flashgrep.ingest.extract import extract
 from flashgrep.model import Document, Skipped, path_to_json, path_to_text
-from flashgrep.params import NameText
-from flashgrep.registry import Call, Handler, Usage, handler
+from flashgrep.registry import Call, Handler, NameText, Usage, handler
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.specs.search import Kind, SpecMatch, search
 from flashgrep.specs.spec import Severity, validate

@@ -38,8 +38,7 @@ from flashgrep.handlers.text import Style, for_models, render_hits
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.languages import SYNTAX
 from flashgrep.model import path_to_json
-from flashgrep.params import Languages
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, Handler, Languages, Params, Usage, handler
 from flashgrep.search.structural import (
     CODE,
     FileMatches,

@@ -45,8 +45,7 @@ from flashgrep.ingest.globs import PathFilter
 from flashgrep.ingest.parse.lookup import Role
 from flashgrep.ingest.parse.model import END, NAME, NAME_END, START
 from flashgrep.model import path_to_json
-from flashgrep.params import NameText, PathText, SymbolName
-from flashgrep.registry import RARE, Call, Handler, Params, Usage, handler
+from flashgrep.registry import RARE, Call, Handler, NameText, Params, PathText, SymbolName, Usage, handler
 from flashgrep.search.outlines import Outline, nest, open_all, outline
 from flashgrep.search.repository_map import repository_map
 from flashgrep.search.snapshot import Snapshot

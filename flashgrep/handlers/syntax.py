@@ -12,8 +12,7 @@ from flashgrep.handlers.common import PATH, Encoding, Fresh, ProjectName, Rev, o
 from flashgrep.ingest.columns import Columns, Range, find_column
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Skipped
-from flashgrep.params import LineNumber, PathText
-from flashgrep.registry import Call, Handler, Params, handler
+from flashgrep.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.search.named import read_line
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource, tree_of

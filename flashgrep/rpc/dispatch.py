@@ -232,11 +232,11 @@ class Dispatcher:
         name, params = pending.request.method, pending.request.params
         extension = self._extensions.get(name)
         try:
-            if name in self._control and not context.session.capabilities.control:
+            if name in self._control and not context.call.session.capabilities.control:
                 message = f"{name} is answered only on the daemon's control socket"
                 raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
             # Extensions declare no safety, so none counts as one that only reads.
-            if context.session.capabilities.only_reads and extension is not None:
+            if context.call.session.capabilities.only_reads and extension is not None:
                 raise Forbidden(f"{name} is not a method that only reads", reason="read_only")
             if extension is None:
                 result = await self._run_in_time(pending, lambda: self._run_in_parts(context, name, params))

@@ -25,8 +25,7 @@ from pydantic import BaseModel, Field
 from flashgrep.errors import FlashgrepError, NotFound
 from flashgrep.mcp.http.routes import Caller
 from flashgrep.registry import Call, Handler, Params, Registry, Session, handler
-from flashgrep.rpc.calls import Calls
-from flashgrep.rpc.connection import Connection
+from flashgrep.rpc.connection import Calls, Connection
 from flashgrep.rpc.context import Extension, Log, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.longpath import connect_unix
