@@ -5,7 +5,7 @@ from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols, Role
-from flashgrep.ingest.parse.model import TYPE_KINDS
+from flashgrep.ingest.parse.model import END, START, TYPE_KINDS
 from flashgrep.model import Skipped
 from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition
@@ -58,8 +58,33 @@ class Definitions:
         return chosen
 
 
+FindAncestors = Callable[[str], frozenset[str]]
+"""Returns the names of all types a type builds upon, near and far."""
+
+
+class Ancestors:
+    """Finds the names of all types that types build upon, near and far, by their names; kept, for every method asks."""
+
+    def __init__(self, define: Callable[[str], Sequence[Definition]]) -> None:
+        self._define = define
+        self._known: dict[str, frozenset[str]] = {}
+
+    def find(self, name: str) -> frozenset[str]:
+        """Return those of all types of a name."""
+        if name not in self._known:
+            self._known[name] = frozenset()  # a circle ends here
+            near: set[str] = set()
+            for one in self._define(name) if name else ():
+                if one.kind in TYPE_KINDS:  # the bases its own head names, not those of types inside it
+                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
+                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
+                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
+            self._known[name] = frozenset(near.union(*map(self.find, near)) - {name})
+        return self._known[name]
+
+
 def find_in_bases(
-    qualifiers: Sequence[str], name: str, names: Names, find_ancestors: Callable[[str], frozenset[str]]
+    qualifiers: Sequence[str], name: str, names: Names, find_ancestors: FindAncestors
 ) -> list[Definition]:
     """Return what the type that the qualifiers name inherits under a name: of several, what is nearest to it."""
     ending = f".{'.'.join(qualifiers)}"

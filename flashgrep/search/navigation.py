@@ -14,7 +14,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
-from flashgrep.search.definitions import Definitions, find_in_bases
+from flashgrep.search.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.search.exports import Values
 from flashgrep.search.expressions import MEMBER_OF
 from flashgrep.search.imported import Meaning, Told
@@ -23,7 +23,7 @@ from flashgrep.search.modules import Modules
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.receivers import find_member
 from flashgrep.search.research_graph import Definition, Resolution
-from flashgrep.search.resolver import PROVEN, Ancestors, Resolver, Use
+from flashgrep.search.resolver import PROVEN, Resolver, Use
 from flashgrep.search.snapshot import SearchStats
 from flashgrep.search.symbol_source import SymbolSource
 

@@ -21,6 +21,9 @@ _CALLED: Final = ("function", "name", "method")
 _WORD: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _GENERIC: Final = re.compile(rb"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _NO_TYPE: Final = frozenset({b"const", b"volatile", b"struct", b"union", b"enum", b"static", b"mut", b"dyn", b"final"})
+_TYPE: Final = (
+    rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
+)
 _MOST_STEPS: Final = 10
 """Members of members, parentheses and dereferences."""
 _MOST_TEXT: Final = 400
@@ -101,3 +104,20 @@ def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
 def _last_word(text: bytes) -> str:
     words = [word for word in _WORD.findall(_GENERIC.sub(b"", text)) if word not in _NO_TYPE]
     return words[-1].decode("utf-8", "replace") if words else ""
+
+
+def find_declared_type(text: bytes, word: bytes) -> str | None:
+    """Return the type a word has in a text by its annotation or by the constructor it was set from."""
+    name = rb"(?<![\w$.])(?:self\.|this\.|@)?" + re.escape(word)
+    patterns = (
+        name + rb"\s*:(?!=)\s*" + _TYPE,
+        name + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*((?:[A-Za-z_]\w*(?:\.|::))*(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
+        rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&\s]+" + re.escape(word) + rb"\b(?=\s*[=;,)])",
+        name + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
+    )
+    for pattern in patterns:
+        found = re.findall(pattern, text)
+        if found:
+            last: bytes = found[-1]
+            return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
+    return None

@@ -18,7 +18,7 @@ from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
-from flashgrep.search.definitions import Definitions, find_in_bases
+from flashgrep.search.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.search.exports import find_overloads
 from flashgrep.search.importers import find_importers, find_modules
 from flashgrep.search.inference import Names
@@ -36,7 +36,7 @@ from flashgrep.search.research_graph import (
     group_by_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, Ancestors, Resolver, Use, imported_as, may_call
+from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, Resolver, Use, imported_as, may_call
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300

@@ -17,7 +17,9 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, ST
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import FAMILIES
 from flashgrep.lazy import LazyAttribute
+from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
+from flashgrep.search.receivers import find_declared_type
 from flashgrep.search.research_graph import Definition, Resolution
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
@@ -67,37 +69,9 @@ _MOST_FAMILIES: Final = 20
 """Families of types that are told apart: of one in so many, nothing is told."""
 _HEAD: Final = 1_500
 """Bytes after a function's name in which its parameters end."""
-_TYPE: Final = (
-    rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
-)
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
-
-
-FindAncestors = Callable[[str], frozenset[str]]
-"""Returns the names of all types a type builds upon, near and far."""
-
-
-class Ancestors:
-    """Finds the names of all types that types build upon, near and far, by their names; kept, for every method asks."""
-
-    def __init__(self, define: Callable[[str], Sequence[Definition]]) -> None:
-        self._define = define
-        self._known: dict[str, frozenset[str]] = {}
-
-    def find(self, name: str) -> frozenset[str]:
-        """Return those of all types of a name."""
-        if name not in self._known:
-            self._known[name] = frozenset()  # a circle ends here
-            near: set[str] = set()
-            for one in self._define(name) if name else ():
-                if one.kind in TYPE_KINDS:  # the bases its own head names, not those of types inside it
-                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
-                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
-                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
-            self._known[name] = frozenset(near.union(*map(self.find, near)) - {name})
-        return self._known[name]
 
 
 @dataclass(frozen=True)
@@ -285,7 +259,7 @@ class Resolver:
         if target.owner in use.owners():
             return self._resolve_in_class(use, target)
         if target.owner in self._bases_around(use):
-            return Resolution(0.9, "inherited")
+            return Resolution(0.9 if self._may_see(use, target) else 0.4, "inherited")
         if any(rival.kind not in METHODS for rival in self.rivals):
             return None
         return Resolution(0.4, "name only") if use.owners() else None
@@ -301,7 +275,8 @@ class Resolver:
                 # Less sure where another definition stands between the type and the base that defines the target.
                 between = {rival.owner for rival in self.rivals} & bases - {target.owner}
                 is_hidden = any(target.owner in self.ancestors(owner) for owner in between)
-                return Resolution(0.4 if is_hidden else 0.9, "inherited")
+                is_sure = not is_hidden and self._may_see(use, target)
+                return Resolution(0.9 if is_sure else 0.4, "inherited")
         # A base may call, on itself, what a type built upon it defines.
         if mine and target.owner and mine[0] in self.ancestors(target.owner) and not is_super:
             return Resolution(0.4, OVERRIDDEN)
@@ -315,6 +290,28 @@ class Resolver:
         if use.path in paths:  # it has that method itself, so the other is another's
             return None
         return Resolution(0.8 if len(paths) == 1 else 0.4, "class of the name")
+
+    def _may_see(self, use: Use, target: Definition) -> bool:
+        """Whether, of several types of the name of a target's, the class around a use builds upon the target's own."""
+        own, around = target.symbols.container(target.index), use.types_around()
+        alike = {one.qualified for one in self.names.definitions(target.owner) if one.kind in TYPE_KINDS}
+        if alike <= {own} or own not in alike or not around:
+            return True
+        # By the scope that is written with the name in the class's head; else by the nearest scope around the class.
+        symbols, row = use.symbols, use.symbols.row(around[0])
+        for at in symbols.parsed.marked("base").tolist():
+            if (
+                row[START] <= at < row[END]
+                and symbols.word_at(at) == target.owner
+                and symbols.enclosing(at) == around[0]
+            ):
+                written = receiver(symbols.data, at, symbols.language)
+                if written:
+                    return own.split(".")[-2:-1] == [written]
+        here = f"{symbols.qualified(around[0])}."
+        return own == max(
+            (one for one in alike if here.startswith(one.removesuffix(target.owner))), key=len, default=""
+        )
 
     def _bases_around(self, use: Use) -> frozenset[str]:
         owners = use.owners()
@@ -480,25 +477,9 @@ def infer_type(use: Use, on: str) -> str | None:
     """Return the type a word has by its annotation or the constructor it was set from, as far as the text tells."""
     around = use.symbols.enclosing(use.offset)
     start, end = (use.symbols.row(around)[START], use.offset) if around >= 0 else (0, use.offset)
-    found = _find_declared_type(use.symbols.data[start:end], on.encode())
+    found = find_declared_type(use.symbols.data[start:end], on.encode())
     if found is None:
         for index in use.types_around()[:1]:
             row = use.symbols.row(index)
-            found = _find_declared_type(use.symbols.data[row[START] : row[END]], on.encode())
+            found = find_declared_type(use.symbols.data[row[START] : row[END]], on.encode())
     return found
-
-
-def _find_declared_type(text: bytes, word: bytes) -> str | None:
-    name = rb"(?<![\w$.])(?:self\.|this\.|@)?" + re.escape(word)
-    patterns = (
-        name + rb"\s*:(?!=)\s*" + _TYPE,
-        name + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*((?:[A-Za-z_]\w*(?:\.|::))*(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
-        rb"(?<![\w$.])([A-Z]\w*)(?:<[^<>\n]*>|\[\])?[*&\s]+" + re.escape(word) + rb"\b(?=\s*[=;,)])",
-        name + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
-    )
-    for pattern in patterns:
-        found = re.findall(pattern, text)
-        if found:
-            last: bytes = found[-1]
-            return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
-    return None

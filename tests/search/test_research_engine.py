@@ -370,3 +370,40 @@ def test_a_long_path_is_met_from_both_ends(tmp_path: Path) -> None:
     source = project(tmp_path, {"a.py": f"{links}\ndef link_10(): ...\n"})
     assert len(researched(source, "path from link_0 to link_10").graph.edges) == 10
     assert not researched(source, "path from link_10 to link_0").is_reached
+
+
+NAMESAKES = {
+    "web.rb": """
+        module Web
+          class Base
+            def call(env) = env
+          end
+          class App < Base
+            def run(env) = call(env)
+          end
+        end
+    """,
+    "guard.rb": """
+        module Guard
+          class Base
+            def check = true
+          end
+          class Token < Base
+            def accepts?(env)
+              options[:allow]&.call(env)
+              call(env)
+            end
+          end
+          class Site < Web::Base
+            def visit(env) = call(env)
+          end
+        end
+    """,
+}
+
+
+def test_of_two_bases_of_one_name_the_one_in_scope_or_written_is_meant(tmp_path: Path) -> None:
+    research = researched(project(tmp_path, NAMESAKES), "who calls Web::Base.call", 1)
+    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
+    sure = {names[edge.source] for edge in research.graph.edges if edge.resolution.confidence > 0.5}
+    assert sure == {"Web.App.run", "Guard.Site.visit"}

@@ -24,7 +24,10 @@ _WORD: Final = re.compile(r"\w")
 _HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
 """What says where the head of a definition ends."""
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
-_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])\s*(?:\?\.|!!\.|\.|->|::)\s*$")
+_RECEIVER: Final = re.compile(
+    rb"(?:(\w+)[!?]?|[)\]}\"'`])\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
+)
+"""What a call is made on, with what stands between: a word, the end of an expression, or type arguments."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
