@@ -325,6 +325,11 @@ class IndexScheduler:
         for project in asked:
             await self._serve(project, self._keep(project))
         if projects or asked:
+            # Exact search has all it needs: merging makes its look-ups quicker, as do the stages that follow.
+            for project in projects:
+                if not project.waits and project.progress.stage != "failed":
+                    project.progress.begin_merging()
+            self._tell_idle()
             async for merging in (await self._open_child()).merge():
                 self._take_remade(remade=merging.remade)
                 for project in projects:

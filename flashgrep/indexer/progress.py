@@ -90,6 +90,13 @@ class Progress:
         self.updated = time.time()
         self._note("grams", min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else 1.0)
 
+    def begin_merging(self) -> None:
+        """Note that every text has its grams; what symbols have left is counted once segments are merged."""
+        self._note("grams", 1.0)  # files that have shrunk never make up all the bytes
+        self._note("merging", 0.0)
+        self.left["symbols"] = -1
+        self.enter("symbols")
+
     def merge(self, share: float) -> None:
         """Note how much of the segments of grams is merged."""
         self._note("merging", share)
@@ -115,10 +122,10 @@ class Progress:
         return sum(cost * (1 - left) for cost, left in zip(COSTS.values(), self._find_rest(), strict=True))
 
     def _find_rest(self) -> list[float]:
-        """Return how much of each part is left; what comes before a late stage is done when that has begun."""
+        """Return how much of each part is left."""
         # A run that has only late stages left never notes the first two.
-        past = ("grams", "merging") if self.stage in LATE_STAGES else ()
-        return [0.0 if part in past else 1 - self._shares.get(part, 0.0) for part in COSTS]
+        unnoted = 1.0 if self.stage in LATE_STAGES else 0.0
+        return [1 - self._shares.get(part, 0.0 if part in LATE_STAGES else unnoted) for part in COSTS]
 
     def eta_seconds(self) -> float | None:
         """Return the seconds the run still needs, where that can be told.

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from flashgrep.index.schema import LATE_STAGES, Left
 from flashgrep.indexer import progress as module
-from flashgrep.indexer.progress import COSTS, Progress
+from flashgrep.indexer.progress import COSTS, WITH_ALL_GRAMS, Progress
 
 
 class Clock:
@@ -40,7 +40,10 @@ def test_one_share_grows_over_all_stages_and_reaches_all(parts: int, merges: int
     for _ in range(parts):
         progress.advance(1, 100)
         shares.append(progress.share())
+    progress.begin_merging()  # exact search is ready, and the merge is part of what is left
+    assert progress.stage in WITH_ALL_GRAMS
     for at in range(merges):
+        shares.append(progress.share())
         progress.merge((at + 1) / merges)
         shares.append(progress.share())
     for stage, count in zip(LATE_STAGES, batches, strict=True):

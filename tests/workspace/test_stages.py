@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
 from flashgrep.errors import NotFound
@@ -58,6 +59,20 @@ async def test_symbols_of_older_code_answer_nothing_and_are_made_anew(root: Path
         await workspace.wait_embedded()
         assert await defines(workspace, "openly_defined")
     assert counts(root) == whole
+
+
+async def test_exact_search_is_ready_before_segments_are_merged(root: Path) -> None:
+    put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
+    async with opened(root) as workspace:
+        progress = workspace.progress
+        seen: list[set[bytes]] = []
+        with anyio.fail_after(30):
+            while progress.stage != "ready":
+                changed = progress.changed.next
+                if progress.stage == "symbols" and progress.left["symbols"] < 0:  # none are counted yet
+                    seen.append(await files_with(workspace, "openly_defined"))
+                await changed.wait()
+    assert seen[0] == {b"a.py"}
 
 
 @pytest.mark.parametrize(("stage", "kept"), [("chunks", {"symbols"}), ("vectors", {"symbols", "chunks"}), ("", None)])
