@@ -15,7 +15,7 @@ import asyncio
 import heapq
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -78,8 +78,8 @@ class Workers(Protocol):
     def free(self, place: Hashable) -> Worker | None:
         """Return a worker that has nothing to do and can answer about a place."""
 
-    def want(self, place: Hashable) -> None:
-        """Note that look-ups of a place wait just now."""
+    def want(self, place: Hashable, waiting: int) -> None:
+        """Note that so many look-ups of a place wait just now."""
 
 
 class Portable(Protocol[ResultT_co]):
@@ -462,10 +462,11 @@ class Scheduler:
             if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
                 self._end_turn(task)
             # By these the workers learn that look-ups wait: more of them may be started.
-            places = {task.place for flow in self._flows.values() for task in flow.waiting if task.place is not None}
+            places = Counter(task.place for flow in self._flows.values() for task in flow.waiting)
         if self._workers is not None:
-            for place in places:
-                self._workers.want(place)
+            for place, waiting in places.items():
+                if place is not None:
+                    self._workers.want(place, waiting)
         with self._lock:
             self._watched = False
             self._run_next()

@@ -102,7 +102,6 @@ class ProjectIndexing:
         self.scheduler = scheduler
         self.settled = False
         """Whether the project's files have been listed; before that nothing tells a burst of changes from its start."""
-        self.generation = 0
         self.done: set[LateStage] = set()
         """Late stages that have reached every text."""
         self.parsed_to = 0
@@ -165,7 +164,6 @@ class ProjectIndexing:
         if len(fresh):
             self.parsed_to = int(fresh[0]) - 1
         self.files.take_stored(sent, part.rows, part.gone, part.generation)
-        self.generation = part.generation
         self.progress.advance(len(part.rows) + len(part.gone), part.bytes_read)
 
     async def pause(self) -> None:

@@ -4,6 +4,7 @@ An exact search is more than one look-up where ripgrep walks the tree: here is w
 answered before the files have been listed.
 """
 
+import itertools
 import pickle
 import sqlite3
 import time
@@ -18,7 +19,7 @@ from flashgrep.damage import Damaged
 from flashgrep.errors import Busy
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.progress import Progress
-from flashgrep.ingest.openat import EXHAUSTED
+from flashgrep.ingest.openat import EXHAUSTED, RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
@@ -28,7 +29,7 @@ from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.search.walks import search_or_count, search_unlisted
 from flashgrep.workspace.freshness import Freshness
-from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
+from flashgrep.workspace.lookup_workers import Loaded, LookupWorker, LookupWorkers
 from flashgrep.workspace.tree import Tree
 
 MOST_MARKS = 500
@@ -37,6 +38,9 @@ LOOK_UP_SECONDS = 60.0
 """What a look-up without a deadline may take in a worker before it is taken to hang."""
 HEAD_START = 1.0
 """Seconds that a question may scan before the files are listed, and again once they are."""
+
+_NUMBERS = itertools.count(1)
+"""Of projects, for one daemon."""
 
 ResultT = TypeVar("ResultT")
 
@@ -60,13 +64,16 @@ class Project(Protocol):
 
 
 class Lookups:
-    """Runs look-ups of a project."""
+    """Runs look-ups of a project; for workers it is the place that these are about."""
 
-    def __init__(self, project: Project, place: Load, scheduler: Scheduler, workers: LookupWorkers | None) -> None:
-        """``place``: what a worker is told to load the project."""
+    def __init__(
+        self, project: Project, root: RootFolder, database: str, scheduler: Scheduler, workers: LookupWorkers | None
+    ) -> None:
         self.project = project
-        self.place = place
+        self.number = next(_NUMBERS)
         self.workers = workers
+        self._root = root
+        self._database = database
         self._scheduler = scheduler
         self._unlisted: dict[anyio.CancelScope, anyio.Event] = {}
         """Questions that are answered before the files are listed, each with what tells that it is."""
@@ -74,7 +81,17 @@ class Lookups:
     def close(self) -> None:
         """Have workers let go of the project."""
         if self.workers is not None:
-            self.workers.drop(self.place)
+            self.workers.drop(self)
+
+    def describe(self) -> tuple[Load, Loaded] | None:
+        """Return what a worker is told to load just now; None: there is no index."""
+        snapshot = self.project.snapshot()
+        index, table = snapshot.own_index, snapshot.table
+        if index is None:
+            return None
+        paths = b"\0".join(table.paths)
+        load = Load(self.number, self._root, self._database, index.identity, paths, table.columns, table.skipped)
+        return load, Loaded(index.identity, self.project.tree.generation)
 
     async def run(
         self, ask: Callable[[Snapshot], ResultT], *, portable: bool = False, deadline: float | None = None
@@ -92,7 +109,7 @@ class Lookups:
 
         elsewhere = None
         if portable and self.workers is not None:
-            elsewhere = PortableLookup(self.place, self, ask, deadline)
+            elsewhere = PortableLookup(self, ask, deadline)
         try:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
@@ -173,8 +190,7 @@ class Lookups:
 class PortableLookup(Generic[ResultT]):
     """A look-up as a worker takes it."""
 
-    place: Load
-    lookups: Lookups
+    place: Lookups
     ask: Callable[[Snapshot], ResultT]
     deadline: float | None
 
@@ -186,9 +202,9 @@ class PortableLookup(Generic[ResultT]):
     def request(self, worker: LookupWorker) -> bytes | None:
         """Return what to ask a worker, as things are now; None: to be answered here.
 
-        A worker that read the index too long ago, or another one, is told to read it again.
+        A worker that was given the table too long ago, or that of another index, is given it again.
         """
-        project, loaded, workers = self.lookups.project, worker.loaded[self.place], self.lookups.workers
+        project, loaded, workers = self.place.project, worker.loaded[self.place], self.place.workers
         snapshot = project.snapshot()
         if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None

@@ -1,6 +1,5 @@
 """A project open in the daemon: its files, its index, its watch; every question goes through here."""
 
-import itertools
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,7 +32,6 @@ from flashgrep.ingest.watch import watch
 from flashgrep.own_folders import PrivateFolders, writes_folder
 from flashgrep.scheduler import Scheduler
 from flashgrep.search.exact import Answer, Question
-from flashgrep.search.lookup_worker import Load
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import MeaningIndex
 from flashgrep.search.ripgrep import Ripgrep
@@ -62,10 +60,6 @@ Prepare = Callable[[Snapshot], Snapshot]
 def _leave(snapshot: Snapshot) -> Snapshot:
     """Return the project's own."""
     return snapshot
-
-
-_NUMBERS = itertools.count(1)
-"""Workers know projects by number: a folder that went and came again is another project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +135,7 @@ class Workspace:
         self.walker = Walker(root, walk, folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher, outside)
         self.freshness = Freshness(self.tree, self._watcher)
-        place = Load(next(_NUMBERS), self._folder, str(self.index.file))
-        self.lookups = Lookups(self, place, self._scheduler, workers)
+        self.lookups = Lookups(self, self._folder, str(self.index.file), self._scheduler, workers)
         job = ProjectJob(self._folder, options.max_file_size, options.kept_bytes, options.kept_days)
         self.indexing = ProjectIndexing(
             job, self.index, self.tree, self.progress, options.embedding, self.store.scheduler
@@ -162,7 +155,7 @@ class Workspace:
     @property
     def generation(self) -> int:
         """The index's generation: grows with each batch stored."""
-        return self.indexing.generation
+        return self.tree.generation
 
     @property
     def is_closed(self) -> bool:
@@ -218,8 +211,8 @@ class Workspace:
             if not isinstance(error, sqlite3.Error) or self.index.file.exists():
                 self.progress.detail = f"the index cannot be opened: {error}"
             return
-        self.tree.table = loaded.table
-        self.indexing.generation, self.indexing.done = loaded.generation, loaded.done
+        self.tree.table, self.tree.generation = loaded.table, loaded.generation
+        self.indexing.done = loaded.done
         self.indexing.note_parsed()
         self._unfinished = len(loaded.done) < len(LATE_STAGES)
         self.progress.updated = loaded.updated

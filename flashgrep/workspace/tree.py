@@ -22,8 +22,8 @@ from flashgrep.ingest.watch import Change, Watcher
 from flashgrep.search.snapshot import MTIME_NS, Snapshot
 
 MOST_STORED = 16
-"""Paths remembered as stored lately. A look-up worker that read the index before takes them for pending; with more than
-these pending, ``search/definers.py`` does not find out who defines a word."""
+"""Paths remembered as stored lately. A look-up worker that was given the table before takes them for pending; with more
+than these pending, ``search/definers.py`` does not find out who defines a word."""
 
 
 class Listing(NamedTuple):
@@ -55,6 +55,8 @@ class Tree:
         """``outside`` is shared by a daemon's projects."""
         self._root = root
         self.table = FileTable()
+        self.generation = 0
+        """Of the index, when the table was as it is."""
         self.pending: dict[bytes, Mark] = {}
         self.changes = 0
         """How often a file was found changed, new or gone."""
@@ -267,7 +269,7 @@ class Tree:
         self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
         if swept.anew:
             self.table, self.pending = FileTable(), {}
-            self._stored, self._stored_from = {}, 0  # another index counts its generations anew
+            self._stored, self._stored_from, self.generation = {}, 0, 0  # another index counts its generations anew
         else:
             # What was pending at the start may have been stored meanwhile, from before the walk.
             pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
@@ -318,7 +320,7 @@ class Tree:
         self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
     ) -> None:
         """Take what the indexer stored as this generation; paths marked again since they were sent stay pending."""
-        self.table = self.table.with_changes(rows, gone)
+        self.table, self.generation = self.table.with_changes(rows, gone), generation
         self._count = None
         if len(self._stored) + len(rows) + len(gone) > MOST_STORED:
             self._stored, self._stored_from = {}, generation

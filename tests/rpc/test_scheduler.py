@@ -283,7 +283,8 @@ class Crowd:
         assert place == "place"
         return next((worker for worker in self.workers if worker.reply is None), None)
 
-    def want(self, place: Hashable) -> None:
+    def want(self, place: Hashable, waiting: int) -> None:
+        assert waiting
         self.serving = frozenset(self.draw([[place], []]))
 
 

@@ -19,7 +19,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.scheduler import FLOW, Scheduler
 from flashgrep.search.exact import Answer, Order, Output, Question
 from flashgrep.workspace import Workspace, lookup_workers
-from flashgrep.workspace.lookup_workers import LookupWorker, LookupWorkers
+from flashgrep.workspace.lookup_workers import CROWD, LookupWorker, LookupWorkers
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import BOUND, ask, files_with, options_for, put, repository
 
@@ -65,9 +65,9 @@ class Pool:
 
     async def started(self, workspace: Workspace) -> LookupWorker:
         """Have a worker started that has the project loaded, and wait until it is free."""
-        place = workspace.lookups.place
+        place = workspace.lookups
         while (worker := self.workers.free(place)) is None:
-            self.workers.want(place)
+            self.workers.want(place, 1)
             await anyio.sleep(0.01)
         return worker
 
@@ -126,6 +126,38 @@ async def test_nobody_waits_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
             for number in range(20):
                 assert len(await files_with(workspace, f"value_{number};")) == 1
             assert not made.workers._workers
+
+
+async def test_a_crowd_waits_for_no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_workers, "START_SECONDS", 1000.0)
+    with repository() as root:
+        put(root, FILES)
+        async with pool(monkeypatch, most=2) as made:
+            workspace = await made.open(root)
+            made.workers.want(workspace.lookups, CROWD - 1)
+            assert not made.workers._starting
+            made.workers.want(workspace.lookups, CROWD)
+            while (worker := made.workers.free(workspace.lookups)) is None:
+                await anyio.lowlevel.checkpoint()
+            assert len(await files_with(workspace, "common")) == len(FILES)
+            assert made.workers._workers == [worker]
+
+
+async def test_a_worker_that_has_loaded_no_file_finds_those_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    with repository() as root:
+        put(root, {"first.c": b"int first;\n"})
+        async with pool(monkeypatch) as made:
+            workspace = await made.open(root)
+            (root / "first.c").unlink()
+            await workspace.refresh()
+            await workspace.wait_indexed()
+            assert not len(workspace.tree.table)
+            await made.started(workspace)
+            before = made.threads
+            assert not await files_with(workspace, "int")
+            put(root, {"second.c": b"int second;\n"})
+            assert await files_with(workspace, "int") == {b"second.c"}
+            assert made.threads == before
 
 
 async def test_many_clients_get_the_newest_while_files_change(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.index.table import FileRow, Mark
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.ingest.watch import Change, Watcher, watch
@@ -42,6 +43,20 @@ def test_a_folder_that_went_takes_all_that_is_pending_below_it(tmp_path: Path, w
     tree.take([Change("folder_gone", b"a/b"), Change("folder_gone", b"a")])
     assert {path for path, mark in tree.pending.items() if mark.ours} == {b"ab/z", b"c/a/x"}
     assert tree.count() == 2
+
+
+def test_what_is_stored_overrules_a_table_sent_before_also_where_the_index_is_made_anew(
+    tmp_path: Path, watcher: Watcher
+) -> None:
+    (tmp_path / "a").write_text("x")
+    tree = make_tree(tmp_path, watcher)
+    for generation in (57, 3):
+        before = tree.generation
+        tree.take_stored(dict(tree.pending), [FileRow(b"a", 1, "", 1, 2, 3, 4)], [], generation)
+        assert tree.changed_since(before) == {b"a": Mark(ours=True, sequence=0, size=0)}
+        assert tree.changed_since(tree.generation) == {}
+        tree.take_sweep(tree.sweep(anew=True))
+        assert tree.generation == 0
 
 
 def test_what_is_there_again_when_its_folder_is_said_to_be_gone_is_a_file_of_the_project(
