@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -148,20 +149,26 @@ class Reader:
         with self.transaction() as connection:
             return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
 
-    def files(self) -> list[FileRow]:
-        """Return the project's files, by path; each row's checksum is verified, and that its text lies in a segment."""
+    def files(self) -> Iterator[FileRow]:
+        """Yield the project's files, by path.
+
+        Raises:
+            Damaged: a row has not its checksum or, behind the last one, a text lies in no segment.
+
+        """
         with self.transaction() as connection:
-            project = schema.find_project(connection, self.root)
-            rows = connection.execute(
+            project, text_ids = schema.find_project(connection, self.root), array("q")
+            for row in connection.execute(
                 "SELECT path, text_id, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path "
                 "WHERE project = ? ORDER BY path",
                 [project],
-            ).fetchall()
-            for row in rows:
+            ):
                 if schema.row_checksum(project, row[0], row[1], row[3], row[4], row[5]) != row[7]:
                     raise Damaged("a path's row")
-            _check_coverage(connection, (row[1] for row in rows if not row[2]))
-            return [FileRow(*row[:7]) for row in rows]
+                if not row[2]:
+                    text_ids.append(row[1])
+                yield FileRow(*row[:7])
+            _check_coverage(connection, text_ids)
 
     def candidates(self, expression: GramExpr) -> TextIds | None:
         """Return the numbers of the texts that may match, of any project, ascending; None: no text is excluded."""
@@ -320,7 +327,7 @@ def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
 
 def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:
     """Raise Damaged where a text lies in no segment: it would never be a candidate."""
-    numbers = np.array(sorted(set(text_ids)), np.int64)
+    numbers = np.unique(np.fromiter(text_ids, np.int64))
     covered = np.zeros(len(numbers), bool)
     for segment in segments(connection, Kind.GRAMS):
         low, high = np.searchsorted(numbers, [segment.first, segment.last + 1])

@@ -252,13 +252,13 @@ class Tree:
         pending = list(self.pending)
         self._walker.forget()
         before = self._outside.look()
-        entries, excluded = self._walk(b"")
+        excluded: dict[bytes, bool] = {}
         table = FileTable() if anew else self.table
-        changed, missing = table.compare([entry[0] for entry in entries], [entry[1:] for entry in entries])
+        changed, missing = table.compare(self._walker.walk(on_directory=self._watcher.add, excluded=excluded))
         self._outside.note(before)
         marks = {path: Mark(ours=False, sequence=next(self._sequence), size=0) for path in missing}
-        for at in changed:
-            marks[entries[at].path] = Mark(ours=True, sequence=next(self._sequence), size=entries[at].size)
+        for path, size in changed.items():
+            marks[path] = Mark(ours=True, sequence=next(self._sequence), size=size)
         return Swept(marks, pending, anew, excluded)
 
     def take_sweep(self, swept: Swept) -> None:
@@ -283,7 +283,9 @@ class Tree:
     def list_folder(self, folder: bytes) -> Listing:
         """Walk one folder, placing watches."""
         if self._walker.accepts(folder, is_dir=True):
-            return self._walk(folder)
+            excluded: dict[bytes, bool] = {}
+            entries = list(self._walker.walk(folder, on_directory=self._watcher.add, excluded=excluded))
+            return Listing(entries, excluded)
         # Rules take the folder out: it is noted as such if the one above it is walked.
         within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
         try:
@@ -291,11 +293,6 @@ class Tree:
         except OSError:  # gone already
             is_dir = False
         return Listing([], {folder: True} if is_dir else {})
-
-    def _walk(self, under: bytes) -> Listing:
-        excluded: dict[bytes, bool] = {}
-        entries = list(self._walker.walk(under, on_directory=self._watcher.add, excluded=excluded))
-        return Listing(entries, excluded)
 
     def take_folder(self, folder: bytes, listing: Listing) -> None:
         """Mark the files of a folder that appeared."""

@@ -253,7 +253,7 @@ def test_a_damaged_index_is_told_from_a_good_one(tree: Path, tmp_path: Path, dam
 def _read_all(file: Path) -> None:
     reader = Reader(file, ROOT)
     try:
-        reader.files()
+        list(reader.files())
         reader.candidates(Pattern(texts=("alpha_function",), mode="literal").grams())
     finally:
         reader.close()
