@@ -137,3 +137,22 @@ CREATE TABLE items (
     names = set(symbols_of(Path("a.sql"), sql).parsed.names(sql))
     assert {b"add_item", b"item added", b"dear items", b"items", b"id", b"price"} <= names
     assert not names & {b"commented", b"CONSTRAINT", b"pk"}
+
+
+def test_a_string_that_the_grammar_begins_at_the_end_of_another_hides_nothing() -> None:
+    text = b"""class Till {
+    func open( {
+    let a = (((
+    let b = "x"; indirect case c
+}
+actor Bank { init?(a: Int) { } }
+func helper<T>(_ x: T) -> T { x }
+func <~> (a: Int, b: Int) -> Int { a }
+let long = \"\"\"
+func quoted() {
+\"\"\"
+func last() { print("y") }
+"""
+    names = names_of(symbols_of(Path("a.swift"), text), BY_KEYWORD | {"constructor"})
+    assert {"Bank", "init", "helper", "<~>", "last"} <= set(names)
+    assert "quoted" not in names

@@ -1,4 +1,6 @@
-"""C and C++ with macros where the language has no place for a word: what they stand beside is found all the same."""
+"""What a grammar cannot read is blanked out, and what stands beside it found: macros of C, and heads of Groovy."""
+
+import time
 
 import pytest
 from hypothesis import given
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
-from flashgrep.ingest.parse.macros import blank_macros
+from flashgrep.ingest.parse.macros import blank_groovy, blank_macros
 
 
 def defined(language: str, text: str) -> list[str]:
@@ -109,3 +111,28 @@ def test_what_is_blanked_has_the_length_and_the_lines_of_the_text(parts: list[st
     assert len(blanked) == len(data)
     kept = [at for at in range(len(data)) if data[at] in b"\n\"'/{};" or data[at] > 127]
     assert all(blanked[at] == data[at] for at in kept)
+
+
+GROOVY = [
+    "/** one line */", "/**/", 'def "adds two"() {', "void 'is é'(int a) {", "trait A<T extends B<C>> extends D<T> {",
+    "class A implements B, C {", "private A(int x) throws E {", "static main(args)", "def <T> T f(T a) {",
+    "static private x", "def (a, b) = c", "private x",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from([*GROOVY, *"{}();\"'<>\n/* "])))
+def test_what_groovys_grammar_cannot_read_is_blanked_in_place(parts: list[str]) -> None:
+    data = "".join(parts).encode()
+    blanked = blank_groovy(data)
+    assert len(blanked) == len(data)
+    assert [at for at, byte in enumerate(blanked) if byte == ord("\n")] == [
+        at for at, byte in enumerate(data) if byte == ord("\n")
+    ]
+
+
+@pytest.mark.parametrize("beginning", ["class a", "class a<", "static ", '"', "def ", "def (", ") throws a", "<a<"])
+def test_groovy_is_blanked_in_the_time_of_its_length(beginning: str) -> None:
+    for text in (beginning * (40_000 // len(beginning)), beginning + " " * 40_000, beginning + "a" * 40_000):
+        begun = time.process_time()
+        blank_groovy(text.encode())
+        assert time.process_time() - begun < 1, text[:20]

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from flashgrep.ingest.parse.embedded import read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
-from flashgrep.ingest.parse.macros import WITH_MACROS, blank_macros, blank_modules
+from flashgrep.ingest.parse.macros import BLANKED
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.tags import tags
@@ -51,7 +51,7 @@ def parse_symbols(
         source, data = read_scripts(language, data)
     try:
         grammar = grammar_of(source)
-        text = blank_macros(data) if language in WITH_MACROS else blank_modules(data) if language == "scss" else data
+        text = BLANKED[language](data) if language in BLANKED else data
         root = parse_and_repair(source, grammar, text, seconds).root_node
         if keep_tree is not None and text == data:
             keep_tree(root)

@@ -52,12 +52,38 @@ _FIELD: Final = (
     rb"(?:(?:public|protected|private|internal|static|final|readonly|volatile|transient)[ \t]+){1,6}"
     rb"[A-Za-z_][^\n=;(){}\"]*?[ \t]([A-Za-z_$][\w$]*+)[ \t]*[=;]"
 )
+_SWIFT_LEAD: Final = rb"(?m)^[ \t]*+(?:@?\w+(?:\([^()\n]*\))?[ \t]+){0,6}"
 _BY_SHAPE: Final[dict[str, tuple[tuple[str, bytes], ...]]] = {
-    **dict.fromkeys(("java", "csharp", "groovy"), (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD))),
+    **dict.fromkeys(("java", "csharp"), (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD))),
     "dart": (("method", _TYPED_FUNCTION.pattern),),
+    "swift": (
+        ("function", _SWIFT_LEAD + rb"func[ \t]+`?([A-Za-z_]\w*|[-+*/%=<>!&|^~?]+)`?[ \t]*[<(]"),
+        ("class", _SWIFT_LEAD + rb"actor[ \t]+([A-Z]\w*)"),
+        ("constructor", _SWIFT_LEAD + rb"(init)[?!]?[<(]"),
+        ("method", _SWIFT_LEAD + rb"(?:(deinit(?=[ \t]*\{)|subscript(?=[<(])))"),
+    ),
     **dict.fromkeys(("javascript", "typescript", "tsx"), (("method", _METHOD),)),
 }
-"""Languages in which no word introduces a member, with what each kind of them looks like; a method has a body."""
+"""Languages in which no word introduces a member, or not each, with what each kind of them looks like."""
+_CLOSED_BY_LINES: Final = frozenset(
+    (
+        "c",
+        "cpp",
+        "csharp",
+        "dart",
+        "go",
+        "java",
+        "javascript",
+        "kotlin",
+        "python",
+        "scala",
+        "swift",
+        "tsx",
+        "typescript",
+    )
+)
+"""Languages whose strings end with their line, unless three quotes or a backtick begin them."""
+
 _QUALIFIER: Final = re.compile(rb"(?:[^\W\d][\w<>,]*(?:\.|::)|::)+(?=[^\s.:])")
 _CALL: Final = re.compile(rb"(?<![\w$])([^\W\d][\w$]*)\s*\(")
 _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
@@ -71,6 +97,9 @@ _BY_LINES: Final = frozenset({"vim"})
 _CLEAR: Final = frozenset(
     b"fn func fun function def defn defun sub proc procedure subroutine class interface trait".split()
 )
+_QUOTES: Final = (b'"', b"'")
+_BEFORE_LONG: Final = (b"@", b"$", b"R", b"#")
+"""What stands before the quote of a string over several lines, in C#, C++ and Swift."""
 _C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 _NOT_CALLED: Final = frozenset(
     b"if for foreach while switch return catch function is sizeof and or not when match with".split()
@@ -150,8 +179,19 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     introduced = [] if language in _C_FAMILY else list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
-    # A string that begins right behind a letter is a guess of the grammar's, to get past the mistake.
-    trusted = np.array([not data[start - 1 : start].isalnum() for start in skips[:, 0].tolist()], np.bool_)
+    # A string is a guess of the grammar's, to get past the mistake, if it begins right behind a letter, or if it goes on
+    # over lines that end strings: it begins at the end of another one then.
+    trusted = np.zeros(len(skips), np.bool_)
+    for number, (start, end) in enumerate(skips.tolist()):
+        at = start if data[start : start + 1] in _QUOTES else start - 1
+        quote = data[at : at + 1]
+        trusted[number] = not data[start - 1 : start].isalnum() and (
+            language not in _CLOSED_BY_LINES
+            or quote not in _QUOTES
+            or data.find(b"\n", start, end) < 0
+            or quote * 3 in data[max(0, at - 2) : at + 3]
+            or data[at - 1 : at] in _BEFORE_LONG
+        )
     counted = rows[is_clear | _is_inside(rows[:, 0], errors)]
     if language in _BY_SHAPE:
         shaped = [

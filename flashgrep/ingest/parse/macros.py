@@ -1,13 +1,14 @@
-"""C and C++ as grammars can read them: macros that stand where the language has no place for a word are blanked out.
+"""Texts as grammars can read them: what those of C, C++, Groovy and Sass have no place for is blanked out.
 
-``API int f(void);``, ``class MY_API X {``, a macro alone among members: grammars know no preprocessor, and lose what
-follows. A blanked text has the same length, so places in it are those of the text. Which words are macros is told by
-their letters, all capitals, and by what stands around them, since types and functions may be written so, too.
+In C and C++ these are macros: ``API int f(void);``, ``class MY_API X {``, a macro alone among members: grammars know no
+preprocessor, and lose what follows. A blanked text has the same length, so places in it are those of the text. Which
+words are macros is told by their letters, all capitals, and by what stands around them, since types and functions may
+be written so, too.
 """
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import re2
@@ -89,6 +90,32 @@ def blank_modules(data: bytes) -> bytes:
     return re.sub(_SASS_MODULES, lambda found: b" " * len(found[0]), data)
 
 
+def blank_groovy(data: bytes) -> bytes:
+    """Return a Groovy text of the same length that its grammar can read.
+
+    The grammar takes a documentation comment that ends in its first line for one that never ends, and knows no methods
+    named by strings, no parameters of types in heads, no ``throws``, no traits, and no methods without a type.
+    """
+    for pattern, place in _GROOVY:
+        data = re.sub(pattern, place, data)
+    return data
+
+
+def _blank_head(found: re.Match[bytes]) -> bytes:
+    """Return a type's head without ``<T>`` and ``implements A, B``."""
+    word, rest = found.groups()
+    rest = re.sub(rb"<[^<>]*>", _blank, re.sub(rb"<[^<>]*>(?=[^<>]*>)", _blank, rest))
+    return (b"class" if word == b"trait" else word) + re.sub(rb"\bimplements\b[^{]*", _blank, rest)
+
+
+def _blank_modifiers(found: re.Match[bytes]) -> bytes:
+    return found[1] + b"def".ljust(len(found[2]))
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    return re.sub(rb"[^\n]", b" ", found[0])
+
+
 def _is_alone(text: bytearray, found: Any) -> bool:
     """Return whether a macro with a line for itself stands between declarations, by what is before and behind."""
     start = found.start(found.lastindex)
@@ -161,3 +188,33 @@ _WORDS: Final = _Rules(
         accepts=_ends_head,
     ),
 )
+
+_GROOVY_WORDS: Final = rb"(?:public|private|protected|static|final|synchronized|abstract)"
+_GROOVY: Final = (
+    (rb"/\*\*(?!/)", rb"/* "),
+    # ``def "adds two numbers"() {``
+    (
+        rb"(?m)(?<=[ \t])(?:\"[^\"\n]{1,300}\"|'[^'\n]{1,300}')(?=[ \t]*\([^()\n]*\)[ \t]*(?:throws\b[^{\n]*)?\{)",
+        lambda found: re.sub(rb"\W", b"_", found[0]),
+    ),
+    (rb"(?m)(?<![.\w])(class|interface|trait)(?=[ \t]+\w)([ \t][\w<>, \t\n.?&@]{1,500})(?=\{)", _blank_head),
+    # ``static private int x`` as ``static int x``
+    (rb"(?<=\bstatic |.\bfinal )(?:public|private|protected)(?=[ \t])", _blank),
+    # ``def <T> T first(``, ``static main(args)``, ``private size = 3``: as ``def first(`` and so on
+    (
+        rb"(?m)^([ \t]*)((?:%s[ \t]+){0,4}(?:def[ \t]+)?<[\w ,?]{1,60}(?:<[\w ,?]{1,60}>)?>[ \t]+"
+        rb"[A-Za-z][\w<>.]*[ \t]+)(?=[a-z_]\w*\()" % _GROOVY_WORDS,
+        _blank_modifiers,
+    ),
+    (rb"(?m)^([ \t]*)((?:%s[ \t]+){1,4})(?=[a-z_]\w*[ \t]*(?:\(|=|\r?$))" % _GROOVY_WORDS, _blank_modifiers),
+    # ``private Shop(int size)``: a constructor
+    (rb"(?m)^[ \t]*(?:%s[ \t]+){1,4}(?=[A-Z]\w*[ \t]*\()" % _GROOVY_WORDS, _blank),
+    (rb"(?<=\))\s{0,40}throws[ \t]+[\w., \t\n]{1,300}?(?=\{|\n)", _blank),
+    # ``def (a, b) = pair``
+    (rb"\bdef[ \t]*\([^()\n]*\)[ \t]*=(?!=)", _blank),
+)
+"""What Groovy's grammar cannot read, and what takes its place."""
+BLANKED: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    **dict.fromkeys(WITH_MACROS, blank_macros), "groovy": blank_groovy, "scss": blank_modules,
+}  # fmt: skip
+"""By language, what makes of a text one of the same length that the grammar can read."""

@@ -403,11 +403,41 @@ _SCSS: Final = Rules(
     ),
 )
 
+_GROOVY_LEAD: Final = (
+    r"^[ \t]*+(?:@[\w.]+(?:\([^()\n]*\))?[ \t]++){0,5}"
+    r"(?:(?:public|private|protected|static|final|abstract|synchronized)[ \t]++){0,5}"
+)
+_GROOVY_TYPE: Final = (
+    r"(?!(?:return|new|else|throw|case|assert|in|await|class|interface|trait|enum|import|package)\b)"
+    r"[A-Za-z_][\w.]*(?:<[^<>()\n]*(?:<[^<>()\n]*>[^<>()\n]*)?>)?(?:\[\])?[ \t]+"
+)
+_GROOVY: Final = Rules(
+    ("class", rf"{_GROOVY_LEAD}class[ \t]+(?P<name>\w+)"),
+    ("interface", rf"{_GROOVY_LEAD}@?interface[ \t]+(?P<name>\w+)"),
+    ("trait", rf"{_GROOVY_LEAD}trait[ \t]+(?P<name>\w+)(?=[^\n(=]*\{{)"),
+    ("enum", rf"{_GROOVY_LEAD}enum[ \t]+(?P<name>\w+)"),
+    (
+        "enumerator",
+        r"(?:^|[{,])[ \t]*(?P<name>[A-Z]\w*)[ \t]*(?=[,;}(\n/]|\Z)",
+        rf"^[ \t]*(?:\w+[ \t]+)?enum[ \t]+\w+[^{{}}();=\n]{{0,200}}(?P<body>\{{[^{{}};]{{0,{_MOST}}})",
+    ),
+    ("function", rf"{_GROOVY_LEAD}{_GROOVY_TYPE}(?P<name>\w+)[ \t]*\([^;{{}}()]{{0,500}}\)[^;{{}}()=]{{0,200}}\{{"),
+    ("function", rf"{_GROOVY_LEAD}{_GROOVY_TYPE}[\"'](?P<name>[^\"'\n]{{1,300}})[\"'][ \t]*\("),
+    (
+        "field",
+        (
+            r"^[ \t]++(?:@\w+[ \t]++)?(?=[^\n=;]*\b(?:public|protected|private|static)\b)"
+            rf"(?:(?:public|private|protected|static|final|volatile)[ \t]++){{1,5}}{_GROOVY_TYPE}"
+            r"(?P<name>\w+)[ \t]*(?=[=\n;])"
+        ),
+    ),
+)
+
 _AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
 
 PATTERNS: Final[Mapping[str, Rules]] = {
-    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "nim": _NIM, "pascal": _PASCAL,
-    "proto": _PROTO, "scss": _SCSS, "sql": _SQL,
+    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY, "nim": _NIM,
+    "pascal": _PASCAL, "proto": _PROTO, "scss": _SCSS, "sql": _SQL,
     "systemverilog": _VERILOG, "tcl": _TCL, "thrift": _THRIFT, "verilog": _VERILOG, "vhdl": _VHDL, "vim": _VIM,
 }  # fmt: skip
 """By language; one that is not here has the words that most languages introduce a name by (``generic.py``)."""

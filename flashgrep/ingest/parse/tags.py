@@ -48,10 +48,15 @@ _KEEPS_LOCALS: Final = frozenset({"bash", "vim"})
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _LEAD: Final = b":#$@%\\"
 """What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell, TeX."""
-_WITH_PRIVATE_NAMES: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
-_HASH: Final = ord("#")
-_KEYS: Final = frozenset({KIND_ID["property"], KIND_ID["object"], KIND_ID["module"]})
-"""Kinds of the keys of data, which may stand in quotes."""
+_MARKS_NAMES: Final = {
+    **dict.fromkeys(("javascript", "typescript", "tsx", "vue", "svelte", "astro"), ord("#")),
+    **dict.fromkeys(("kotlin", "scala", "swift"), ord("`")),
+}
+"""What stands before private names, and before names that are keywords, and counts as theirs in the grammar."""
+_QUOTED: Final = frozenset(KIND_ID[kind] for kind in ("property", "object", "module", "method", "function"))
+"""Kinds that may be named by a string: the keys of data, Groovy's methods."""
+_QUOTES: Final = ((b"`",), (b"`", b'"', b"'"))
+"""What may stand around a name: of any kind, and of those."""
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
 _NEWLINE: Final = 10
 _CHECKED: Final = 256
@@ -148,8 +153,8 @@ def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes
         return name.strip(b" \t\r\n#")
     if name[-1:] == b"=" and name[:-1].isalnum() and following in b"'\"":
         return name[:-1]  # a shell alias: ``ll='ls -l'``
-    if kind in _KEYS and name[:1] in (b'"', b"'") and len(name) > len("''") and name.endswith(name[:1]):
-        return name[1:-1]
+    if name[:1] in _QUOTES[kind in _QUOTED] and len(name) > len("''") and name.endswith(name[:1]):
+        return name.strip(name[:1])
     return name.lstrip(lead)
 
 
@@ -187,8 +192,8 @@ def _starts(language: str, nodes: list[Node], data: bytes, taken: AbstractSet[in
         starts = {data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte for node in nodes}
     elif language == "tex":
         starts = {node.start_byte + (data[node.start_byte] in _LEAD) for node in nodes}
-    elif language in _WITH_PRIVATE_NAMES:
-        starts = {node.start_byte + (data[node.start_byte] == _HASH) for node in nodes}
+    elif (mark := _MARKS_NAMES.get(language)) is not None:
+        starts = {node.start_byte + (data[node.start_byte] == mark) for node in nodes}
     else:
         starts = {node.start_byte for node in nodes}
     return np.array(sorted(starts - taken), np.int64)

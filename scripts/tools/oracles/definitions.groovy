@@ -7,9 +7,13 @@ import org.codehaus.groovy.control.CompilationUnit
 import org.codehaus.groovy.control.Phases
 
 System.in.eachLine { path ->
-    def tell = { int line, String name, String kind ->
-        // What the parser itself adds has no place.
-        if (line > 0 && name && !name.startsWith('<')) println JsonOutput.toJson([_type: 'tag', path: path, line: line, name: name, kind: kind])
+    def lines = new File(path).readLines()
+    def tell = { int start, String name, String kind ->
+        // What the parser itself adds has no place, and a class inside an expression a number for its name.
+        if (start <= 0 || !name || name.startsWith('<') || name.isInteger()) return
+        // The parser counts annotations in: the name stands where its word is first met after them.
+        def line = kind == 'package' ? start : (start..Math.min(start + 40, lines.size())).find { lines[it - 1] =~ /(?<![\w@.])${java.util.regex.Pattern.quote(name)}(?!\w)/ } ?: start
+        println JsonOutput.toJson([_type: 'tag', path: path, line: line, name: name, kind: kind])
     }
     def unit = new CompilationUnit()
     unit.addSource(new File(path))
@@ -20,6 +24,7 @@ System.in.eachLine { path ->
         return
     }
     unit.AST.modules.each { module ->
+        if (module.package) tell(module.package.lineNumber, module.package.name.tokenize('.')[-1], 'package')
         module.methods.each { tell(it.lineNumber, it.name, 'function') }
         module.classes.findAll { !it.script }.each { ClassNode type ->
             tell(type.lineNumber, type.nameWithoutPackage.tokenize('$')[-1], 'class')

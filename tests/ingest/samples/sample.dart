@@ -56,3 +56,12 @@ String helper(String x) {
 }
 
 void main() => helper('x');
+
+external bool nativeOpen(int hour);
+
+abstract class Shelf {
+  factory Shelf.wide() = WideShelf;
+  Item operator [](int at) => items[at];
+  void operator []=(int at, Item item) {}
+  bool operator ==(Object other);
+}

@@ -32,3 +32,12 @@ typealias Handler = (User) -> Void
 actor Bank { var total = 0 }
 func helper<T: Authenticatable>(_ x: T) -> T { let local = x; return local }
 extension Array where Element == User { var first2: [User] { Array(prefix(2)) } }
+extension Dictionary<String, Int> { static let `default` = [String: Int]() }
+extension Bank.Vault<Int> { func `repeat`() { `repeat`() } }
+infix operator <~>: Chaining
+precedencegroup Chaining { associativity: left }
+func <~> (a: Int, b: Int) -> Int { a + b }
+@freestanding(expression) public macro quote<T>(_ value: T) -> (T, String) = #externalMacro(module: "Q", type: "Quote")
+let (width, height) = (1, 2)
+struct Till { var sum: Int { get { let half = 1; return half } set { let kept = newValue } }
+    var open = true { didSet { let before = oldValue } } }

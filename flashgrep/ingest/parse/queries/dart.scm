@@ -9,21 +9,25 @@
 ((method_signature (function_signature name: (identifier) @name)) @method . (function_body) @body)
 ((method_signature (getter_signature name: (identifier) @name)) @property . (function_body) @body)
 ((method_signature (setter_signature name: (identifier) @name)) @property . (function_body) @body)
-((method_signature (operator_signature (binary_operator) @name)) @method . (function_body) @body)
+((method_signature (operator_signature [(binary_operator) "[]" "[]=" "~"] @name)) @method . (function_body) @body)
 ((method_signature (constructor_signature . name: (identifier) @name .  (formal_parameter_list))) @constructor . (function_body) @body)
 ((method_signature (constructor_signature "." . name: (identifier) @name)) @constructor . (function_body) @body)
 ((method_signature (factory_constructor_signature (identifier) @name . (formal_parameter_list))) @constructor
   . (function_body) @body)
 (declaration (function_signature name: (identifier) @name)) @method
+(declaration (operator_signature [(binary_operator) "[]" "[]=" "~"] @name)) @method
 (declaration (getter_signature name: (identifier) @name)) @property
 (declaration (setter_signature name: (identifier) @name)) @property
 (declaration (constructor_signature . name: (identifier) @name . (formal_parameter_list))) @constructor
 (declaration (constructor_signature "." . name: (identifier) @name)) @constructor
 (declaration (constant_constructor_signature (identifier) @name . (formal_parameter_list))) @constructor
+(declaration (redirecting_factory_constructor_signature (identifier) @name . (formal_parameter_list))) @constructor
 (declaration (initialized_identifier_list (initialized_identifier . (identifier) @name))) @field
 (declaration (static_final_declaration_list (static_final_declaration . (identifier) @name))) @constant
 ((function_signature name: (identifier) @name) @function . (function_body) @body)
 ((getter_signature name: (identifier) @name) @variable . (function_body) @body)
+(program (function_signature name: (identifier) @name) @declaration.function)
+(program (getter_signature name: (identifier) @name) @declaration.function)
 (lambda_expression parameters: (function_signature name: (identifier) @name)) @function
 (program (static_final_declaration_list (static_final_declaration . (identifier) @name) @constant))
 (program (initialized_identifier_list (initialized_identifier . (identifier) @name) @variable))
