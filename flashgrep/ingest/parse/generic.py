@@ -179,8 +179,8 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     introduced = [] if language in _C_FAMILY else list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
-    # A string is a guess of the grammar's, to get past the mistake, if it begins right behind a letter, or if it goes on
-    # over lines that end strings: it begins at the end of another one then.
+    # A string is a guess of the grammar's, to get past the mistake, if it begins right behind a letter, or if it goes
+    # on over lines that end strings: it begins at the end of another one then.
     trusted = np.zeros(len(skips), np.bool_)
     for number, (start, end) in enumerate(skips.tolist()):
         at = start if data[start : start + 1] in _QUOTES else start - 1
