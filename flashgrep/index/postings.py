@@ -27,6 +27,10 @@ Numbers = npt.NDArray[np.uint32]
 Pairs = npt.NDArray[np.uint64]
 """A gram in the upper half, a document number less the segment's first in the lower; ascending."""
 
+FORMAT = 2
+"""Of blocks, of which grams a text has, and of what merging makes of them: raised with any of these, since the store of
+a team, unlike an index, outlives an upgrade. In 1, merged lists may lack documents."""
+
 BLOCK = 3800
 """Bytes of payload and tables a block aims at: two fit a page of 8 KiB, and reading one costs about 5 µs."""
 

@@ -1,16 +1,15 @@
 """Chunks, their words and vectors: made of stored texts by the code that the local indexer has, and stored."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, PackedChunks
-from flashgrep.index.postings import encode
+from flashgrep.index.postings import FORMAT, encode
 from flashgrep.index.segments import Kind
-from flashgrep.index.symbols import take_bytes
 from flashgrep.index.vectors import quantise, signs_of
 from flashgrep.indexer.chunking import chunk_text, embedding_text
 from flashgrep.indexer.job import stage_versions
@@ -20,6 +19,7 @@ from flashgrep.ingest.extract import extract
 from flashgrep.ingest.parse.model import unpack
 from flashgrep.machine import release_memory
 from flashgrep.model import Document
+from flashgrep.team.load import read_texts
 from flashgrep.team.segments import (
     OF_SEGMENTS,
     PLACES,
@@ -38,8 +38,6 @@ from flashgrep.team.segments import (
 if TYPE_CHECKING:
     from psycopg import Connection
 
-LISTED: Final = 1024
-"""Texts whose sizes are asked for at once."""
 Source = tuple[int, bytes, bytes, bytes]
 """A text's number, path, content and packed symbols."""
 
@@ -116,9 +114,10 @@ class Cutter:
         versions, embedder = stage_versions(), open_embedder(self._settings)
         made = versions["chunks"], embedder.name
         query = "SELECT cut_by, embedder FROM flashgrep.repository WHERE id = %s"
-        if self._connection.execute(query, [self._repository]).fetchone() == made:
-            return
         old = [one for one in read_segments(self._connection, self._repository) if one.kind == Kind.WORDS]
+        is_current = all(one.format == FORMAT for one in old)
+        if is_current and self._connection.execute(query, [self._repository]).fetchone() == made:
+            return
         texts = [text for one in old for text in one.texts.tolist() if text]
         with write_rows(self._connection, self._repository, (), (), ()) as cursor:
             # At once: a text has one row of chunks, and the next ones are made now.
@@ -149,30 +148,13 @@ class Cutter:
 
     def read_batches(self, shard: int, texts: Sequence[int]) -> Iterator[list[Source]]:
         """Yield texts with their symbols, a bounded number of bytes at a time."""
-        where = f"repository = %s AND shard = {int(shard)}"
-        for at in range(0, len(texts), LISTED):
-            sizes = f"SELECT id, octet_length(data) FROM flashgrep.text WHERE {where} AND id = ANY(%s) ORDER BY id"
-            listed = self._connection.execute(
-                sizes.encode(), [self._repository, list(texts[at : at + LISTED])]
-            ).fetchall()
-            # Sizes first: texts are fetched in batches of bounded bytes, and one statement cannot be told to stop by
-            # size.
-            left = [(number, b"", b"", size) for number, size in listed]
-            while left:
-                numbers = [row[0] for row in take_bytes(iter(left[:BATCH]), BATCH_BYTES)]
-                left = left[len(numbers) :]
-                rows = self._connection.execute(
-                    f"SELECT id, path, data FROM flashgrep.text WHERE {where} AND id = ANY(%s) ORDER BY id".encode(),
-                    [self._repository, numbers],
-                    binary=True,
-                ).fetchall()
-                symbols = self._connection.execute(
-                    f"SELECT text, packed FROM flashgrep.symbol WHERE {where} AND text = ANY(%s)".encode(),
-                    [self._repository, numbers],
-                    binary=True,
-                ).fetchall()
-                packed = dict(symbols)
-                yield [(number, path, data, packed.get(number, b"")) for number, path, data in rows]
+        where = f"repository = %s AND shard = {int(shard)} AND text = ANY(%s)"
+        query = f"SELECT text, packed FROM flashgrep.symbol WHERE {where}"
+        for rows in read_texts(self._connection, self._repository, shard, texts, BATCH, BATCH_BYTES):
+            numbers = [number for number, _, _ in rows]
+            symbols = self._connection.execute(query.encode(), [self._repository, numbers], binary=True).fetchall()
+            packed = dict(symbols)
+            yield [(number, path, data, packed.get(number, b"")) for number, path, data in rows]
 
     def put(self, shard: int, batches: Sequence[CutTexts]) -> None:
         """Store chunks of texts in a shard, their words as one segment."""

@@ -185,6 +185,8 @@ class Team:
                     put_listing(connection, job, revision, listed, known)
                 # As soon as texts and grams are there: exact questions are answered while symbols and chunks are made.
                 publish(connection, job, branches, head, job.generation)
+                for count in loader.renew():
+                    tell(f"{job.name}: postings of {count} texts made anew")
                 for at in loader.parse(self.workers):
                     tell(f"{job.name}: symbols of {at} texts")
                 cutter = Cutter(connection, job.repository, self.embedding)

@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from flashgrep.errors import Conflict, Unavailable
 from flashgrep.git.repository import Repository
 from flashgrep.index.grams import Grams, grams_of
 from flashgrep.index.kept import Name
-from flashgrep.index.postings import encode, pairs_of
+from flashgrep.index.postings import FORMAT, encode, pairs_of
 from flashgrep.index.segments import Kind
 from flashgrep.index.symbols import take_bytes
 from flashgrep.indexer.process import PARSE_BATCH, PARSE_BYTES, Parsers
 from flashgrep.ingest.extract import extract
 from flashgrep.machine import release_memory
 from flashgrep.model import Document
-from flashgrep.team.segments import Segment, put_blocks, put_segment, take_segments, write_rows
+from flashgrep.team.segments import (
+    GRACE_SECONDS,
+    OF_SEGMENTS,
+    Segment,
+    advance,
+    leave,
+    put_blocks,
+    put_segment,
+    read_segments,
+    take_segments,
+    write_rows,
+)
 from flashgrep.team.text_reader import fold_name
 
 if TYPE_CHECKING:
@@ -28,6 +40,8 @@ BATCH_BYTES: Final = 16 << 20
 BATCH_TEXTS: Final = 8192
 MAX_SIZE: Final = 64 << 20
 """Larger files are declined."""
+LISTED: Final = 1024
+"""Texts whose sizes are asked for at once."""
 PARSED_AT_ONCE: Final = 256
 """Texts whose symbols are stored in one transaction."""
 _SHA1_BYTES: Final = 20
@@ -130,6 +144,58 @@ class Loader:
                     copy.write_row([repository, blob, named_class, number, skip])
         return found
 
+    def renew(self) -> Iterator[int]:
+        """Make anew the postings of grams that are of an older format, yielding after each batch how many texts it had.
+
+        Raises:
+            Unavailable: wrong_migration, some are of a newer flashgrep's.
+
+        """
+        segments = read_segments(self._connection, self._repository)
+        if any(one.format > FORMAT for one in segments):
+            advice = "install that version here"
+            message = f"the store has postings of a newer flashgrep; {advice}"
+            raise Unavailable(message, reason="wrong_migration", suggestion=advice)
+        for old in segments:
+            if old.kind != Kind.GRAMS or old.format == FORMAT:
+                continue
+            left, texts = old, old.texts[old.texts > 0].tolist()
+            given = read_texts(self._connection, self._repository, old.shard, texts, BATCH_TEXTS, BATCH_BYTES)
+            # Batch by batch, so that a worker that dies has not done it for nothing; one at least, to drop the segment.
+            for batch in given if texts else [[]]:
+                left = self._replace(left, batch)
+                yield len(batch)
+                release_memory()
+
+    def _replace(self, old: Segment, batch: Sequence[tuple[int, bytes, bytes]]) -> Segment:
+        """Store a segment of some texts, and return what is left of the one that named them; both or neither.
+
+        Raises:
+            Conflict: another worker has changed that one meanwhile.
+
+        """
+        connection, repository = self._connection, self._repository
+        number = take_segments(connection, repository, 1)
+        documents = [extract(raw) for _, _, raw in batch]
+        # Texts are stored only if they are some; another version may see them otherwise.
+        grams = [grams_of(one.data if isinstance(one, Document) else b"") for one in documents]
+        blocks = list(encode(pairs_of(grams), number))
+        named = np.array([text for text, _, _ in batch], np.int64)
+        left = old._replace(texts=np.where(np.isin(old.texts, named), 0, old.texts))
+        values = [repository, old.id, old.texts.astype(">i8").tobytes()]
+        with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
+            query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s AND texts = %s"
+            if not cursor.execute(query, [left.texts.astype(">i8").tobytes(), *values]).rowcount:
+                raise Conflict("another worker is at the repository", reason="generation_changed")
+            if not left.texts.any():
+                cursor.execute("DELETE FROM flashgrep.segment WHERE repository = %s AND id = %s", values[:2])
+                leave(cursor, repository, OF_SEGMENTS, (), [old.id], GRACE_SECONDS)
+            if batch:
+                put_blocks(cursor, repository, old.shard, number, blocks)
+                put_segment(cursor, repository, Segment.of_blocks(number, Kind.GRAMS, old.shard, blocks, named))
+            advance(cursor, repository)
+        return left
+
     def parse(self, workers: int) -> Iterator[int]:
         """Store the symbols of texts that have none yet, yielding after each round the last text's number.
 
@@ -193,6 +259,23 @@ class Loader:
                 "UPDATE flashgrep.repository SET parsed_to = %s, generation = generation + 1 WHERE id = %s",
                 [done, repository],
             )
+
+
+def read_texts(
+    connection: "Connection[Any]", repository: int, shard: int, texts: Sequence[int], most: int, most_bytes: int
+) -> Iterator[list[tuple[int, bytes, bytes]]]:
+    """Yield texts of a shard with their paths and contents, so many and so many bytes at a time."""
+    where = f"FROM flashgrep.text WHERE repository = %s AND shard = {int(shard)} AND id = ANY(%s) ORDER BY id"
+    for at in range(0, len(texts), LISTED):
+        sizes = f"SELECT id, octet_length(data) {where}"
+        listed = connection.execute(sizes.encode(), [repository, list(texts[at : at + LISTED])]).fetchall()
+        # Sizes first: one statement cannot be told to stop by size.
+        left = [(number, b"", b"", size) for number, size in listed]
+        while left:
+            numbers = [row[0] for row in take_bytes(iter(left[:most]), most_bytes)]
+            left = left[len(numbers) :]
+            query = f"SELECT id, path, data {where}"
+            yield connection.execute(query.encode(), [repository, numbers], binary=True).fetchall()
 
 
 def read_content(source: Repository, content: Content) -> bytes | str:

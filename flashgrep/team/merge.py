@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from flashgrep.errors import Conflict
-from flashgrep.index.postings import Block, OpenBlock, join, open_block
+from flashgrep.index.postings import FORMAT, Block, OpenBlock, join, open_block
 from flashgrep.index.segments import Kind, cut_keys, worth_merging
 from flashgrep.team.listing import read_text_ids
 from flashgrep.team.segments import (
+    GRACE_SECONDS,
     OF_SEGMENTS,
     OF_TEXTS,
     Segment,
@@ -27,8 +28,6 @@ from flashgrep.team.segments import (
 if TYPE_CHECKING:
     from psycopg import Connection
 
-GRACE_SECONDS: Final = 900
-"""Rows that were replaced stay so long: questions begun before may read them. One that finds some gone asks again."""
 DEAD_SHARE: Final = 0.3
 """A segment is written again, without the texts that are gone, once they are so large a share of it."""
 
@@ -76,7 +75,9 @@ def choose(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
     """Merge what is worth it, each shard's by itself, yielding after each step how many segments are one now."""
-    ordered = sorted(read_segments(connection, repository), key=lambda one: (one.shard, one.kind, one.id))
+    # What is of another format is made anew, not read.
+    current = (one for one in read_segments(connection, repository) if one.format == FORMAT)
+    ordered = sorted(current, key=lambda one: (one.shard, one.kind, one.id))
     for _, group in groupby(ordered, key=lambda one: (one.shard, one.kind)):
         for chosen in choose(list(group)):
             merge_segments(connection, repository, chosen)

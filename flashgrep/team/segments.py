@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.errors import Conflict
-from flashgrep.index.postings import Block
+from flashgrep.index.postings import FORMAT, Block
 from flashgrep.index.segments import Kind, SegmentRow
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PLACES: Final = 4096
 """Chunks that a text may have, and more: a chunk's number is its text's, times this, and its place in the text."""
+GRACE_SECONDS: Final = 900
+"""Rows that were replaced stay so long: questions begun before may read them. One that finds some gone asks again."""
 OF_TEXTS: Final = ("text", "symbol", "symbol_name", "chunk", "vector")
 OF_SEGMENTS: Final = ("block", "signs")
 _CONDITIONS: Final = {
@@ -33,7 +35,8 @@ _CONDITIONS: Final = {
     "signs": "segment = ANY(%(segments)s)",
 }
 SELECT: Final = (
-    "SELECT id, kind, shard, bytes, keys, texts, counts FROM flashgrep.segment WHERE repository = %s ORDER BY id"
+    "SELECT id, kind, shard, bytes, keys, texts, counts, format FROM flashgrep.segment "
+    "WHERE repository = %s ORDER BY id"
 )
 
 _NO_COUNTS: Final = np.empty(0, np.int64)
@@ -51,14 +54,16 @@ class Segment(NamedTuple):
     """0: one that is gone."""
     counts: npt.NDArray[np.int64]
     """Of words: how many chunks each text has."""
+    format: int = FORMAT
+    """Of its postings; those of another are not read."""
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> "Segment":
         """Return the segment of a row of ``SELECT``."""
-        number, kind, shard, size, keys, texts, counts = row
+        number, kind, shard, size, keys, texts, counts, written = row
         named = np.frombuffer(texts, ">i8").astype(np.int64)
         chunks = np.frombuffer(counts, ">i4").astype(np.int64)
-        return cls(number, kind, shard, size, np.frombuffer(keys, "<u4"), named, chunks)
+        return cls(number, kind, shard, size, np.frombuffer(keys, "<u4"), named, chunks, written)
 
     @classmethod
     def of_blocks(
@@ -139,11 +144,11 @@ def put_blocks(cursor: "Cursor[Any]", repository: int, shard: int, segment: int,
 def put_segment(cursor: "Cursor[Any]", repository: int, segment: Segment) -> None:
     """Store a segment, whose blocks count from now on."""
     cursor.execute(
-        "INSERT INTO flashgrep.segment (repository, id, kind, shard, bytes, keys, texts, counts) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        "INSERT INTO flashgrep.segment (repository, id, kind, shard, bytes, keys, texts, counts, format) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
             repository, segment.id, segment.kind, segment.shard, segment.bytes, segment.keys.tobytes(),
-            segment.texts.astype(">i8").tobytes(), segment.counts.astype(">i4").tobytes(),
+            segment.texts.astype(">i8").tobytes(), segment.counts.astype(">i4").tobytes(), segment.format,
         ],
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flashgrep.index.chunks import StoredChunk, split_chunks
 from flashgrep.index.evaluate import evaluate, join_segments
 from flashgrep.index.grams import GRAM, number
+from flashgrep.index.postings import FORMAT
 from flashgrep.index.segments import Kind
 from flashgrep.index.symbols import LONGEST_NAME
 from flashgrep.index.table import TextIds
@@ -47,7 +48,8 @@ class IndexState:
             found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
             embedder = reading.fetch("SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository])
         grams = [one for one in found if one.kind == Kind.GRAMS]
-        words = [one for one in found if one.kind == Kind.WORDS]
+        # As if they had no chunks yet, which they are about to have anew.
+        words = [one for one in found if one.kind == Kind.WORDS and one.format == FORMAT]
         return cls(
             repository,
             generation,
@@ -93,12 +95,13 @@ class TextReader:
         state = self.state
         if expression in state.known:
             return state.known[expression]
-        segments = state.segments
+        segments = [one for one in state.segments if one.format == FORMAT]
         # Remembered by what was asked; what is fetched may be less.
         expression, asked = thin_out(expression), expression
         ranges = list(_ranges(expression))
         lists = fetch_lists(self.read, state.repository, segments, ranges)
-        named = []
+        # What other code has written may lack texts, so it excludes none.
+        named: list[TextIds | None] = [one.texts for one in state.segments if one.format != FORMAT]
         for one in lists:
             places = evaluate(expression, one.segment.row, one)
             named.append(None if places is None else one.segment.texts[places])
