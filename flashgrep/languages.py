@@ -97,6 +97,7 @@ _ROWS: Final = (
     Language("ocaml", "ml mll mly", "ocaml", comments=_ML, word=b"'"),
     Language("ocaml_interface", "mli", "ocaml_interface", comments=_ML, word=b"'"),
     Language("zig", "zig", "zig"),
+    Language("wat", "wat wast", "wat", comments=(b";;", b"(;"), word=b"$.-"),
     Language("solidity", "sol", "solidity"),
     Language("sql", "sql psql", "sql", comments=_DASHES),
     Language("markdown", "md markdown mdown mdwn mdx mkd mkdn", "markdown", nature="prose", comments=()),

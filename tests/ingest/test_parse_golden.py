@@ -3,6 +3,7 @@
 ``python tests/ingest/test_parse_golden.py`` writes the golden files anew; read the difference before you keep it.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from flashgrep.ingest.parse import ParsedFile, pack, parse_symbols, unpack
 from flashgrep.ingest.parse.grammar import _QUERIES, INHERITS
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import MARKS
+from flashgrep.ingest.parse.tags import _CONSTRUCTS
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -66,6 +68,18 @@ def test_every_language_with_a_query_has_a_sample_and_no_query_is_left_over() ->
     assert used <= covered
     queries = {Path(entry.name).stem: entry.read_text("utf-8") for entry in _QUERIES.iterdir()}
     assert set(queries) == used | {base for text in queries.values() for base in INHERITS.findall(text)}
+
+
+def test_every_capture_of_a_query_means_something() -> None:
+    known = {"name", "body", "container", "skip", "statement", "error", *MARKS, *_CONSTRUCTS}
+    captures = {
+        (entry.name, capture)
+        for entry in _QUERIES.iterdir()
+        for line in entry.read_text("utf-8").splitlines()
+        for capture in re.findall(r"@(\w[\w.]*)", re.sub(r'^;.*|"[^"]*"', "", line))
+        if not capture.startswith("_")
+    }
+    assert not {found for found in captures if found[1] not in known}, "of a kind that ingest/parse/model.py lacks"
 
 
 def write_golden() -> None:

@@ -1,13 +1,16 @@
 """What is derived from the code is as the code says, and everything that is shown has its sentence."""
 
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
-from flashgrep import config
-from flashgrep.handlers import REGISTRY
+from flashgrep import config, handlers
+from flashgrep.handlers import MODULES, REGISTRY
 from flashgrep.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.registry import Handler
 from scripts.tools.generate import generated, main
@@ -41,11 +44,28 @@ def test_every_method_and_field_has_its_sentence(handler: Handler) -> None:
     assert not missing
 
 
+def test_every_family_of_methods_is_listed() -> None:
+    found = {import_module(f"flashgrep.handlers.{module.name}") for module in iter_modules(handlers.__path__)}
+    families = {module.__name__ for module in found if hasattr(module, "HANDLERS")}
+    assert families == {module.__name__ for module in MODULES}, "add it to MODULES in handlers/__init__.py"
+
+
+def test_every_method_is_named_by_some_test() -> None:
+    tests = Path(__file__).parents[1]
+    words = {word for path in tests.rglob("test_*.py") for word in re.findall(r"[\w-]+", path.read_text("utf-8"))}
+    missing = [one.name for one in REGISTRY if not {one.name, one.name.replace("_", "-")} & words]
+    assert not missing, "write a test that asks each of these over a wire"
+
+
 def test_every_setting_has_its_sentence_and_is_in_the_example() -> None:
     text = config.format_example()
     for key, field in config.list_settings():
         assert field.description
         assert f"# {key.rpartition('.')[2]} = " in text
+        if field.annotation in {int, float}:
+            bounds = {type(one).__name__.lower() for one in field.metadata}
+            assert bounds & {"ge", "gt"}, f"{key} has no least value"
+            assert bounds & {"le", "lt"}, f"{key} has no greatest value"
 
 
 def test_every_method_is_in_the_reference() -> None:
