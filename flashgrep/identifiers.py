@@ -38,6 +38,10 @@ class Counted(NamedTuple):
     numbers: Ints
     """Its identifier, by its place in ``identifiers``."""
     counts: Ints
+    words: list[bytes]
+    """The words of the identifiers, one after the other, as ``split_all`` has them."""
+    lengths: Ints
+    """How many words each has."""
 
 
 def find_identifiers(text: bytes) -> list[bytes]:
@@ -62,7 +66,9 @@ def count_identifiers(texts: Sequence[bytes]) -> Counted:
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))
     distinct = pairs[starts]
     numbers = distinct & ((1 << _NUMBER_BITS) - 1)
-    return Counted(list(number_of), distinct >> _NUMBER_BITS, numbers, np.diff(starts, append=len(pairs)))
+    identifiers = list(number_of)
+    counts = np.diff(starts, append=len(pairs))
+    return Counted(identifiers, distinct >> _NUMBER_BITS, numbers, counts, *split_all(identifiers))
 
 
 def split_words(identifier: bytes) -> list[bytes]:

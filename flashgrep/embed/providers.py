@@ -164,6 +164,11 @@ def open_embedder(settings: "Settings", environ: Environ, provider: str = "") ->
         raise ProviderUnavailable(problem.message, available=others, provider=wanted) from None
 
 
+def is_embedded(settings: str) -> bool:
+    """Return whether settings (``Embedding`` as JSON) ask for the embedded model."""
+    return bool(orjson.loads(settings).get("provider", "static") == "static")
+
+
 def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None = None) -> Embedder:
     """Open the embedder of these settings (``Embedding`` as JSON); with ``seconds`` it is asked once, and so long.
 
@@ -172,7 +177,7 @@ def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None
 
     """
     # The default needs none of what the settings module imports.
-    if orjson.loads(settings).get("provider", "static") == "static":
+    if is_embedded(settings):
         with suppress(ProviderUnavailable):  # below it is told what would work
             return static.load(static.DATA)
     config = import_module("flashgrep.config")  # pydantic: 0.15 s and 15 MB that most indexers do without

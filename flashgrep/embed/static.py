@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from flashgrep.embed.interface import Scale, Vectors
 from flashgrep.errors import ProviderUnavailable
-from flashgrep.identifiers import count_identifiers, places_of, split_all
+from flashgrep.identifiers import Counted, count_identifiers, places_of
 
 FORMAT = 1
 DATA = Path(__file__).parent / "data" / "static.npz"
@@ -84,12 +84,14 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
 
     def bags(self, texts: Sequence[str]) -> Bags:
         """Count the words of each text."""
-        counted = count_identifiers([text.encode("ascii", "replace") for text in texts])
-        words, lengths = split_all(counted.identifiers)
-        pieces = list(map(self.__getitem__, words))
+        return self.count(count_identifiers([text.encode("ascii", "replace") for text in texts]), len(texts))
+
+    def count(self, counted: Counted, texts: int) -> Bags:
+        """Return the words of so many texts whose identifiers are counted; a text may have one several times."""
+        pieces = list(map(self.__getitem__, counted.words))
         ends = np.cumsum(np.fromiter(chain([0], map(len, pieces)), np.int64, len(pieces) + 1))
         flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(ends[-1]))
-        bounds = ends[np.concatenate(([0], np.cumsum(lengths)))]
+        bounds = ends[np.concatenate(([0], np.cumsum(counted.lengths)))]
         lengths = np.diff(bounds)  # of pieces now: an identifier's follow each other as its words do
         of_pair = lengths[counted.numbers]
         numbers = flat[places_of(counted.numbers, lengths)]
@@ -100,7 +102,7 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
         keys, counts = rows >> COUNT_BITS, rows & ((1 << COUNT_BITS) - 1)
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         keys, counts = keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
-        return Bags(keys % width, counts, np.searchsorted(keys, np.arange(len(texts) + 1) * width))
+        return Bags(keys % width, counts, np.searchsorted(keys, np.arange(texts + 1) * width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,16 +136,25 @@ class StaticEmbedder:
         """Map a cosine to 0-1 by the unrelated pairs of the data file."""
         return self.scale.confidence(similarity)
 
+    def embed_identifiers(self, counted: Counted, texts: int) -> Vectors:
+        """Return a row for each of so many texts of code, none longer than ``MAX_CHARS``, by their identifiers."""
+        return self._sum(self.vocabulary.count(counted, texts), self.code_weights)
+
     def _embed(self, texts: Sequence[str], weights: Weights) -> Vectors:
-        rows = np.empty((len(texts), self.dims), np.float32)
+        rows = [np.empty((0, self.dims), np.float32)]
         for at in range(0, len(texts), SLICE):
             bags = self.vocabulary.bags([text[: self.max_chars] for text in texts[at : at + SLICE]])
-            damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
-            for row, (start, end) in enumerate(pairwise(bags.bounds.tolist()), at):
-                # Text by text: rows of one text stay in the processor's cache, those of a slice would not. And by
-                # einsum, since BLAS adds up in an order that depends on the processor and its cores.
-                chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
-                np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
+            rows.append(self._sum(bags, weights))
+        return np.concatenate(rows)
+
+    def _sum(self, bags: Bags, weights: Weights) -> Vectors:
+        rows = np.empty((len(bags.bounds) - 1, self.dims), np.float32)
+        damped = weights[bags.words] * (1 + np.log(bags.counts)).astype(np.float32)
+        for row, (start, end) in enumerate(pairwise(bags.bounds.tolist())):
+            # Text by text: rows of one text stay in the processor's cache, those of a slice would not. And by
+            # einsum, since BLAS adds up in an order that depends on the processor and its cores.
+            chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
+            np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
         np.divide(rows, lengths, out=rows, where=lengths > 0)
         return rows

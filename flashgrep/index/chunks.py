@@ -17,6 +17,7 @@ import numpy.typing as npt
 import orjson
 
 from flashgrep.damage import Damaged, inflate
+from flashgrep.identifiers import Counted
 from flashgrep.index import segments, symbols
 from flashgrep.index.postings import Pairs, encode
 from flashgrep.index.schema import Left, take_numbers
@@ -128,8 +129,8 @@ class ChunkMap(NamedTuple):
         return np.where(known, self.text_id[at], 0), inside
 
 
-def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
-    """Return the chunks of texts as they are to be stored."""
+def pack(texts: Sequence[ChunkedText], counted: Counted | None = None) -> PackedChunks:
+    """Return the chunks of texts as they are to be stored; ``counted``: the fields of all, if somebody has."""
     rows = [
         PackedText(
             text.text_id,
@@ -140,7 +141,7 @@ def pack(texts: Sequence[ChunkedText]) -> PackedChunks:
         )
         for text in texts
     ]
-    return PackedChunks(rows, impacts_of([fields for text in texts for fields in text.fields]))
+    return PackedChunks(rows, impacts_of([fields for text in texts for fields in text.fields], counted))
 
 
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:

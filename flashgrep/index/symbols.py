@@ -42,7 +42,11 @@ def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
         # A text whose symbols came twice keeps the first row; its names must not be indexed again.
         done = connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.text_id, row.packed])
         if done.rowcount and row.names:
-            terms = " ".join(_term(name.decode("utf-8", "replace")) for name in row.names if len(name) <= LONGEST_NAME)
+            names = [name for name in row.names if len(name) <= LONGEST_NAME]
+            terms = (joined := b" ".join(names)).decode("utf-8", "replace")
+            # Of letters, digits and ``_`` alone, as in most texts, they stay what they are: that is told quickly.
+            if joined.count(b" ") >= len(names) or not joined.translate(None, b"_ ").isalnum():
+                terms = " ".join(_term(name.decode("utf-8", "replace")) for name in names)
             connection.execute("INSERT INTO symbol_name (rowid, names) VALUES (?, ?)", [row.text_id, terms])
 
 

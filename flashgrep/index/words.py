@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.identifiers import Ints, count_identifiers, find_identifiers, places_of, split_all, split_words
+from flashgrep.identifiers import Counted, Ints, count_identifiers, find_identifiers, places_of, split_words
 from flashgrep.index.postings import Pairs, count, decode
 from flashgrep.index.segments import Kind, lists_of, segments
 
@@ -48,10 +48,13 @@ class Fields(NamedTuple):
     names: bytes
     """What it is called and what it defines."""
     body: bytes
+    context: bytes = b""
+    """What an embedder is told of besides path and body: its words count for vectors alone."""
 
 
-FIELD_WEIGHTS: Final = (2, 3, 1)
+FIELD_WEIGHTS: Final = (2, 3, 1, 0)
 """How often a word of each field counts: a chunk is about what it defines more than about what it mentions."""
+_NAMES, _CONTEXT = map(Fields._fields.index, ("names", "context"))
 
 
 def parts(identifier: bytes) -> list[bytes]:
@@ -78,15 +81,29 @@ def key_of(word: bytes) -> int:
     return zlib.crc32(word) // LEVELS * LEVELS
 
 
-def impacts_of(chunks: Sequence[Fields]) -> Pairs:
-    """Return the (key, place in the list) pairs of chunks, ascending."""
-    counted = count_identifiers([field for chunk in chunks for field in chunk])
+def count_fields(chunks: Sequence[Fields]) -> Counted:
+    """Count the identifiers of each field of chunks, the fields of a chunk one after the other."""
+    return count_identifiers([field for chunk in chunks for field in chunk])
+
+
+def choose_for_vectors(counted: Counted) -> Counted:
+    """Return what an embedder is told of chunks whose fields are counted: each one's identifiers, some repeatedly."""
+    places, fields = np.divmod(counted.texts, len(FIELD_WEIGHTS))
+    told = np.flatnonzero(fields != _NAMES)
+    return counted._replace(
+        texts=places.take(told), numbers=counted.numbers.take(told), counts=counted.counts.take(told)
+    )
+
+
+def impacts_of(chunks: Sequence[Fields], counted: Counted | None = None) -> Pairs:
+    """Return the (key, place in the list) pairs of chunks, ascending; ``counted``: their fields, if somebody has."""
+    counted = counted or count_fields(chunks)
     # The keys of the words that each identifier counts as, as ``parts`` has them: itself first, then its parts.
     identifiers = counted.identifiers
     sizes = np.fromiter(map(len, identifiers), np.int64, len(identifiers))
     heads = np.frombuffer(b"".join(identifiers), np.uint8)[np.cumsum(sizes) - sizes]
     names = (sizes >= SHORTEST_WORD) & (sizes <= LONGEST_WORD) & ((heads < ord("0")) | (heads > ord("9")))
-    words, of_parts = split_all(identifiers)
+    words, of_parts = counted.words, counted.lengths
     compounds = names & (of_parts > 1)
     lengths = names + compounds * of_parts
     is_whole = np.zeros(int(lengths.sum()), np.bool_)
@@ -98,12 +115,14 @@ def impacts_of(chunks: Sequence[Fields]) -> Pairs:
     keys: Pairs = checksums // np.uint64(LEVELS) * np.uint64(LEVELS)
 
     # Then each word of each chunk once, with how much it weighs there.
-    flat = keys[places_of(counted.numbers, lengths)]
+    own = np.flatnonzero(counted.texts % len(FIELD_WEIGHTS) != _CONTEXT)
+    numbers = counted.numbers.take(own)
+    flat = keys[places_of(numbers, lengths)]
     if not len(flat):
         return flat
-    of_pair = lengths[counted.numbers]
-    repeats = np.minimum(counted.counts, MOST_REPEATS).repeat(of_pair)
-    fields = counted.texts.repeat(of_pair)
+    of_pair = lengths[numbers]
+    repeats = np.minimum(counted.counts.take(own), MOST_REPEATS).repeat(of_pair)
+    fields = counted.texts.take(own).repeat(of_pair)
     places = fields // len(FIELD_WEIGHTS)
     weights = repeats * np.array(FIELD_WEIGHTS)[fields % len(FIELD_WEIGHTS)]
     # Sorted with its weight in the lowest bits, a pair takes a third of the time that sorting by index takes.

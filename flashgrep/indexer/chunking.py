@@ -53,7 +53,9 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
         within = names[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
         defines = list(dict.fromkeys(within))
         stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
-        fields.append(Fields(path, " ".join([chunk.name, *defines]).encode(), data[chunk.start : chunk.end]))
+        called = " ".join([chunk.name, *defines]).encode()
+        context = f"{chunk.name}\n{chunk.header}".encode()
+        fields.append(Fields(path, called, data[chunk.start : chunk.end], context))
     return ChunkedText(text_id, stored, fields, hold_every_identifier(data, [(one.start, one.end) for one in stored]))
 
 

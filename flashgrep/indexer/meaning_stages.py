@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -9,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.embed import Embedder
-from flashgrep.embed.providers import embedder_of
+from flashgrep.embed.providers import embedder_of, is_embedded
+from flashgrep.embed.static import StaticEmbedder
+from flashgrep.errors import ProviderUnavailable
 from flashgrep.index import chunks as table
 from flashgrep.index import vectors
 from flashgrep.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
 from flashgrep.index.schema import Left
 from flashgrep.index.sieve import make_filter
+from flashgrep.index.words import choose_for_vectors, count_fields
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.chunking import chunk_text, embedding_text
 from flashgrep.indexer.job import IndexJob, ProjectJob
@@ -59,29 +63,41 @@ class MeaningStages:
         self._pool = pool
         self._batches = batches
 
-    def store_chunks(self) -> Iterator[Left]:
-        """Store chunks of parsed texts, yielding after each batch how much is left."""
+    def store_chunks(self, settings: str) -> Iterator[Left]:
+        """Store chunks of parsed texts, yielding after each batch how much is left.
+
+        With their vectors, if those are of the embedded model by these settings: both are made of the same words.
+        """
         connection = self._writer.connection
+        embedder = open_embedded(settings)
+        vector_set = None if embedder is None else self._open_vector_set(embedder)
         left = table.count_to_chunk(connection, self._number)
         # Merging what was stored counts as much as so many bytes of text.
         ending = left.bytes * ENDING_SHARE
         yield Left(left.texts, int(left.bytes + ending))
         spread = self._pool.is_running or left.texts > FEW
         texts = self._batches(lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after))
-        calls = ((self._project.root, part, self._project.max_size) for part in texts)
-        waiting: list[PackedChunks] = []
+        calls = ((self._project.root, part, self._project.max_size, settings) for part in texts)
+        waiting: list[CutTexts] = []
 
         def flush() -> None:
+            nonlocal vector_set
             if waiting:
                 with self._writer.transaction() as connection:
-                    table.put(connection, waiting)
+                    table.put(connection, [done.packed for done in waiting])
+                # Texts that are left without vectors, here or by a crash, are those of the next stage.
+                if vector_set is not None:
+                    try:
+                        vector_set = self._append(vector_set, [done.embedded for done in waiting])
+                    except vectors.VectorsDamaged:
+                        vector_set = None
                 waiting.clear()
 
         for done in self._pool.map(cut_texts, calls, spread=spread):
-            waiting.append(done.packed)
-            if sum(len(part.pairs) for part in waiting) > FLUSH_PAIRS:
+            waiting.append(done)
+            if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
                 flush()
-            left = Left(left.texts - len(done.packed.texts), left.bytes - done.bytes)
+            left = Left(left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes)
             yield Left(left.texts, int(left.bytes + ending))
         flush()
         # Before pages are given back, since a merge frees some.
@@ -163,14 +179,22 @@ class MeaningStages:
 # What worker processes do
 
 
-class CutTexts(NamedTuple):
-    """Chunks of a batch, and how many bytes its texts have."""
+class EmbeddedTexts(NamedTuple):
+    """Vectors of a batch: texts as (number, chunks) in the order of their rows."""
 
-    packed: PackedChunks
+    text_ids: list[tuple[int, int]]
+    rows: npt.NDArray[np.void]
     bytes: int
 
 
-def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> CutTexts:
+class CutTexts(NamedTuple):
+    """Chunks of a batch, and their vectors if these are made with them."""
+
+    packed: PackedChunks
+    embedded: EmbeddedTexts
+
+
+def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> CutTexts:
     """Read texts, given with their packed symbols, and return their chunks; one that has changed is left out."""
     release_memory()
     done: list[ChunkedText] = []
@@ -183,15 +207,14 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int) -> CutTe
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
             cut = chunk_text(text_id, path, data, parsed)
             done.append(cut if cut.is_whole else cut._replace(words=make_filter(text_id, data)))
-    return CutTexts(table.pack(done), size)
-
-
-class EmbeddedTexts(NamedTuple):
-    """Vectors of a batch: texts as (number, chunks) in the order of their rows."""
-
-    text_ids: list[tuple[int, int]]
-    rows: npt.NDArray[np.void]
-    bytes: int
+    counted = count_fields([fields for text in done for fields in text.fields])
+    embedder, rows = open_embedded(settings), np.empty(0, np.void)
+    if embedder is not None:
+        chunks = sum(len(text.chunks) for text in done)
+        rows = vectors.quantise(embedder.embed_identifiers(choose_for_vectors(counted), chunks))
+    # One without chunks has no vectors to be noted.
+    of_texts = [(text.text_id, len(text.chunks)) for text in done if text.chunks]
+    return CutTexts(table.pack(done, counted), EmbeddedTexts(of_texts, rows, size))
 
 
 def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> EmbeddedTexts:
@@ -208,6 +231,17 @@ def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settin
             text_ids.append((text_id, len(found)))
             inputs.extend(embedding_text(path, data, chunk) for chunk in found)
     return EmbeddedTexts(text_ids, vectors.quantise(open_embedder(settings).embed_code(inputs)), size)
+
+
+@cache
+def open_embedded(settings: str) -> StaticEmbedder | None:
+    """Return the embedder of settings if it is the embedded model: no other is asked before chunks are stored."""
+    if not is_embedded(settings):
+        return None
+    with suppress(ProviderUnavailable):  # the next stage says why
+        embedder = open_embedder(settings)
+        return embedder if isinstance(embedder, StaticEmbedder) else None
+    return None
 
 
 @cache

@@ -188,7 +188,7 @@ class Indexer:
                 # Loading these takes as long as all else here, and an edit's first stages go before.
                 stages: type[MeaningStages] = import_module("flashgrep.indexer.meaning_stages").MeaningStages
                 meaning = stages(self._job, project, number, self._writer, self._pool, self._choose_batches)
-                progress = meaning.store_chunks() if stage == "chunks" else meaning.store_vectors(embedding)
+                progress = meaning.store_chunks(embedding) if stage == "chunks" else meaning.store_vectors(embedding)
             for left in progress:
                 self._tell("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
             remade = stage != "symbols" and meaning.remade

@@ -1,5 +1,6 @@
 """The indexer's late stages: what changes meanwhile is left, batches come in order, and a waiting command ends them."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -80,6 +81,9 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
         assert run("symbols") == [64, 32, 32, 32]
         assert run("symbols") == [32, 0, 0, 0]
         assert run("chunks") == [64, 0, 0, 0, 0]
+        assert run("vectors") == [0, 0, 0]  # they came with the chunks
+        with closing(sqlite3.connect(tmp_path / "index.db")) as other, other:
+            other.execute("DELETE FROM embedded")
         assert run("vectors") == [64, 0, 0, 0]
         assert run("vectors")[-1] == 0
         indexer.run({"op": "stop"})

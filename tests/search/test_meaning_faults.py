@@ -90,6 +90,18 @@ async def test_vectors_are_added_to_a_file_only_where_the_ones_before_are(root: 
             assert (await best(workspace, text, semantic_weight=1.0))[0] == path
 
 
+@pytest.mark.slow
+async def test_chunks_that_a_crash_has_left_without_vectors_get_them(root: Path) -> None:
+    async with meant(root):
+        pass
+    with closing(sqlite3.connect(index_of(root))) as connection, connection:
+        connection.execute("DELETE FROM embedded WHERE text_id > (SELECT min(text_id) FROM embedded)")
+    async with opened(root) as workspace:
+        await settled(workspace)
+        for text, path in {"basket of a buyer": CART, "how are passwords hashed": PASSWORDS}.items():
+            assert (await best(workspace, text, semantic_weight=1.0))[0] == path
+
+
 # Other embedders
 
 

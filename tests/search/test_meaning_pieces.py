@@ -3,11 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from flashgrep.embed import static
 from flashgrep.index.chunks import StoredChunk
 from flashgrep.index.table import SOURCE, TEST, tier_of
-from flashgrep.index.words import Fields
+from flashgrep.index.words import Fields, choose_for_vectors, count_fields
 from flashgrep.indexer.chunking import MOST_DEFINES, embedding_text
 from flashgrep.search.chunks import FoundChunk, cut_chunks, find_containing, is_exported
 from flashgrep.search.words import show_best_lines
@@ -73,7 +75,7 @@ def test_a_file_that_is_not_stored_is_cut_as_it_would_be_stored() -> None:
     text = cut_chunks(b"pkg/store.py", data)
     (chunk,) = text.chunks
     assert (chunk.start_line, chunk.end_line, list(chunk.defines)) == (1, 6, ["Store", "put", "get"])
-    assert text.fields == [Fields(b"pkg/store.py", b"Store Store put get", data.rstrip())]
+    assert text.fields == [Fields(b"pkg/store.py", b"Store Store put get", data.rstrip(), b"Store\n")]
     code = data.decode().rstrip()
     assert embedding_text(b"pkg/store.py", data, chunk) == f"pkg/store.py\nStore\n{code}"
     assert embedding_text(b"a.py", data, chunk._replace(name="", header="module x")) == f"a.py\nmodule x\n{code}"
@@ -123,3 +125,22 @@ async def test_chunks_that_have_a_text_come_from_the_best_files_first(root: Path
         await workspace.wait_parsed()
         found = await workspace.in_thread(lambda snapshot: find_containing(snapshot, "launch", 10, None, None))
         assert [one.path for one in found] == [b"z.py", b"a/use.py", b"tests/test_a.py"]
+
+
+def test_vectors_made_with_the_words_of_chunks_are_those_of_their_texts() -> None:
+    lines = [
+        f"    def read_{name}(self, größe: int) -> HTTPError: return self._{name}v2  # naïve" for name in "abcdefgh"
+    ]
+    texts = {
+        b"pkg/caf\xe9/store.py": "\n".join(["class Größe(Store):", *lines * 9]).encode() + b"\xff\xfe tail_of_it",
+        b"web/all.min.js": b"function f(a){return a.getHTTPResponse_v2(1)};" * 90,
+        b"notes.md": b"# Reading\n\nText of it.\n\n## Deeper\n\nMore text.\n" * 40,
+        b"blank.py": b" \n",
+    }
+    model = static.load(static.DATA)
+    cut = [(path, data, cut_chunks(path, data)) for path, data in texts.items()]
+    fields = [field for _, _, text in cut for field in text.fields]
+    told = [embedding_text(path, data, chunk) for path, data, text in cut for chunk in text.chunks]
+    assert len(told) > len(texts)
+    made = model.embed_identifiers(choose_for_vectors(count_fields(fields)), len(fields))
+    assert np.array_equal(made, model.embed_code(told))
