@@ -173,9 +173,11 @@ def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
 
 def _relay(arguments: list[str]) -> int:
     """Carry JSON-RPC lines between stdin, stdout and the daemon, bound to the project of the folder, if it has one."""
-    if len(arguments) > 1:
+    if len(arguments) > 1 or any(word.startswith("-") for word in arguments):
         raise ValueError("usage: fgrep rpc [PATH]")
     folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
+    if not os.path.isdir(folder):  # it would be bound to the project that it would lie in
+        raise ValueError(f"no such folder: {folder}")
     paths = Paths(state_folder(os.environ))
 
     def connect_bound() -> socket:

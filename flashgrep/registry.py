@@ -12,10 +12,11 @@ from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeAlias,
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
+from rapidfuzz import fuzz, process
 
 from flashgrep.errors import InvalidParams, MethodNotFound, clip
 from flashgrep.path_map import PathMap
-from flashgrep.vocabulary import VERBATIM, FieldProblem, Vocabulary
+from flashgrep.vocabulary import NEAR_ENOUGH, VERBATIM, FieldProblem, Vocabulary
 
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
 """What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
@@ -354,7 +355,9 @@ class Registry:
             return self._by_name[name]
         except KeyError:
             name = clip(name, MOST_NAME)
-            raise MethodNotFound(f"method not found: {name}", method=name) from None
+            near = process.extractOne(name, self.names(), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
+            advice = {"suggestion": f"did you mean {near[0]}?"} if near else {}
+            raise MethodNotFound(f"method not found: {name}", method=name, **advice) from None
 
     def name_commands(self, text: str) -> str:
         """Return a sentence with methods as they are called on the command line: ``fgrep symbol`` for get_symbol."""

@@ -165,6 +165,17 @@ def test_what_only_the_entry_point_can_run_says_so() -> None:
         assert f"run it by its entry point: fgrep {' '.join(arguments)}" in said.stderr
 
 
+@pytest.mark.parametrize(
+    ("argument", "says"), [("--nonsense", "usage: fgrep rpc [PATH]"), ("missing", "no such folder: ")]
+)
+def test_rpc_refuses_what_is_no_folder_of_a_project(
+    daemon: DaemonAtHand, project: MakeProject, argument: str, says: str
+) -> None:
+    failed = daemon.run("rpc", argument, cwd=project({"a.py": "x = 1\n"}), stdin="")
+    assert failed.returncode == 2
+    assert says in failed.stderr
+
+
 @pytest.mark.parametrize("sink", ["file", "null"])
 def test_rpc_reads_a_file_and_writes_to_one(daemon: DaemonAtHand, tmp_path: Path, sink: str) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {}}

@@ -103,6 +103,13 @@ def test_a_method_that_does_not_exist_is_not_repeated_at_length() -> None:
     with pytest.raises(MethodNotFound) as caught:
         REGISTRY.get(HUGE)
     assert len(str(caught.value.to_object())) < 1000
+    assert "suggestion" not in caught.value.data
+
+
+def test_a_method_that_is_nearly_called_so_is_suggested() -> None:
+    with pytest.raises(MethodNotFound) as caught:
+        REGISTRY.get("serach_code")
+    assert caught.value.data["suggestion"] == "did you mean search_code?"
 
 
 def piece(name: str) -> FoundChunk:
