@@ -156,3 +156,72 @@ func last() { print("y") }
     names = names_of(symbols_of(Path("a.swift"), text), BY_KEYWORD | {"constructor"})
     assert {"Bank", "init", "helper", "<~>", "last"} <= set(names)
     assert "quoted" not in names
+
+
+def test_both_sides_of_an_unfinished_merge_are_read() -> None:
+    text = b"""class Shop:
+    def open(self):
+<<<<<<< HEAD
+        return 1
+
+    def close(self):
+||||||| base
+        return 0
+=======
+        return 2
+
+    def shut(self):
+>>>>>>> theirs
+        pass
+
+    def sell(self):
+        pass
+"""
+    symbols = symbols_of(Path("a.py"), text)
+    found = [symbols.qualified(row) for row in range(len(symbols.rows))]
+    assert found == ["Shop", "Shop.open", "Shop.close", "Shop.shut", "Shop.sell"]
+
+
+def test_behind_three_quotes_that_nothing_closes_functions_are_found() -> None:
+    text = b"""def first():
+    '''Open it.
+
+def second():
+    '''Close it.'''
+
+class Third:
+    '''A thing.'''
+    def fourth(self): pass
+"""
+    assert {"first", "second", "Third", "fourth"} <= set(names_of(symbols_of(Path("a.py"), text), BY_KEYWORD))
+
+
+def test_what_a_language_introduces_by_its_own_words_is_found_behind_a_mistake() -> None:
+    rust = b"""fn open( {
+    let hour = (((
+    x = "abc
+impl<T> Run for Retry<T> {
+    fn run(&self) {}
+}
+pub mod shop {}
+"""
+    found = symbols_of(Path("a.rs"), rust)
+    assert {"Retry", "run", "shop"} <= set(names_of(found, {"extension", "function", "method", "module"}))
+    assert "hour" not in names_of(found, {"function", "method"})
+    sharp = b"""class Shop {
+  void Open( {
+    if (x {
+  }
+  public string Name { get; set; }
+  internal int Size => 3;
+}
+"""
+    assert {"Name", "Size"} <= set(names_of(symbols_of(Path("a.cs"), sharp), {"property"}))
+    kotlin = b"""class ShopTest {
+  fun open( {
+    if (((
+  @Test fun `opens at nine`() { }
+  @Test(a) suspend fun closes() { }
+}
+"""
+    assert {"opens at nine", "closes"} <= set(names_of(symbols_of(Path("a.kt"), kotlin), {"function", "method"}))

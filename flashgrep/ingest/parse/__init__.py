@@ -10,7 +10,7 @@ from tree_sitter import Node
 from flashgrep.ingest.parse.embedded import read_scripts
 from flashgrep.ingest.parse.generic import generic_tags
 from flashgrep.ingest.parse.grammar import NoGrammar, ParseTimeout, grammar_of
-from flashgrep.ingest.parse.macros import BLANKED
+from flashgrep.ingest.parse.macros import BLANKED, blank_conflicts
 from flashgrep.ingest.parse.model import ParsedFile, pack, unpack
 from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.tags import tags
@@ -51,7 +51,8 @@ def parse_symbols(
         source, data = read_scripts(language, data)
     try:
         grammar = grammar_of(source)
-        text = BLANKED[language](data) if language in BLANKED else data
+        text = blank_conflicts(data) if LANGUAGES[language].nature == "code" else data
+        text = BLANKED[language](text) if language in BLANKED else text
         root = parse_and_repair(source, grammar, text, seconds).root_node
         if keep_tree is not None and text == data:
             keep_tree(root)

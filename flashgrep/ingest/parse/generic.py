@@ -33,7 +33,8 @@ _KIND_OF: Final = {word: KIND_ID[kind] for kind, words in _WORDS.items() for wor
 # a beginning, takes the square of its length.
 _DEFINITION: Final = re.compile(
     r"^[ \t]*(?:[(@#]\s*)?(?:(?:pub|public|private|protected|internal|export|static|abstract|async|override|open|sealed"
-    r"|final|inline|external|extern|declare|default|partial|my|our|local)(?:\([\w ]+\))?\s+){0,8}"
+    r"|final|inline|external|extern|declare|default|partial|my|our|local"
+    r"|suspend|operator|infix|data|case|implicit|lateinit|mutating|unsafe|@[\w.]+)(?:\([^()\n]*\))?\s+){0,8}"
     # Between the word and the name: Go's receiver, type parameters, what a name belongs to.
     rf"({'|'.join(_KIND_OF)})\*?\s+(?:\([^()\n]*\)\s*)?(?:<[^<>\n]*>\s*)?(?:[^\W\d][\w$]*(?:\.|::|:(?=\w+\s*\()))*"
     r"([^\W\d][\w$]*(?:[?!'](?=\W))?)".encode(),
@@ -52,12 +53,43 @@ _FIELD: Final = (
     rb"(?:(?:public|protected|private|internal|static|final|readonly|volatile|transient)[ \t]+){1,6}"
     rb"[A-Za-z_][^\n=;(){}\"]*?[ \t]([A-Za-z_$][\w$]*+)[ \t]*[=;]"
 )
+_PROPERTY: Final = (
+    rb"(?m)^[ \t]++(?=(?:public|protected|private|internal)\b)"
+    rb"(?:(?:public|protected|private|internal|static|virtual|override|abstract|required|new|sealed)[ \t]+){1,6}"
+    rb"[A-Za-z_][^\n=;(){}\"]*?[ \t]([A-Za-z_]\w*+)\s*(?:\{\s*(?:get|set|init|\[|private|internal|protected)\b|=>)"
+)
 _SWIFT_LEAD: Final = rb"(?m)^[ \t]*+(?:@?\w+(?:\([^()\n]*\))?[ \t]+){0,6}"
 _BY_SHAPE: Final[dict[str, tuple[tuple[str, bytes], ...]]] = {
-    **dict.fromkeys(("java", "csharp"), (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD))),
-    "dart": (("method", _TYPED_FUNCTION.pattern),),
+    "csharp": (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD), ("property", _PROPERTY)),
+    "java": (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD)),
+    "kotlin": (("function", rb"(?m)^[ \t]*+(?:@?\w+[ \t]+){0,6}fun[ \t]+`([^`\n]{1,200})`[ \t]*\("),),
+    "dart": (
+        ("method", _TYPED_FUNCTION.pattern),
+        (
+            "field",
+            rb"(?m)^[ ]{2}(?:(?:static|late|final|const|covariant)[ ]){1,3}(?:[\w<>?,.]+[ ]){0,3}(\w+)(?:[ ]=[ \n]|;)",
+        ),
+    ),
+    "rust": (
+        (
+            "extension",
+            rb"(?m)^[ \t]*+(?:unsafe[ \t]+)?impl(?:<[^\n{]*?>)?[ \t]+(?:[^\n{;]*?[ \t]for[ \t]+)?&?(?:\w+::)*(\w+)",
+        ),
+        ("module", rb"(?m)^[ \t]*+(?:pub(?:\([\w ]+\))?[ \t]+)?mod[ \t]+(\w+)"),
+        ("enum", rb"(?m)^[ \t]*+(?:pub(?:\([\w ]+\))?[ \t]+)?enum[ \t]+(\w+)"),
+        ("struct", rb"(?m)^[ \t]*+(?:pub(?:\([\w ]+\))?[ \t]+)?struct[ \t]+(\w+)"),
+    ),
     "swift": (
         ("function", _SWIFT_LEAD + rb"func[ \t]+`?([A-Za-z_]\w*|[-+*/%=<>!&|^~?]+)`?[ \t]*[<(]"),
+        ("extension", _SWIFT_LEAD + rb"extension[ \t]+(?:\w+\.)*([A-Z]\w*)"),
+        ("type", _SWIFT_LEAD + rb"(?:typealias|associatedtype)[ \t]+([A-Z]\w*)"),
+        (
+            "field",
+            (
+                rb"(?m)^[ \t]++(?:@\w+[ \t]+)?(?:(?:public|private|fileprivate|internal|open|static|lazy|weak|override"
+                rb"|final)(?:\(set\))?[ \t]+){1,4}(?:let|var)[ \t]+`?(\w+)"
+            ),
+        ),
         ("class", _SWIFT_LEAD + rb"actor[ \t]+([A-Z]\w*)"),
         ("constructor", _SWIFT_LEAD + rb"(init)[?!]?[<(]"),
         ("method", _SWIFT_LEAD + rb"(?:(deinit(?=[ \t]*\{)|subscript(?=[<(])))"),
@@ -76,6 +108,7 @@ _CLOSED_BY_LINES: Final = frozenset(
         "javascript",
         "kotlin",
         "python",
+        "rust",
         "scala",
         "swift",
         "tsx",
@@ -94,12 +127,14 @@ _PACKAGE: Final = KIND_ID["package"]
 """Its name stays whole, as with a grammar."""
 _BY_LINES: Final = frozenset({"vim"})
 """Comments and strings end with their line: where the grammar says otherwise it has lost its way."""
+_LET_BINDS: Final = frozenset({"javascript", "rust", "swift", "tsx", "typescript"})
+"""Languages in which ``let`` makes no functions."""
 _CLEAR: Final = frozenset(
     b"fn func fun function def defn defun sub proc procedure subroutine class interface trait".split()
 )
 _QUOTES: Final = (b'"', b"'")
 _BEFORE_LONG: Final = (b"@", b"$", b"R", b"#")
-"""What stands before the quote of a string over several lines, in C#, C++ and Swift."""
+"""What stands before the quote of a string over several lines, in C#, C++, Rust and Swift."""
 _C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 _NOT_CALLED: Final = frozenset(
     b"if for foreach while switch return catch function is sizeof and or not when match with".split()
@@ -131,9 +166,14 @@ def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes
     more = re.compile(rb"[\w" + re.escape(LANGUAGES[language].word) + rb"]*+")
     for found in _DEFINITION.finditer(data):
         name, name_end = found.span(2)
+        kind = _KIND_OF[found[1].decode()]
+        if found[1] == b"let" and language in _LET_BINDS:
+            if found[0].startswith((b" ", b"\t")) and found[0].lstrip().startswith(b"let"):
+                continue  # most likely a local variable
+            kind = KIND_ID["constant"]
         if LANGUAGES[language].word and (rest := more.match(data, name_end)):
             name_end = rest.end()
-        yield (name, name_end, found.start(), name_end, _KIND_OF[found[1].decode()], 0, 0, 0), found[1]
+        yield (name, name_end, found.start(), name_end, kind, 0, 0, 0), found[1]
 
 
 def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
@@ -176,11 +216,14 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     if language in PATTERNS:
         found = np.array(list(_by_patterns(language, data)), np.int64).reshape(-1, COLUMNS)
         return found if language in _BY_LINES else found[~_is_inside(found[:, START], skips)]
-    introduced = [] if language in _C_FAMILY else list(_find_introductions(language, data))
+    if language in _C_FAMILY:
+        return np.empty((0, COLUMNS), np.int64)
+    introduced = list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
     # A string is a guess of the grammar's, to get past the mistake, if it begins right behind a letter, or if it goes
     # on over lines that end strings: it begins at the end of another one then.
+    unclosed = [quote * 3 for quote in _QUOTES if data.count(quote * 3) % 2]
     trusted = np.zeros(len(skips), np.bool_)
     for number, (start, end) in enumerate(skips.tolist()):
         at = start if data[start : start + 1] in _QUOTES else start - 1
@@ -189,7 +232,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
             language not in _CLOSED_BY_LINES
             or quote not in _QUOTES
             or data.find(b"\n", start, end) < 0
-            or quote * 3 in data[max(0, at - 2) : at + 3]
+            or (quote * 3 in data[max(0, at - 2) : at + 3] and quote * 3 not in unclosed)
             or data[at - 1 : at] in _BEFORE_LONG
         )
     counted = rows[is_clear | _is_inside(rows[:, 0], errors)]

@@ -85,6 +85,13 @@ def blank_macros(data: bytes) -> bytes:
     return bytes(text)
 
 
+def blank_conflicts(data: bytes) -> bytes:
+    """Return a text of the same length without the lines between the two sides of a merge that has to be finished."""
+    if b"<<<<<<< " not in data or b"\n>>>>>>> " not in data:
+        return data
+    return re.sub(rb"(?m)^(?:(?:<{7}|>{7}|\|{7})[ ][^\n]*|={7}\r?)$", _blank, data)
+
+
 def blank_modules(data: bytes) -> bytes:
     """Return a Sass text of the same length as it was before there were modules: ``map.get(`` without ``map.``."""
     return re.sub(_SASS_MODULES, lambda found: b" " * len(found[0]), data)
