@@ -77,7 +77,7 @@ def stage_versions() -> Mapping[str, str]:
     """
     parse = _PACKAGE / "ingest" / "parse"
     made_by = {
-        "symbols": [_PACKAGE / "languages.py", *parse.glob("*.py"), *(parse / "queries").glob("*.scm")],
+        "symbols": [_PACKAGE / "languages.py", *parse.glob("*.py"), *parse.glob("*/*.scm")],
         "chunks": [
             *(_PACKAGE / "indexer").glob("chunk*.py"),
             _PACKAGE / "index" / "words.py",

@@ -25,7 +25,9 @@ from flashgrep.search.plain_text import (
     find_methods,
     find_own_class,
     find_part,
+    find_part_of_members,
     find_self,
+    find_this,
     is_followed_by_point,
     is_getter,
     is_on_super,
@@ -84,8 +86,16 @@ class Names(Callbacks):
         """Return the scopes of a definition, as ``scopes_around`` a place in it."""
         return self._find_scopes(definition.path, definition.symbols, definition.index)
 
-    def _find_scopes(self, path: bytes, symbols: FileSymbols, index: int) -> FileScopes | None:
-        if symbols.kept is not None or path in self._scopes or not (part := find_part(symbols, index)):
+    def _scopes_of_members(self, owner: Definition, name: str) -> FileScopes | None:
+        """Return the scopes of a type as far as it binds a name."""
+        symbols = owner.symbols
+        part = find_part_of_members(symbols, owner.index, name) if owner.path not in self._scopes else ()
+        return self._find_scopes(owner.path, symbols, owner.index, part)
+
+    def _find_scopes(
+        self, path: bytes, symbols: FileSymbols, index: int, part: tuple[tuple[int, int], ...] = ()
+    ) -> FileScopes | None:
+        if symbols.kept is not None or path in self._scopes or not (part := part or find_part(symbols, index)):
             return self.scopes_of(path)
         if (path, part) not in self._parts:
             self._parsed[path] += sum(end - start for start, end in part)
@@ -108,8 +118,10 @@ class Names(Callbacks):
         key = (path, name, outermost, is_asked)
         if key not in self._bound:
             self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
-        # Two places suffice: one may be the use itself, any other may bind the name, and only then is the file parsed.
-        file = self.scopes_around(path, offset) if any(at != offset for at in self._bound[key]) else None
+        # Where nobody has told which places bind, two suffice: one may be the use itself, which is then none of them.
+        is_told = symbols.parsed.bound is not None
+        is_bound = any(is_told or at != offset for at in self._bound[key])
+        file = self.scopes_around(path, offset) if is_bound else None
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
                 break
@@ -218,7 +230,13 @@ class Names(Callbacks):
             definition = one.definition
             if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
                 found.append(one)
-            elif (file := self.scopes_around(definition.path, offset := definition.key[1])) is not None:
+                continue
+            offset, owner = definition.key[1], self.owner_of(definition)
+            if owner is not None and owner.path == definition.path:
+                file = self._scopes_of_members(owner, definition.name)
+            else:
+                file = self.scopes_around(definition.path, offset)
+            if file is not None:
                 hash_sign = "#" * definition.symbols.data.startswith(b"#", offset - 1)  # a private name of JavaScript
                 offset -= len(hash_sign)
                 for binding in file.names_of(file.scope_at(offset)).get(hash_sign + definition.name, []):
@@ -298,7 +316,7 @@ class Names(Callbacks):
         if methods is not None:
             defined = without_overloads([Definition(owner.path, owner.symbols, index) for index in methods])
             return tuple(map(Value, defined)) or None
-        file = self.scopes_within(owner)
+        file = self._scopes_of_members(owner, name)
         scope = file.scope_of(owner.key[1]) if file is not None else None
         bindings = scope.names.get(name) if scope is not None else None
         return self._find_meaning(file, bindings) if file is not None and bindings else None
@@ -422,6 +440,8 @@ class Names(Callbacks):
             bases = self.bases(Definition(path, symbols, own))[0] if own >= 0 else []
             return tuple(Value(base, is_instance=True) for base in bases) or ((OUTSIDE,) if own >= 0 else ())
         chain = read_chain(symbols, offset - 1) if symbols.data[offset - 1 : offset] == b"." else None
+        if chain is not None and chain[0][0] == "this" and find_this(symbols, chain[1]) is None:
+            return None
         return self._infer_chain(path, symbols, *chain) if chain is not None else None
 
     def _infer_chain(self, path: bytes, symbols: FileSymbols, names: list[str], start: int) -> Values:
@@ -429,8 +449,10 @@ class Names(Callbacks):
         own = None
         if symbols.language == "python" and names[0] in {"self", "cls"}:
             own = find_self(symbols, names[0], start)
+        elif names[0] == "this":
+            own = find_this(symbols, start)
         if own is not None:
-            values: Values = (Value(Definition(path, symbols, own), is_instance=names[0] == "self"),)
+            values: Values = (Value(Definition(path, symbols, own), is_instance=names[0] != "cls"),)
         else:
             values = self.dereference(self.find_name(path, names[0], start) or ())
         for name in names[1:]:
@@ -445,19 +467,24 @@ def _is_fixture(function: Definition) -> bool:
 def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool) -> Iterator[int]:
     """Yield where something around a place, but its file, may bind a name; ``outermost``: the definition around all.
 
-    Nothing does where each place of the name there is a call, or a member: most files need no tree. ``is_asked``: it is
-    asked for a member at the place, so that others that are need not be looked at.
+    Nothing does where no place of the name there was found to be bound when the file was parsed: most files need no
+    tree. ``is_asked``: it is asked for a member at the place, so that others that are need not be looked at.
     """
     start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
-    for at in symbols.words(name.encode(), fold=False):
-        if start <= at < end and symbols.data[at - 1 : at] != b".":
+    for at in symbols.words(name.encode(), fold=False, start=start, end=end):
+        if symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
             # What a file defines outside of everything is found by its name alone; in a callback no definition is.
             line = symbols.data.rfind(b"\n", 0, at) + 1
             is_inner = symbols.language in ECMA and symbols.data[line : line + 1].isspace()
             if own >= 0 and symbols.parent(own) < 0 and not is_inner:
                 continue
+            may_bind = own >= 0 or symbols.parsed.may_bind(at)
+            if not may_bind and outermost < 0:
+                continue
             role = symbols.role(at)
+            if not may_bind and role != "import":
+                continue
             if is_asked and role == "reference" and is_followed_by_point(symbols, name, at):
                 continue
             if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):

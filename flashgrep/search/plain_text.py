@@ -11,14 +11,14 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 
 _CHAIN: Final = re.compile(
-    rb"(?<![\w$\x80-\xff#@\\])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*(?:\.[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)*\Z"
+    rb"(?<![\w$\x80-\xff#@\\])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*(?:[?!]?\.[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)*[?!]?\Z"
 )
+_POINT: Final = re.compile(r"[?!]?\.")
 _REST: Final = re.compile(rb"(?:\.?[\w$\x80-\xff]+)*")
 _MOST_CHAIN: Final = 200
 """Bytes of a chain of names; of a longer one the tree is asked."""
 _SUPER: Final = re.compile(rb"(?<![\w.])super\(\s*\)\.\Z")
 _GETTER: Final = re.compile(rb"(?<![\w$.])get\s+#?\Z")
-_NO_NAMES: Final = frozenset({"this", "super"})
 _PARAMETER: Final = re.compile(rb"\s*\(\s*(self|cls)\s*[,)]")
 _BINDS_OWN: Final = re.compile(
     rb"\blambda[^:\n]*\b(?:self|cls)\b|\b(?:for|as|global|nonlocal)\s+(?:self|cls)\b"
@@ -28,6 +28,10 @@ _BINDS_OWN: Final = re.compile(
 _METHODS: Final = frozenset({"method", "constructor", "function"})
 _SETS: Final = re.compile(rb"\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?(?::|=(?!=)|,|\)\s*=(?!=))")
 """What may follow what is set."""
+
+_OWN_MEMBER: Final = (b"self.", b"cls.", b"this.")
+_UNPLAIN: Final = re.compile(rb"[\"'`#]|//|/\*|\n\s*@")
+"""Strings and comments, in which signs mean nothing, and what decorates a member."""
 
 _TOP_LEVEL: Final = {
     "python": re.compile(rb"(?:async\s+)?(?:def|class)\s+"),
@@ -44,9 +48,9 @@ def read_chain(symbols: FileSymbols, end: int) -> tuple[list[str], int] | None:
     if found is None or (found.start() == start and start):
         return None
     before = symbols.data[max(0, found.start() - _MOST_CHAIN) : found.start()].rstrip()
-    names = found[0].decode("utf-8", "replace").split(".")
+    names = _POINT.split(found[0].decode("utf-8", "replace").rstrip("?!"))
     # Behind a point it is a member of something; a comment or a string may end anywhere.
-    if before.endswith((b".", b"*/", b'"', b"'", b"`")) or names[0] in _NO_NAMES:
+    if before.endswith((b".", b"*/", b'"', b"'", b"`")) or names[0] == "super":
         return None
     return names, found.start()
 
@@ -57,7 +61,8 @@ def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None
     rest = _REST.match(data, offset)
     end = rest.end() if rest is not None else offset
     after = data[end : end + _MOST_CHAIN].lstrip()
-    return None if after.startswith((b".", b"?", b"!", b"/")) else read_chain(symbols, end)
+    chain = None if after.startswith((b".", b"?", b"!", b"/")) else read_chain(symbols, end)
+    return None if chain is None or chain[0][0] == "this" else chain
 
 
 def find_own_class(symbols: FileSymbols, offset: int) -> int:
@@ -99,6 +104,14 @@ def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
     return None if b"def " in inside and re.search(rb"\bdef\s+\w+\s*\([^)]*\b(?:self|cls)\b", inside) else index
 
 
+def find_this(symbols: FileSymbols, offset: int) -> int | None:
+    """Return the class that ``this`` at a place is an object of, in JavaScript and TypeScript; None: ask the tree."""
+    inner = symbols.enclosing(offset)
+    around = symbols.parent(inner) if inner >= 0 and symbols.kind(inner) in CALLABLE_KINDS else -1
+    # What an object has as a method is a definition in the method around it, so no other ``this`` is met here.
+    return around if around >= 0 and symbols.kind(around) == "class" else None
+
+
 def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | None:
     """Return the methods of a name that a type defines itself; None: something else may bind the name there.
 
@@ -108,9 +121,7 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
     is_python = symbols.language == "python"
     if name.startswith("#"):  # no word by itself
         return None
-    for at in symbols.words(name.encode(), fold=False):
-        if not row[NAME_END] <= at < row[END]:
-            continue
+    for at in symbols.words(name.encode(), fold=False, start=row[NAME_END], end=row[END]):
         if not is_python and b"#" in data[at - 1 : at + 1]:  # a private name is another one
             return None
         if (index := symbols.index_at(at)) >= 0:
@@ -126,6 +137,62 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
         ):
             return None
     return found if is_python or not found[1:] else None  # of overloads the tree tells which has a body
+
+
+def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[tuple[int, int], ...]:
+    """Return the bytes by which what a class binds under a name can be told: its head, and the members that set it.
+
+    Empty where the class has to be looked at as a whole.
+    """
+    data, row, word = symbols.data, symbols.row(owner), name.encode().lstrip(b"#")
+    head = _find_class_head(symbols, owner)
+    if head is None:
+        return ()
+    spans, comment = [head], b"#" if symbols.language == "python" else b"//"
+    for at in symbols.words(word, fold=False, start=head[1], end=row[END]):
+        member = symbols.index_at(at)
+        if member < 0:
+            before = data[at - len(b"this.#") : at].rstrip(b"#")
+            is_own = before.endswith(_OWN_MEMBER) and _SETS.match(data, at + len(word)) is not None
+            # A member that nobody has found for a definition may be in the body, too.
+            if not is_own and (symbols.enclosing(at) != owner or not symbols.parsed.may_bind(at)):
+                continue
+            member = symbols.enclosing(at)
+        while member >= 0 and (above := symbols.parent(member)) != owner:
+            member = above
+        start, end = symbols.row(member)[START : END + 1] if member >= 0 else (0, 0)
+        line, end_line = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end) + 1
+        rest = data[end:end_line].strip(b" \t\r\n;,")
+        # Of members that share a line none is left out.
+        if member < 0 or data[line:start].strip() or (rest and not rest.startswith(comment)):
+            return ()
+        if (line, end_line) != spans[-1]:
+            if line < spans[-1][1]:
+                return ()
+            spans.append((line, end_line))
+    return (*spans, *(() if symbols.language == "python" else ((row[END] - 1, row[END]),)))
+
+
+def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None:
+    """Return the bytes of a class at the top level up to where its body begins, or in Python its first definition."""
+    data, row, written = symbols.data, symbols.row(owner), _TOP_LEVEL.get(symbols.language)
+    start = data.rfind(b"\n", 0, row[NAME]) + 1
+    if written is None or symbols.kind(owner) != "class" or start > row[START]:
+        return None
+    starts = symbols.parsed.definitions[:, START]
+    following = starts[(starts > row[NAME]) & (starts < row[END])]
+    if written.fullmatch(data, start, row[NAME]) is None or not len(following):
+        return None
+    end = data.rfind(b"\n", 0, int(following.min())) + 1
+    if symbols.language != "python":
+        # To the brace that opens the body: what follows may decorate a member that is left out.
+        depth, opening = 0, 0
+        for brace in re.finditer(rb"[{}]", data[start:end]):
+            opening = brace.end() if not depth else opening
+            depth += 1 if brace[0] == b"{" else -1
+        end = start + opening
+    is_plain = _UNPLAIN.search(data, start, end) is None and row[NAME_END] <= end
+    return (start, end) if is_plain else None
 
 
 def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:

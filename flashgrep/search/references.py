@@ -8,7 +8,7 @@ from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.index.table import TEST, tier_of
-from flashgrep.ingest.parse.imports import DEFAULT
+from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
@@ -179,17 +179,17 @@ class ReferenceSearch:
 
     def _find_aliases(self, path: bytes, name: str) -> Iterator[tuple[bytes, str, bool]]:
         """Yield other names of what a file knows by a name: the file, the name there, and whether others may see it."""
-        if self._navigator.names.language_of(path) not in SCOPED:
+        symbols = self._navigator.open(path)
+        if symbols is None or symbols.language not in SCOPED or not may_rename(symbols, name):
             return
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
             if local != name and any(one.name == name for one in several):
                 # In Python whatever a module has imported can be imported from it.
-                yield path, local, self._navigator.names.language_of(path) == "python"
+                yield path, local, symbols.language == "python"
         for local, one in imports.exports.items():
             if one.name == name and local == DEFAULT:
-                symbols = self._navigator.open(path)
-                stem = Definition(path, symbols, -1).stem if symbols is not None else ""
+                stem = Definition(path, symbols, -1).stem
                 others = self._source.candidates(stem, fold=False) if stem else ()
                 yield from self._navigator.names.find_default_names(path, others)
             elif one.name == name != local:

@@ -36,7 +36,7 @@ from flashgrep.search.research_graph import (
     group_by_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, Resolver, Use, imported_as, may_call
+from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, CallFilter, Resolver, Use, imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -390,6 +390,7 @@ class Research:
         while waiting:
             called, only = waiting.pop()
             paths = [only] if only is not None else self._definitions.source.candidates(called, fold=False)
+            may_mean = CallFilter(called, targets)
             for path, symbols in self._open(paths):
                 if only is None and len(seen) < MOST_ALIASES:
                     for alias in self._aliases(path, symbols, called):
@@ -397,7 +398,7 @@ class Research:
                             seen.add(alias)
                             waiting.append(alias)
                 if roles == {"call"}:
-                    if targets and not may_call(path, symbols, called, targets):
+                    if targets and not may_mean.accepts(path, symbols):
                         continue  # what is called there has not to be unpacked
                     yield from ((Use(path, symbols, offset), "call") for offset in symbols.calls(called))
                     continue

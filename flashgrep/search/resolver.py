@@ -374,15 +374,27 @@ def is_same_family(one: str, other: str) -> bool:
     return FAMILIES.get(one, one) == FAMILIES.get(other, other)
 
 
-def may_call(path: bytes, symbols: FileSymbols, name: str, targets: Sequence[Definition]) -> bool:
-    """Whether calls of a name in a file may mean one of several definitions, as far as its language and letters tell.
+class CallFilter:
+    """Tells files whose calls of a name may mean one of several definitions, as far as language and letters tell.
 
     Where names are resolved, a method is called on something, but for its own file: a class of Python has it bare.
     """
-    alike = [one for one in targets if is_same_family(symbols.language, one.language)]
-    if symbols.language not in SCOPED or any(one.kind not in METHODS or one.path == path for one in alike):
-        return bool(alike)
-    return bool(alike) and re.search(rb"\.\s*#?" + re.escape(name.encode()), symbols.data) is not None
+
+    def __init__(self, name: str, targets: Sequence[Definition]) -> None:
+        self._targets = targets
+        self._called_on = re.compile(rb"\.\s*#?" + re.escape(name.encode()))
+        self._alike: dict[str, tuple[bool, AbstractSet[bytes]]] = {}
+        """By language: whether some target may be called bare, and the files of the others."""
+
+    def accepts(self, path: bytes, symbols: FileSymbols) -> bool:
+        """Whether calls in a file may mean one of the definitions."""
+        language = symbols.language
+        if language not in self._alike:
+            alike = [one for one in self._targets if is_same_family(language, one.language)]
+            is_bare = any(language not in SCOPED or one.kind not in METHODS for one in alike)
+            self._alike[language] = is_bare, frozenset(one.path for one in alike)
+        is_bare, paths = self._alike[language]
+        return is_bare or path in paths or (bool(paths) and self._called_on.search(symbols.data) is not None)
 
 
 def _has_hash(symbols: FileSymbols, offset: int) -> bool:

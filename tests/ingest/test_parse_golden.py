@@ -4,6 +4,7 @@
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,13 @@ def test_packing_loses_nothing(name: str) -> None:
         *((before.marked(mark), after.marked(mark)) for mark in MARKS),
     ]:
         assert np.array_equal(left, right)
+    bound = [None if one.bound is None else one.bound.tolist() for one in (before, after)]
+    assert bound[0] == bound[1]
+    # As a team's store may have it from before.
+    head, _, body = pack(replace(before, bound=None)).partition(b"\n")
+    older = unpack(b"1" + head[1:] + b"\n" + body)
+    assert older.bound is None
+    assert np.array_equal(older.definitions, before.definitions)
 
 
 def test_every_language_with_a_query_has_a_sample_and_no_query_is_left_over() -> None:

@@ -172,7 +172,10 @@ def test_uses_go_on_behind_a_page(sources: dict[str, SymbolSource]) -> None:
         after = found.places[-1].path, found.places[-1].start
     assert [(one.path, one.start) for one in pages] == [(one.path, one.start) for one in whole]
     bare = ReferenceSearch(source, ReferenceQuestion(limit=100, include_declaration=False)).run(named).places
-    assert {one.role for one in bare} == {"import", "call", "reference"}
+    assert {one.role for one in bare} == {"import", "call"}
+    # A parameter of its name is none of its uses.
+    shadowed = next(line for line, text in enumerate(whole[-1].symbols.data.split(b"\n"), 1) if b"shadowed" in text)
+    assert (b"src/use.ts", shadowed) not in {(one.path, one.symbols.lines.line(one.start)) for one in whole}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Parts of files that are parsed in the place of the whole: a name stands for the same in them."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ from flashgrep.ingest.parse import ParsedFile, parse_symbols
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.scoping import MODULE, FileScopes, read_scopes
 from flashgrep.search import inference
-from flashgrep.search.plain_text import find_part
+from flashgrep.search.plain_text import find_part, find_part_of_members
+from tests.search.symbol_folder import FolderSource
 from tests.search.test_research_engine import project, researched
 
 PYTHON = b"""import os
@@ -69,8 +72,34 @@ func (box *Box) First(asked func() int) int {
 }
 func Second(one int) { for two := range one { b.Run(two, one) } }
 """
+FIELDS = b"""import { given } from "./a"
+export class Wheel<T extends { of: string } = { of: "x" }> extends given {
+    @Column({ type: "x" })
+    name: string = ""
+    list = [given, 1]
+    @Column() one!: Wheel; two = 2
+    #hidden: Wheel = new Wheel()
+    late // of its own
+    constructor(private it: Wheel, plain = 1) { super(); this.late = plain() }
+    set(name) { this.name = name; this.late ??= name; const { it } = name; return { list: it } }
+    turn() { return this.#hidden.turn(this.name, this.one, this.two, this.it) }
+}
+export class Plain {
+    size?: number
+    set() { this.size = 1 }
+    run() { return this.size.run() }
+}
+"""
 OWN = Path(inference.__file__).read_bytes()
 TEXTS = [("python", PYTHON), ("typescript", TYPESCRIPT), ("go", GO), ("python", OWN)]
+SAMPLES = Path(__file__).parents[1] / "ingest" / "samples"
+SCOPED_SAMPLES = [
+    *TEXTS,
+    ("typescript", FIELDS),
+    *((name, (SAMPLES / f"sample.{end}").read_bytes()) for name, end in (
+        ("python", "py"), ("typescript", "ts"), ("tsx", "tsx"), ("javascript", "js"), ("go", "go"), ("vue", "vue"),
+    )),
+]  # fmt: skip
 
 
 def symbols_of(language: str, data: bytes) -> FileSymbols:
@@ -103,6 +132,67 @@ def test_in_a_part_names_are_bound_as_in_the_whole(language: str, data: bytes) -
         assert len({str(node) for node in nodes}) == 1
 
 
+@pytest.mark.parametrize(("language", "data"), SCOPED_SAMPLES)
+def test_all_that_a_function_binds_is_told_with_the_symbols(language: str, data: bytes) -> None:
+    symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
+    assert whole is not None
+    assert symbols.parsed.bound is not None
+    for scope in whole.scopes:
+        for name, bindings in scope.names.items() if not scope.is_class else ():
+            for one in bindings:
+                assert symbols.parsed.may_bind(one.offset) or symbols.index_at(one.offset) >= 0, (name, one)
+    words = {offset for match in re.finditer(rb"\w+", data) if symbols.index_at(offset := match.start()) < 0}
+    assert sum(map(symbols.parsed.may_bind, words)) < len(words) / 3
+
+
+@pytest.mark.parametrize(("language", "data"), [one for one in SCOPED_SAMPLES if one[0] != "vue"])
+def test_what_a_class_binds_is_told_by_the_members_that_set_it(language: str, data: bytes) -> None:
+    symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
+    assert whole is not None
+    read = 0
+    for own in (index for index in range(len(symbols.rows)) if symbols.kind(index) == "class"):
+        scope = whole.scope_of(symbols.row(own)[0])
+        for name, bindings in scope.names.items() if scope is not None else ():
+            if part := find_part_of_members(symbols, own, name):
+                file = read_scopes(b"a", language, data, part)
+                inner = file.scope_of(symbols.row(own)[0]) if file is not None else None
+                assert inner is not None
+                assert [(one.offset, one.kind, str(one.type), str(one.value)) for one in inner.names[name]] == [
+                    (one.offset, one.kind, str(one.type), str(one.value)) for one in bindings
+                ]
+                read += 1
+    assert read > 2 or data != FIELDS
+
+
+def test_symbols_without_what_is_bound_lead_to_the_same(tmp_path: Path) -> None:
+    text = "class Base { run() {} }\nfunction use(Base) { const it = new Base(); it.run() }\nnew Base().run()\n"
+    (tmp_path / "a.ts").write_text(text)
+    told = replace(symbols_of("typescript", text.encode()).parsed, bound=None)
+
+    class Untold(FolderSource):
+        def open(self, path: bytes, _holds: object = None, /) -> FileSymbols:
+            return FileSymbols(told, (self.root / path.decode()).read_bytes())
+
+    for source in (FolderSource(tmp_path), Untold(tmp_path)):
+        edges = researched(source, "callers of Base.run", 1).graph.edges
+        assert [edge.line for edge in edges if edge.resolution.confidence > 0.9] == [3]
+
+
+def test_what_is_known_of_a_text_does_not_outlive_it(tmp_path: Path) -> None:
+    kinds = "export class Base { run() {} }\nexport class Other { run() {} }\n"
+    files = {
+        "kinds.ts": kinds,
+        "a.ts": "import { Base, Other } from './kinds'\nclass A {\nit: Base\nuse() { this.it.run() }\n}\n",
+    }
+    source = project(tmp_path, files)
+    for typed, line in (("Base", 1), ("Other", 2), ("Base", 1)):
+        (tmp_path / "a.ts").write_text(files["a.ts"].replace("it: Base", f"it: {typed}"))
+        edges = researched(source, "what does use call", 1).graph.edges
+        assert [edge.target[1] for edge in edges] == [
+            kinds.index("run" if line == 1 else "run() {} }\n", 50 * (line - 1))
+        ]
+
+
 def test_what_something_else_may_be_around_is_read_as_a_whole() -> None:
     symbols = symbols_of("typescript", TYPESCRIPT)
     for text in (b"one(kept())", b"run(one) { return one() } }\nnamespace"):
@@ -128,6 +218,9 @@ IMPORTS = "import { Base, Other } from './kinds'\n"
         ("interface A { it(): Base\n it(x: 1): Base }\nfunction use(a: A) { a.it().run() }", 1),
         ("class A extends Base { 'run'() {}\n use() { this.run() } }", 0),
         ("class A extends Other { use(run: Base) { run.run() } }", 1),
+        ("class A { it: Base\n use() { this.it?.run(); this.it!.run() } }", 1),
+        ("class A { it?: { on: Base }\n use() { return { to: this.it?.on.run() } } }", 1),
+        ("class A { it: Base\n use() { return { it: 1, to() { this.it.run() } } } }", 0),
     ],
 )
 def test_a_member_of_typescript_is_that_of_the_tree(tmp_path: Path, text: str, line: int) -> None:

@@ -26,8 +26,14 @@ from flashgrep.checkpoint import Abandoned, Expired, checkpoint
 
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
+_BINDINGS: Final = resources.files(__package__) / "bindings"
+_MEMBERS: Final = ("(pair ", "(object ", "(public_field_definition", "(property_signature", "(field_de")
+"""Patterns of names that are members of what they stand in, and are never looked up by themselves."""
 _BROKEN: Final = "\n(ERROR) @error\n"
 INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
+_PATTERN: Final = re.compile(r"^[(\[].*(?:\n[ \t].*)*", re.MULTILINE)
+_OPTIONAL: Final = re.compile(r" *\w+: \(_\)\? *")
+_CAPTURE: Final = re.compile(r"@(\w+)")
 MATCH_LIMIT: Final = 1 << 16
 """Matches in progress; a pathological file loses tags instead of taking all memory."""
 DEPTH: Final = 1_000
@@ -55,6 +61,8 @@ class Grammar:
     """How many of the query's patterns, its first ones, are of definitions; the others are of references."""
     reads_text: bool
     """Whether a query compares the text of nodes."""
+    tells_bound: bool
+    """Whether the query captures what scopes bind."""
 
 
 @cache
@@ -71,10 +79,15 @@ def grammar_of(name: str) -> Grammar:
         raise NoGrammar(name) from error
     definitions, references = _read_query(name)
     # One query, since going through a tree costs as much as matching its nodes does.
-    query = Query(loaded, definitions + references + _BROKEN)
+    # Of what binds names all captures become one, and what nobody asks for here goes.
+    bindings = ""
+    for pattern in _PATTERN.findall(read_bindings(name)):
+        marked = _CAPTURE.sub(lambda one: "@bound" if one[1] in {"name", "parameter"} else "", pattern)
+        bindings += _OPTIONAL.sub("", marked) + "\n" if "@bound" in marked and not pattern.startswith(_MEMBERS) else ""
+    query = Query(loaded, definitions + references + _BROKEN + bindings)
     last = len(definitions.encode())
     first_reference = sum(query.start_byte_for_pattern(pattern) < last for pattern in range(query.pattern_count))
-    return Grammar(loaded, query, first_reference, "(#" in definitions + references)
+    return Grammar(loaded, query, first_reference, "(#" in definitions + references, bool(bindings))
 
 
 def _read_query(name: str) -> tuple[str, str]:
@@ -85,6 +98,15 @@ def _read_query(name: str) -> tuple[str, str]:
         return definitions, references
     more_definitions, more_references = _read_query(base[1])
     return definitions + more_definitions, references + more_references
+
+
+def read_bindings(name: str) -> str:
+    """Return the query of scopes and of what binds a name; empty for a grammar whose names nobody resolves."""
+    file = _BINDINGS / f"{name}.scm"
+    text = file.read_text("utf-8") if file.is_file() else ""
+    while base := INHERITS.search(text):
+        text = text.replace(base[0], "") + (_BINDINGS / f"{base[1]}.scm").read_text("utf-8")
+    return text
 
 
 def unpack_grammars(names: Collection[str]) -> None:

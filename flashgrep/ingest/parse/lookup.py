@@ -125,8 +125,14 @@ class FileSymbols:
 
     def parent(self, index: int) -> int:
         """Return the innermost scope around a definition, or -1."""
-        row = self.row(index)
-        return self._around(row[START], row[END], index)
+        if index not in self._parents:  # asked again and again of the same few
+            row = self.row(index)
+            self._parents[index] = self._around(row[START], row[END], index)
+        return self._parents[index]
+
+    @LazyAttribute
+    def _parents(self) -> dict[int, int]:
+        return {}
 
     def enclosing(self, offset: int) -> int:
         """Return the innermost definition a place is in, or -1; a name being defined is in what surrounds it."""
@@ -263,18 +269,20 @@ class FileSymbols:
             return "call"
         return None if self._within(self.parsed.skips, offset) else "reference"
 
-    def words(self, wanted: bytes, *, fold: bool) -> Iterator[int]:
-        """Yield the offsets at which the bytes stand as a whole word."""
+    def words(self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None) -> Iterator[int]:
+        """Yield the offsets at which the bytes stand as a whole word; ``start``, ``end``: where it may begin."""
         data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
         extra, size = LANGUAGES[self.language].word, len(wanted)
-        at = data.find(wanted) if wanted else -1
+        # A word that begins before the end may reach over it.
+        last = len(data) if end is None else end + size - 1
+        at = data.find(wanted, start, last) if wanted else -1
         while at >= 0:
             # Most places of a short word are inside of longer ones: what is told by the byte before comes first.
             if (not at or data[at - 1] not in _WORD or data[at] not in _WORD) and _stands_alone(
                 data, at, at + size, extra
             ):
                 yield at
-            at = data.find(wanted, at + 1)
+            at = data.find(wanted, at + 1, last)
 
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""

@@ -2,7 +2,7 @@
 
 Names, signatures and documentation stay in the file's text and are read from there; only where they stand is kept.
 
-FORMAT 1: byte planes of zigzag 32-bit columns, deflated.
+FORMAT 2: byte planes of zigzag 32-bit columns, deflated. FORMAT 1, which a team's store may have, lacks the last one.
 """
 
 import zlib
@@ -32,7 +32,8 @@ MARKS: Final = ("call", "import", "base")
 COLUMNS: Final = 8
 NAME, NAME_END, START, END, KIND, DECLARES, QUALIFIER, QUALIFIER_END = range(COLUMNS)
 """Columns of the definitions; a qualifier is text like the receiver's type, empty when its ends are equal."""
-_FORMAT = 1
+_FORMAT = 2
+_WITHOUT_BOUND = 1
 MOST_UNPACKED: Final = 64 << 20
 """Bytes; the worst 4 MB of source, an enumerator every two bytes, take 56 MB."""
 _NONE: Final = np.zeros(0, np.int64)
@@ -50,6 +51,8 @@ class ParsedFile:
     """Comments and string text, as (start, end)."""
     statements: Ints = field(default_factory=lambda: _EMPTY)
     """Import statements, as (start, end)."""
+    bound: Ints | None = None
+    """Where names begin that a scope may bind, definitions left out, sorted; None: nobody has looked for them."""
     grammar: str = "generic"
     """``tree-sitter``, or ``generic`` where patterns stood in for a grammar."""
 
@@ -62,6 +65,13 @@ class ParsedFile:
         """Return the sorted name offsets of one kind of marked reference."""
         return self.marks.get(kind, _NONE)
 
+    def may_bind(self, offset: int) -> bool:
+        """Whether a scope may bind the name that begins at a place and defines nothing."""
+        if self.bound is None:
+            return True
+        at = int(self.bound.searchsorted(offset))
+        return at < len(self.bound) and int(self.bound[at]) == offset
+
     def merge(self, other: "ParsedFile") -> "ParsedFile":
         """Return this with what another grammar has found elsewhere in the same file."""
         table = np.concatenate([self.definitions, other.definitions])
@@ -71,6 +81,7 @@ class ParsedFile:
             marks={kind: np.sort(np.concatenate([self.marked(kind), other.marked(kind)])) for kind in MARKS},
             skips=_sort_spans(np.concatenate([self.skips, other.skips])),
             statements=_sort_spans(np.concatenate([self.statements, other.statements])),
+            bound=None,
         )
 
 
@@ -90,6 +101,9 @@ def pack(parsed: ParsedFile) -> bytes:
         *_span_columns(parsed.statements),
     ]
     counts = [len(table), *(len(parsed.marked(kind)) for kind in MARKS), len(parsed.skips), len(parsed.statements)]
+    if parsed.bound is not None:
+        columns.append(_steps(parsed.bound))
+        counts.append(len(parsed.bound))
     flat = np.concatenate(columns)
     zigzag = ((flat << 1) ^ (flat >> 63)).astype("<u4")
     planes = zigzag.view(np.uint8).reshape(-1, 4).T.tobytes()
@@ -107,13 +121,13 @@ def unpack(packed: bytes) -> ParsedFile:
     try:
         head, _, body = packed.partition(b"\n")
         version, language, grammar, *numbers = head.decode().split(" ")
-        if int(version) != _FORMAT:
+        if int(version) not in {_FORMAT, _WITHOUT_BOUND}:
             raise Damaged(f"symbols: packed in format {version}")
-        rows, calls, imports, bases, skips, statements = map(int, numbers)
+        rows, calls, imports, bases, skips, statements, *bound = map(int, numbers)
         planes = np.frombuffer(inflate(body, MOST_UNPACKED), np.uint8).reshape(4, -1).T
         zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
         flat = (zigzag >> 1) ^ -(zigzag & 1)
-        sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements]
+        sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements, *bound]
         ends = list(accumulate(sizes))
         if ends[-1] != len(flat):
             raise Damaged(f"symbols: {len(flat)} numbers for {ends[-1]}")
@@ -134,6 +148,7 @@ def unpack(packed: bytes) -> ParsedFile:
             marks={kind: part.cumsum() for kind, part in zip(MARKS, parts[7:10], strict=True)},
             skips=_spans(parts[10], parts[11]),
             statements=_spans(parts[12], parts[13]),
+            bound=parts[14].cumsum() if bound else None,
             grammar=grammar,
         )
     except (ValueError, IndexError) as error:

@@ -9,18 +9,16 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import resources
 from typing import Final
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.embedded import read_scripts
-from flashgrep.ingest.parse.grammar import DEPTH, INHERITS, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of
+from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, read_bindings
 from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.languages import LANGUAGES, SCRIPTS
 
-_QUERIES: Final = resources.files(__package__) / "bindings"
 SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"})
 """Languages whose names are resolved."""
 _BINDS: Final = ("definition", "parameter", "field", "name")
@@ -216,10 +214,7 @@ def _captures(query: Query, root: Node) -> Iterator[tuple[str, dict[str, Node]]]
 
 @cache
 def _query_of(grammar: str) -> Query:
-    text = (_QUERIES / f"{grammar}.scm").read_text("utf-8")
-    while base := INHERITS.search(text):
-        text = text.replace(base[0], "") + (_QUERIES / f"{base[1]}.scm").read_text("utf-8")
-    return Query(grammar_of(grammar).language, text)
+    return Query(grammar_of(grammar).language, read_bindings(grammar))
 
 
 def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[int, int]] = ()) -> FileScopes | None:

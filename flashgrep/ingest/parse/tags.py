@@ -77,7 +77,7 @@ def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile
     keywords = _KEYWORDS if language in WITH_MACROS else _NO_KEYWORDS
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
-    references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "skip", "statement", "error")}
+    references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "bound", "skip", "statement", "error")}
     for number, (pattern, captured) in enumerate(cursor.matches(root)):
         if number % _CHECKED == 0:
             checkpoint()
@@ -110,6 +110,7 @@ def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile
         marks={kind: _starts(language, references[kind], data, taken) for kind in MARKS},
         skips=skips,
         statements=_spans(references["statement"]),
+        bound=_starts(language, references["bound"], data, taken) if grammar.tells_bound else None,
         grammar="tree-sitter",
     )
 
