@@ -13,7 +13,7 @@
 (typealias_declaration (modifiers) . name: (type_identifier) @name) @type
 (associatedtype_declaration name: (type_identifier) @name) @type
 (function_declaration name: (simple_identifier) @name) @function
-(function_declaration "func" [(custom_operator) "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "==" "!=" "===" "!==" "<" ">"
+(function_declaration name: [(custom_operator) "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "==" "!=" "===" "!==" "<" ">"
   "<=" ">=" "|" "&" "^" "~" "<<" ">>" "++" "--" "..." "..<" "!" "&&" "||" "??"] @name) @function
 (operator_declaration (custom_operator) @name) @declaration.function
 (precedence_group_declaration (simple_identifier) @name) @type
