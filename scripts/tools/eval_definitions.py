@@ -153,16 +153,20 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
                 "systemverilog local register"
             ),
             "a label": (
-                "perl label, bash heredoc, verilog block, systemverilog block, rst target, tex label, tex bibitem"
+                "perl label, fortran label, fortran local label, bash heredoc, verilog block, systemverilog block, "
+                "rst target, tex label, tex bibitem"
             ),
             "a local variable, or an argument": (
-                "ada variable, fortran variable, scss variable, scss parameter, powershell variable, r globalVar, "
+                "ada variable, fortran variable, fortran variable in capitals, powershell variable in capitals, "
+                "powershell variable named __, scss variable, scss parameter, powershell variable, r globalVar, "
                 "r nameattr, r vector, r list, r dataframe, kotlin local method, ocaml var, tsx constant, tsx "
                 "local constant, tsx variable"
             ),
             "the module that a file is: no text names it": ("ocaml module, ocaml_interface module, haskell module"),
             "a condition that is compiled for": ("d version"),
-            "misread: words of the signature": ("vhdl alias, julia constant, objc category, objc method, objc class"),
+            "misread: words of the signature": (
+                "vhdl alias, julia constant, objc category, objc method, objc class, objc typedef"
+            ),
             "a test's sentence": ("elixir test, ruby describe, ruby context"),
             "a keystroke": ("vim map"),
             "an embedded field: its type's name": ("go anonMember"),
@@ -236,10 +240,6 @@ def where(row: dict[str, Any]) -> str:
     """Return a tag's kind, and whether the name is made up by ctags or local to a function."""
     if row["name"].startswith(("__anon", "Anonymous", "anonymous")):
         return "made-up name"
-    if row["name"].isupper() and row["kind"] in {"function", "variable"}:
-        return f"{row['kind']} in capitals"
-    if row["name"].startswith("__") and row["kind"] in {"variable", "member"}:
-        return f"{row['kind']} named __"
     inside = row.get("scopeKind", "") in {
         "function",
         "method",
@@ -249,7 +249,13 @@ def where(row: dict[str, Any]) -> str:
         "procedure",
         "subroutine",
     }
-    return f"local {row['kind']}" if inside else str(row["kind"])
+    if inside:
+        return f"local {row['kind']}"
+    if row["name"].isupper() and row["kind"] in {"function", "variable"}:
+        return f"{row['kind']} in capitals"
+    if row["name"].startswith("__") and row["kind"] in {"variable", "member"}:
+        return f"{row['kind']} named __"
+    return str(row["kind"])
 
 
 def parsed(language: str, files: list[Path]) -> dict[Tag, str]:

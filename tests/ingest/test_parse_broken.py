@@ -225,3 +225,27 @@ pub mod shop {}
 }
 """
     assert {"opens at nine", "closes"} <= set(names_of(symbols_of(Path("a.kt"), kotlin), {"function", "method"}))
+
+
+def test_objective_c_behind_a_mistake_is_told_by_its_marks() -> None:
+    text = b"""@interface Shop : NSObject
+- (void)open:(int {
+#if (((
+@property (nonatomic, copy) NSString *name;
+@end
+typedef void (^Closed)(NSError *error);
+@interface Shop (Night)
+- (NSString *)closeAt:(int)hour with:(id)who;
+@end
+"""
+    found = symbols_of(Path("a.m"), text)
+    assert {"name", "Closed", "closeAt"} <= set(names_of(found, {"property", "type", "method"}))
+    assert names_of(found, {"class", "extension"})["Shop"] == 2
+
+
+def test_a_makefile_is_read_behind_a_value_with_parentheses() -> None:
+    text = (
+        b"SHOP_LICENSE = LGPL-2.1+ (library), GPL-2.0+ (server)\nexport SHOP_SITE ?= here\nopen: shop\n\tOPEN=1 run\n"
+    )
+    symbols = symbols_of(Path("Makefile"), text)
+    assert {symbols.name(row) for row in range(len(symbols.rows))} == {"SHOP_LICENSE", "SHOP_SITE", "open"}

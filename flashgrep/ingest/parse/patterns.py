@@ -433,11 +433,25 @@ _GROOVY: Final = Rules(
     ),
 )
 
+_OBJC: Final = Rules(
+    ("extension", r"^[ \t]*@(?:interface|implementation)[ \t]+(?P<name>\w+)[ \t]*\("),
+    ("class", r"^[ \t]*@(?:interface|implementation)[ \t]+(?P<name>\w+)"),
+    ("interface", r"^[ \t]*@protocol[ \t]+(?P<name>\w+)(?![ \t]*[;,])"),
+    ("property", r"^[ \t]*@property\b[^\n;^]*?[ \t*](?P<name>\w+)[ \t]*(?:[A-Z_]{4,}\b[^\n;]*)?;"),
+    ("method", r"^[-+][ \t]*\((?:[^()\n]|\([^()\n]*\))*\)[ \t]*(?P<name>\w+)"),
+    ("type", r"^[ \t]*typedef\b[^\n;]*?\([*^][ \t]*(?P<name>\w+)\)"),
+)
+
+_MAKE: Final = Rules(
+    ("macro", r"^[ ]*define[ \t]+(?P<name>[\w-]+)"),
+    ("variable", r"^[ ]*+(?:(?:export|override|private)[ \t]+){0,3}(?P<name>\w[\w-]*)[ \t]*(?::{1,3}|[?+!])?="),
+    ("function", r"^(?P<name>\w[\w-]*)[ \t]*::?(?![:=])"),
+)
 _AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
 
 PATTERNS: Final[Mapping[str, Rules]] = {
-    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY, "nim": _NIM,
-    "pascal": _PASCAL, "proto": _PROTO, "scss": _SCSS, "sql": _SQL,
+    "ada": _ADA, "awk": _AWK, "cython": _CYTHON, "d": _D, "fsharp": _FSHARP, "groovy": _GROOVY, "make": _MAKE,
+    "nim": _NIM, "objc": _OBJC, "objcpp": _OBJC, "pascal": _PASCAL, "proto": _PROTO, "scss": _SCSS, "sql": _SQL,
     "systemverilog": _VERILOG, "tcl": _TCL, "thrift": _THRIFT, "verilog": _VERILOG, "vhdl": _VHDL, "vim": _VIM,
 }  # fmt: skip
 """By language; one that is not here has the words that most languages introduce a name by (``generic.py``)."""

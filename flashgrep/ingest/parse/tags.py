@@ -12,7 +12,6 @@ from tree_sitter import Node, QueryCursor
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.generic import definitions_beside
 from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar
-from flashgrep.ingest.parse.macros import WITH_MACROS
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     COLUMNS,
@@ -43,6 +42,7 @@ _KEYWORDS: Final = frozenset(
     b"if else for while do switch case return sizeof goto int void char long struct union enum const static".split()
 )
 """Words that the grammars of C and C++ take for names behind a macro that they cannot read."""
+_OF_C: Final = frozenset({"c", "cpp", "objc"})
 _KEEPS_LOCALS: Final = frozenset({"bash", "vim"})
 """Languages whose queries take no variable that is a function's own, or where functions set those of the whole file."""
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
@@ -74,7 +74,7 @@ def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile
     cursor.set_max_start_depth(DEPTH)
     word = LANGUAGES[language].word
     splits, lead = b"." not in word, _LEAD.translate(None, word)
-    keywords = _KEYWORDS if language in WITH_MACROS else _NO_KEYWORDS
+    keywords = _KEYWORDS if LANGUAGES[language].symbols in _OF_C else _NO_KEYWORDS
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
     references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "bound", "skip", "statement", "error")}

@@ -33,3 +33,18 @@ program main
   use shop
   call close_item(x)
 end program main
+
+module shelves
+  type :: shelf
+    type(shelf), pointer :: next => null()
+  contains
+    procedure, public, pass(self) :: put, take
+    generic :: add => put, put_many
+  end type shelf
+  enum, bind(c)
+    enumerator :: red = 1, blue
+  end enum
+  interface operator(+)
+    module procedure :: join
+  end interface
+end module shelves

@@ -6,9 +6,14 @@
 (derived_type_definition (variable_declaration declarator: [
   (identifier) @name
   (init_declarator left: (identifier) @name)
+  (pointer_init_declarator left: (identifier) @name)
   (sized_declarator . (identifier) @name)]) @field)
+(derived_type_procedures (procedure_statement declarator: (method_name) @name) @declaration.method)
+(derived_type_procedures (generic_statement declarator: (binding_list . (binding_name (identifier) @name))) @declaration.method)
+(enumerator_statement declarator: [(identifier) @name (init_declarator left: (identifier) @name)]) @enumerator
 (derived_type_procedures (procedure_statement declarator: (binding (binding_name (identifier) @name))) @declaration.method)
 (interface (interface_statement (name) @name)) @interface
+(interface (interface_statement (operator (operator_name) @name))) @interface
 (interface (function (function_statement name: (name) @name)) @declaration.function)
 (interface (subroutine (subroutine_statement name: (name) @name)) @declaration.function)
 (function (function_statement name: (name) @name)) @function
