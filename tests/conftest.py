@@ -160,7 +160,7 @@ class DaemonAtHand:
         return Wire(name, ours, where, process)
 
 
-STARTS_PROCESSES = frozenset({"daemon", "cold_daemon", "connect", "indexed_root"})
+STARTS_PROCESSES = frozenset({"daemon", "cold_daemon", "connect", "indexed_root", "at_home", "start", "shared_daemon"})
 """Fixtures whose tests take about a second each: a daemon is started, or an indexer."""
 
 

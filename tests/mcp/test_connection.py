@@ -301,6 +301,7 @@ def daemon_with(**settings: str) -> Iterator[DaemonAtHand]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [{"MCP_ENABLED": "false"}, {"FLASHGREP_MCP_TRANSPORT": "http"}])
 def test_switched_off_there_is_no_trace_of_it(setting: dict[str, str]) -> None:
     with daemon_with(**setting) as off:
@@ -311,6 +312,7 @@ def test_switched_off_there_is_no_trace_of_it(setting: dict[str, str]) -> None:
         assert "switched off" in off.run("mcp").stderr
 
 
+@pytest.mark.slow
 def test_a_host_may_give_the_server_another_name(project: MakeProject) -> None:
     with daemon_with(MCP_SERVER_NAME="code-indexer", MCP_SERVER_VERSION="9.9") as renamed:
         wires: list[Wire] = []

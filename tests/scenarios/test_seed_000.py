@@ -86,6 +86,7 @@ def found_in(agent: Host, **more: Any) -> set[str]:
 # -- MCP Server Initialization -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("000", "MCP Server Initialization", "MCP Server Starts Successfully")
 def test_mcp_server_starts_successfully() -> None:
     """The server speaks on `fgrep mcp`'s standard input and output; the daemon behind it serves HTTP meanwhile."""
@@ -98,6 +99,7 @@ def test_mcp_server_starts_successfully() -> None:
         assert agent.tools()
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("000", "MCP Server Initialization", "MCP Server Disabled")
 def test_mcp_server_disabled() -> None:
     settings = {"MCP_ENABLED": "false", "FLASHGREP_HTTP_ENABLED": "true", "FLASHGREP_HTTP_PORT": "0"}
@@ -137,6 +139,7 @@ def test_list_available_tools(agent: Host) -> None:
 # -- Semantic Search Tool ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("000", "Semantic Search Tool", "Execute Semantic Search")
 def test_execute_semantic_search(known: DaemonAtHand, agent: Host) -> None:
     """A prompt adds its words to the question; a reranker, where one is set, has the last word on the order."""
@@ -260,6 +263,7 @@ def test_service_error_during_tool_execution(daemon: DaemonAtHand) -> None:
 # -- Graceful Shutdown -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("000", "Graceful Shutdown", "Application Shutdown")
 def test_application_shutdown() -> None:
     """The request in flight is one whose body is still on its way when the signal comes."""
@@ -305,6 +309,7 @@ def settings_of(**environ: str) -> dict[str, Any]:
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("000", "Configuration", "Configure MCP Server")
 def test_configure_mcp_server() -> None:
     """The variables are the seed's; the defaults are the product's own: on, everywhere, its own name and version."""

@@ -151,6 +151,7 @@ def test_incremental_index(indexed: Host, root: Path) -> None:
     assert rebuilt["incremental"] == {"added": len(FILES), "changed": 0, "removed": 0, "unchanged": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("001", "index_codebase Tool", "Index with specific provider")
 def test_index_with_specific_provider(root: Path) -> None:
     """What a call names comes before what the settings say, both ways, until the daemon ends."""

@@ -65,6 +65,7 @@ def server_told(**environ: str) -> Any:
         return searcher.initialized
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("002", "MCP Server", "Server configuration")
 def test_server_configuration() -> None:
     """Name and version are settings; without them the server tells its own."""
@@ -73,12 +74,14 @@ def test_server_configuration() -> None:
     assert "tools" in told["capabilities"]
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("002", "MCP Server", "Server configuration: Name: personal-knowledge-mcp")
 def test_server_configuration_name(searcher: Host) -> None:
     assert server_told(MCP_SERVER_NAME="personal-knowledge-mcp")["serverInfo"]["name"] == "personal-knowledge-mcp"
     assert searcher.initialized["serverInfo"]["name"] == "flashgrep"
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("002", "MCP Server", "Server configuration: Version: 1.0.0")
 def test_server_configuration_version(searcher: Host) -> None:
     assert server_told(MCP_SERVER_VERSION="1.0.0")["serverInfo"]["version"] == "1.0.0"
@@ -125,6 +128,7 @@ def test_request_handlers_call_tool(searcher: Host, shops: Path) -> None:
     assert stats["root"] == str(shops / "shop")
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("002", "MCP Server", "Graceful startup and shutdown")
 def test_graceful_startup_and_shutdown() -> None:
     """The host's end of input ends its process and not the daemon; the daemon's end closes its connections."""

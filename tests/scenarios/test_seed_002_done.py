@@ -152,6 +152,7 @@ def test_e2e_tests(daemon: DaemonAtHand, shops: Path) -> None:
         assert all(one["file_path"] != "src/umbrella.py" for one in found["results"])
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("002", "Testing Requirements", "E2E tests: Spawn server, send requests via stdio")
 def test_e2e_tests_spawn_server_send_requests_via_stdio() -> None:
     """Nothing runs before: the process starts the daemon, which has the repositories from the first question on."""
@@ -237,6 +238,7 @@ def test_mcp_protocol_compliance_verified(searcher: Host) -> None:
     assert searcher.request("ping")["result"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("002", "Definition of Done", "Structured logging for operations")
 def test_structured_logging_for_operations(shops: Path) -> None:
     """The daemon's log tells its operations as objects with fields, and never what was asked."""

@@ -215,6 +215,7 @@ def test_files_are_specifications_by_their_name_and_folder() -> None:
     assert [one.id for one in same] == ["a", "b/a", "c/a"]
 
 
+@pytest.mark.slow
 def test_without_its_provider_words_alone_decide_and_the_answer_says_so(project: MakeProject) -> None:
     folder, root = short_folder(), project({"specs/doors/spec.md": "# Doors\n## Purpose\nHouses are closed by them.\n"})
     working = daemon_in(folder)
