@@ -1,5 +1,6 @@
 """Research questions about code, answered with a graph."""
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -227,7 +228,8 @@ def _render_for_model(
         if "target" not in edge:
             return edge["kind"] == "imports"
         ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
-        return edge["kind"] == "implements" and edge["confidence"] >= SURE and all(end in edge["text"] for end in ends)
+        words = set(re.findall(r"[\w$]+", edge["text"]))
+        return edge["kind"] == "implements" and edge["confidence"] >= SURE and words.issuperset(ends)
 
     def describe(edge: EdgeShown) -> str:
         if is_told_by_line(edge):

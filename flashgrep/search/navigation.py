@@ -14,6 +14,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import MODULE, SCOPED
 from flashgrep.languages import FAMILIES
+from flashgrep.search.conformance import find_conforming
 from flashgrep.search.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.search.exports import Values
 from flashgrep.search.expressions import MEMBER_OF
@@ -155,6 +156,11 @@ class Navigator:
                     seen.add(one.key)
                     waiting.append(one)
                     yield one, resolution
+            for one, how in find_conforming(self.names, base):
+                if one.key not in seen:
+                    seen.add(one.key)
+                    waiting.append(one)
+                    yield one, how
 
     def _find_places(self, named: Named) -> list[Place]:
         symbols, own = named.symbols, named.symbols.index_at(named.start)

@@ -13,6 +13,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import LANGUAGES
+from flashgrep.search.conformance import conforms
 from flashgrep.search.imported import Meaning
 from flashgrep.search.named import Named, Nothing, find_declaration
 from flashgrep.search.navigation import Navigation, Navigator, Place, place_of
@@ -277,7 +278,12 @@ def explain_seen(one: Definition, navigator: Navigator) -> str | None:
         may_override = not is_whole or any(navigator.names.member(base, one.name) for base in bases)
     else:
         may_override = any(symbols.enclosing(at) == owner for at in symbols.parsed.marked("base").tolist())
-    return "may override a method of a base" if may_override else None
+    if may_override:
+        return "may override a method of a base"
+    own, names = Definition(one.path, symbols, owner), navigator.names
+    rivals = (names.owner_of(rival) for rival in navigator.define(one.name) if rival.key != one.key)
+    is_asked = any(rival is not None and conforms(names, own, rival) for rival in rivals)
+    return "asked for by an interface" if is_asked else None
 
 
 def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str | None:

@@ -18,6 +18,7 @@ from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols, Role, split_name
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
+from flashgrep.search.conformance import find_conforming, resolve_conforming
 from flashgrep.search.definitions import Ancestors, Definitions, find_in_bases
 from flashgrep.search.exports import find_overloads
 from flashgrep.search.importers import find_importers, find_modules
@@ -36,7 +37,7 @@ from flashgrep.search.research_graph import (
     group_by_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
-from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, CallFilter, Resolver, Use, imported_as
+from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, SEEN, CallFilter, Resolver, Use, imported_as
 from flashgrep.search.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
@@ -52,7 +53,6 @@ FOLLOWED: Final = 0.5
 """Edges less sure than this are shown and not followed."""
 PATH_HOPS: Final = 6
 MOST_VAGUE: Final = 200
-_SURE: Final = 0.9
 _LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
 _CONSTRUCTORS: Final = frozenset({"__init__", "__new__", "constructor", "initialize", "init"})
@@ -178,6 +178,7 @@ class Research:
             self._follow_importers(module)
         for name, targets in group_by_name(one for one in below if one.index >= 0).items():
             follow(name, targets)
+            self._follow_conforming(name, targets)
         is_both = kind == "hierarchy"
         for definition in frontier:
             if not self.is_inward or (is_both and (is_first or definition.key in self._bases)):
@@ -225,6 +226,8 @@ class Research:
             self.roots = self._find_by_name(names[1])
         else:
             self.roots = self._find_by_name(names[0])
+            if kind in {"implementations", "supertypes", "hierarchy"}:  # a method of the name is no type
+                self.roots = [one for one in self.roots if one.kind not in CALLABLE_KINDS] or self.roots
             if kind == "imports":
                 files = self._open(find_modules(self._definitions.source.paths(), names[0]))
                 self.roots += [Definition(path, symbols, -1) for path, symbols in files]
@@ -292,7 +295,7 @@ class Research:
         resolver = self._make_resolver(name)
         for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind], targets):
             is_base, is_told, vague = role == "implementation", False, None
-            resolve = partial(_resolve_base, resolver, use) if is_base else resolver.resolver_of(use)
+            resolve = partial(resolver.resolve_base, use) if is_base else resolver.resolver_of(use)
             for target in targets:
                 resolution = resolve(target)
                 if resolution is None:
@@ -317,6 +320,18 @@ class Research:
                     text = use.symbols.lines.text(line).strip()[:200]
                     self.vague.append(Vague(use.path, line, text, vague))
 
+    def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
+        """Find the types that are of an interface without saying so, if types are asked for."""
+        for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
+            for one, how in find_conforming(self._names, target):
+                is_new = self._add(one)
+                if one.key in self.graph.nodes:
+                    use = Use(one.path, one.symbols, one.key[1])
+                    self.graph.add_edge(_make_edge(use, one, target, "implementation", how))
+                    self._note_conformance(use, one, name)
+                if is_new:
+                    self._frontier.append(one)
+
     def _find_overrides(self, name: str, targets: list[Definition]) -> None:
         """Find what types that build upon the targets' own define in place of them."""
         owned = [(one, self._names.owner_of(one)) for one in targets]
@@ -327,12 +342,17 @@ class Research:
             scoped = rival.language in SCOPED
             above = self._names.ancestors(owner) if scoped else self._ancestors.find(owner.name)
             for target, base in owned:
-                if base is None or rival.key == target.key or (base.key if scoped else base.name) not in above:
+                if base is None or rival.key == target.key:
                     continue
+                sure = Resolution(PROVEN, "inherited") if scoped else Resolution(SEEN, "bases by name")
+                if (base.key if scoped else base.name) not in above:
+                    conforming = resolve_conforming(self._names, owner, base)
+                    if conforming is None:
+                        continue
+                    sure = conforming
                 self._add(rival)
                 if rival.key in self.graph.nodes:
-                    use, how = Use(rival.path, rival.symbols, rival.key[1]), "inherited" if scoped else "bases by name"
-                    sure = Resolution(PROVEN if scoped else _SURE, how)
+                    use = Use(rival.path, rival.symbols, rival.key[1])
                     self.graph.add_edge(replace(_make_edge(use, rival, target, "call", sure), kind="overrides"))
 
     def _follow_outward(self, user: Definition, mark: Literal["call", "base"]) -> None:
@@ -358,7 +378,7 @@ class Research:
                     self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
                 continue
             resolver = self._make_resolver(word)
-            resolve = partial(_resolve_base, resolver, use) if mark == "base" else resolver.resolver_of(use)
+            resolve = partial(resolver.resolve_base, use) if mark == "base" else resolver.resolver_of(use)
             found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
             if not found:
                 continue
@@ -471,17 +491,6 @@ class Research:
 
 def _plain_name(name: str) -> str:
     return name.partition("<")[0].partition("[")[0].rpartition(".")[2] or name
-
-
-def _resolve_base(resolver: Resolver, use: Use, target: Definition) -> Resolution | None:
-    """Return how sure it is that a base's name means the target."""
-    types = [rival for rival in resolver.rivals if rival.kind not in CALLABLE_KINDS] or resolver.rivals
-    if all(rival.key != target.key for rival in types):
-        return None
-    found = Resolver(types, resolver.ancestors, resolver.names).resolve(use, target)
-    if use.symbols.language in SCOPED or len(types) > 1 or (found is not None and found.confidence > _SURE):
-        return found
-    return Resolution(_SURE, "only definition")
 
 
 def _make_edge(use: Use, user: Definition, target: Definition | None, role: Role, resolution: Resolution) -> Edge:

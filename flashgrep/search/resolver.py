@@ -17,6 +17,7 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, ST
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import FAMILIES
 from flashgrep.lazy import LazyAttribute
+from flashgrep.search.conformance import conforms
 from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
 from flashgrep.search.receivers import find_declared_type
@@ -121,6 +122,16 @@ class Resolver:
         """Return how sure it is that the use means the target; None: it means something else."""
         return self.resolver_of(use)(target)
 
+    def resolve_base(self, use: Use, target: Definition) -> Resolution | None:
+        """Return how sure it is that a base's name means the target."""
+        types = [rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS] or self.rivals
+        if all(rival.key != target.key for rival in types):
+            return None
+        found = Resolver(types, self.ancestors, self.names).resolve(use, target)
+        if use.symbols.language in SCOPED or len(types) > 1 or (found is not None and found.confidence > SEEN):
+            return found
+        return Resolution(SEEN, "only definition")
+
     def may_mean(self, use: Use, target: Definition) -> bool:
         """Whether nothing tells that a use means something else."""
         if self.resolve(use, target) is not None:
@@ -140,7 +151,7 @@ class Resolver:
             keys = {one.key for one in found}
             owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
             # In Go a type that embeds another hides its methods, and the other never calls them.
-            over = {one.key for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")}
+            over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
             return lambda target: self.compare(use, target, keys, over)
         return self.guess_of(use) if on is not None else lambda _target: None
 
@@ -184,7 +195,7 @@ class Resolver:
         use: Use,
         target: Definition,
         meant: AbstractSet[tuple[bytes, int]],
-        owners: AbstractSet[tuple[bytes, int]],
+        owners: Sequence[Definition],
     ) -> Resolution | None:
         """Return how a use that is resolved means a target; ``owners``: the types of the methods that are meant."""
         if target.key in meant:
@@ -197,17 +208,20 @@ class Resolver:
             else:
                 how = "receiver type"
             return Resolution(PROVEN, how)
-        # What is called on a type may be run by one built upon it.
-        if not owners or target.kind not in METHODS or use.receiver == "super":
+        # What is called on a type may be run by one built upon it, or by one that has what it asks for.
+        owner = self.names.owner_of(target) if owners and target.kind in METHODS and use.receiver != "super" else None
+        if owner is None:
             return None
-        owner = self.names.owner_of(target)
-        is_over = owner is not None and not owners.isdisjoint(self.names.ancestors(owner))
+        above = self.names.ancestors(owner)
+        is_over = any(one.key in above or conforms(self.names, owner, one) for one in owners)
         return Resolution(0.4, OVERRIDDEN) if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         # ``struct``, ``union`` or ``enum`` stands right before it.
         is_tag = _TAG.search(use.symbols.data, max(0, use.offset - 40), use.offset) is not None
-        is_type = is_tag or (target.kind in _C_TYPES and _is_declaring(use, target.name))
+        # Or it stands in C before the name of what it is the type of, as in ``user *user``.
+        after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
+        is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in _LINKED and after is not None)
         if not _in_scope(use, target) or (not is_type and _is_parameter(use, target.name)):
             return None
         # In C ``struct log`` and ``log`` are two names.
@@ -415,12 +429,6 @@ def _is_static(one: Definition) -> bool:
     """Whether a function of C is seen in its own file alone."""
     row = one.symbols.row(one.index)
     return b"static" in one.symbols.data[row[START] : row[NAME]]
-
-
-def _is_declaring(use: Use, name: str) -> bool:
-    """Whether a name stands in C before the name of what it is the type of, as in ``user *user``."""
-    after = _DECLARES.match(use.symbols.data, use.offset + len(name.encode()))
-    return use.symbols.language in _LINKED and after is not None
 
 
 def _is_parameter(use: Use, name: str) -> bool:

@@ -1,0 +1,123 @@
+"""Types that have what an interface asks for, though none says so."""
+
+from pathlib import Path
+
+import pytest
+
+from flashgrep.search.references import UnusedSearch
+from tests.search.test_research_engine import edges, project, researched
+
+GO = {
+    "shape/shape.go": """
+        package shape
+
+        type Closer interface { Close() }
+        type Handler interface {
+            Closer
+            Handle(n int, name string) error
+        }
+    """,
+    "file/file.go": """
+        package file
+
+        type base struct{}
+
+        func (b *base) Close() {}
+
+        type File struct { base }
+
+        func (f *File) Handle(n int, name string) error { return nil }
+
+        type Half struct{}
+
+        func (h Half) Handle(n int, name string) error { return nil }
+
+        type Other struct { base }
+
+        func (o Other) Handle(n int) {}
+    """,
+    "use.go": """
+        package main
+
+        import "example.org/a/shape"
+
+        func use(one shape.Handler) { one.Handle(1, "a") }
+    """,
+    "go.mod": "module example.org/a\n",
+}
+PYTHON = {
+    "source.py": """
+        from typing import Protocol, TypeVar
+
+        T = TypeVar("T")
+
+        class Closing:
+            def close(self): ...
+
+        class Source(Protocol[T]):
+            def find(self, name): ...
+            def close(self): ...
+
+        class Disk(Closing):
+            def find(self, name): return 1
+
+        class Half:
+            def find(self, name): return 2
+
+        class Plain:
+            def find(self, name): ...
+
+        def use(source: Source):
+            source.find("a")
+
+        def plain(source: Plain):
+            source.find("a")
+    """,
+}
+TYPESCRIPT = {
+    "sink.ts": """
+        export interface Point { x: number }
+        export interface Sink { limit?: number; push(x: number): void; end(): void }
+        export class Pipe { push(x: number) {} end() {} }
+        export class Hole { x = 1; push(x: number) {} }
+        export class Told implements Sink { push(x: number) {} end() {} }
+        export function use(sink: Sink) { sink.push(1) }
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "query", "expected"),
+    [
+        (GO, "callers of File.Handle", {"use calls File.Handle"}),
+        (GO, "callers of Half.Handle", set()),  # cannot be closed
+        (GO, "callers of Other.Handle", set()),  # takes other parameters
+        (GO, "what implements Handler", {"File implements Handler"}),
+        (GO, "what overrides Handler.Handle", {"File.Handle overrides Handler.Handle"}),
+        (PYTHON, "callers of Disk.find", {"use calls Disk.find"}),
+        (PYTHON, "callers of Half.find", set()),
+        (PYTHON, "callers of Plain.find", {"plain calls Plain.find"}),
+        (PYTHON, "what implements Source", {"Disk implements Source"}),
+        (PYTHON, "what implements Plain", set()),  # no protocol: whoever is one says so
+        (TYPESCRIPT, "callers of Pipe.push", {"use calls Pipe.push"}),
+        (TYPESCRIPT, "callers of Hole.push", set()),
+        (TYPESCRIPT, "what implements Sink", {"Pipe implements Sink", "Told implements Sink"}),
+        (TYPESCRIPT, "what implements Point", set()),  # how data look says nothing of calls
+    ],
+)
+def test_what_has_all_members_is_of_an_interface(
+    tmp_path: Path, files: dict[str, str], query: str, expected: set[str]
+) -> None:
+    research = researched(project(tmp_path, files), query, 1)
+    assert edges(research) == expected
+    # What runs is not known where the call is; that a class says so is surer than that it fits.
+    sure = {one.resolution.confidence for one in research.graph.edges}
+    assert sure <= ({0.9} if files is GO and "callers" not in query else {0.4, 0.5, 0.95})
+
+
+def test_what_an_interface_asks_for_is_not_told_as_unused(tmp_path: Path) -> None:
+    source = project(tmp_path, PYTHON)
+    search = UnusedSearch(b"")
+    search.run(source)
+    assert "Disk.find" not in {one.qualified for one in search.unused}
+    assert {"Half.find", "Half"} <= {one.qualified for one in search.unused}
