@@ -122,17 +122,22 @@ class Names(Callbacks):
         is_told = symbols.parsed.bound is not None
         is_bound = any(is_told or at != offset for at in self._bound[key])
         file = self.scopes_around(path, offset) if is_bound else None
+        held: Values = ()
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
                 break
             imported = [one for one in self.imports_of(path).names.get(name, []) if file.scope_at(one.offset) == scope]
             if imported:
                 return self.import_value(path, imported[-1])
-            bindings = file.scopes[scope].names.get(name)
+            bindings = file.scopes[scope].names.get(name, [])
+            if bindings and all(one.is_set_only for one in bindings):
+                held = held or self._find_meaning(file, bindings)
+                continue  # it is declared further out
             if bindings and (symbols.language == "python" or not file.scopes[scope].is_class):
                 is_own = len(bindings) > 1 and file.scope_at(offset) == scope
-                return self._find_meaning(file, file.reaching(bindings, offset) if is_own else bindings)
-        if found := self.find_in_module(path, name):
+                found = self._find_meaning(file, file.reaching(bindings, offset) if is_own else bindings)
+                return distinct([*found, *held])
+        if found := distinct([*self.find_in_module(path, name), *held]):
             return found
         return (self.export(path.rpartition(b"/")[0] + b"/", name) or None) if symbols.language == "go" else None
 

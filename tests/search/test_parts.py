@@ -140,7 +140,10 @@ def test_all_that_a_function_binds_is_told_with_the_symbols(language: str, data:
     for scope in whole.scopes:
         for name, bindings in scope.names.items() if not scope.is_class else ():
             for one in bindings:
-                assert symbols.parsed.may_bind(one.offset) or symbols.index_at(one.offset) >= 0, (name, one)
+                assert symbols.parsed.may_bind(one.offset) or symbols.index_at(one.offset) >= 0, (
+                    name,
+                    one,
+                )
     words = {offset for match in re.finditer(rb"\w+", data) if symbols.index_at(offset := match.start()) < 0}
     assert sum(map(symbols.parsed.may_bind, words)) < len(words) / 3
 
@@ -176,6 +179,21 @@ def test_symbols_without_what_is_bound_lead_to_the_same(tmp_path: Path) -> None:
     for source in (FolderSource(tmp_path), Untold(tmp_path)):
         edges = researched(source, "callers of Base.run", 1).graph.edges
         assert [edge.line for edge in edges if edge.resolution.confidence > 0.9] == [3]
+
+
+SETS = """class Base { run() {} }
+let kept
+function reset() { kept = 2 }
+function own(kept) { kept = 3 }
+function more() { kept = new Base()
+kept.run() }
+"""
+
+
+def test_what_a_function_sets_is_declared_elsewhere(tmp_path: Path) -> None:
+    source = project(tmp_path, {"a.ts": SETS})
+    assert [edge.line for edge in researched(source, "where is kept used", 1).graph.edges] == [3, 5, 6]
+    assert [edge.line for edge in researched(source, "callers of Base.run", 1).graph.edges] == [6]
 
 
 def test_what_is_known_of_a_text_does_not_outlive_it(tmp_path: Path) -> None:

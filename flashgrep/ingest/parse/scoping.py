@@ -61,6 +61,12 @@ class Binding:
     member: str = ""
     """Which member the name stands for."""
 
+    @property
+    def is_set_only(self) -> bool:
+        """Whether the place sets the name and does not declare it, in JavaScript."""
+        around = self.value.parent if self.value is not None and self.kind == "name" else None
+        return around is not None and around.type == "assignment_expression"
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
