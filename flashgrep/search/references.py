@@ -1,12 +1,11 @@
 """The uses of what a name at a place stands for, by path and place, each with how sure it is; and what has no use."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from flashgrep.checkpoint import checkpoint
+from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.ingest.parse.imports import DEFAULT, may_rename
 from flashgrep.ingest.parse.lookup import FileSymbols
@@ -215,17 +214,21 @@ class UnusedSearch:
     def run(self, source: SymbolSource) -> None:
         """Look through the definitions, file by file."""
         navigator = Navigator(source)
-        for one in self.definitions(source, navigator):
-            checkpoint()
-            if self.checked >= MOST_DEFINITIONS or (self.deadline is not None and time.monotonic() > self.deadline):
-                self.complete = False
-                return
-            self.checked += 1
-            reason = explain_unknown(one, navigator) or find_use(one, source, navigator)
-            if reason is None:
-                self.unused.append(one)
-            elif reason:
-                self.excluded[reason] += 1
+        try:
+            with expiring(self.deadline):  # one definition may have thousands of uses, in files that have to be parsed
+                for one in self.definitions(source, navigator):
+                    checkpoint()
+                    if self.checked >= MOST_DEFINITIONS:
+                        self.complete = False
+                        return
+                    reason = explain_unknown(one, navigator) or find_use(one, source, navigator)
+                    self.checked += 1
+                    if reason is None:
+                        self.unused.append(one)
+                    elif reason:
+                        self.excluded[reason] += 1
+        except Expired:
+            self.complete = False
 
     def definitions(self, source: SymbolSource, navigator: Navigator) -> Iterator[Definition]:
         """Yield what is looked through; what is not is counted."""

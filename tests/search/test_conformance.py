@@ -1,5 +1,6 @@
 """Types that have what an interface asks for, though none says so."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,9 @@ def test_what_an_interface_asks_for_is_not_told_as_unused(tmp_path: Path) -> Non
     search.run(source)
     assert "Disk.find" not in {one.qualified for one in search.unused}
     assert {"Half.find", "Half"} <= {one.qualified for one in search.unused}
+
+
+def test_a_search_for_what_is_unused_ends_at_its_deadline(tmp_path: Path) -> None:
+    search = UnusedSearch(b"", deadline=time.monotonic())
+    search.run(project(tmp_path, PYTHON))
+    assert (search.checked, search.unused, search.complete) == (0, [], False)
