@@ -26,6 +26,8 @@ PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes
 LOOK_SECONDS = 1.0
 """One look at the package's files (1.4 ms for 260) serves all clients that come within this time."""
 POLL_SECONDS = 0.05
+MOMENT = 0.5
+"""Calls that take longer keep a daemon that is asked to retire."""
 PACKAGE = str(Path(flashgrep.__file__).parent)
 
 
@@ -167,6 +169,10 @@ class Control:
 
         Returns whether that is now, and how many others there are.
         """
+        # A call whose answer is on its way, or another client's look at the version, is over in a moment.
+        with anyio.move_on_after(MOMENT):
+            while self.listeners.dispatcher.running > 1:  # noqa: ASYNC110 - as below
+                await anyio.sleep(POLL_SECONDS)
         others = self.listeners.dispatcher.running - 1
         if not others:
             self.stopping.set()

@@ -80,6 +80,16 @@ def test_clients_that_ask_at_once_hear_the_same(cold_daemon: DaemonAtHand) -> No
         assert not any(wire.receive()["result"]["changed"] for _ in range(20))
 
 
+def test_a_look_at_the_version_does_not_keep_an_older_daemon(cold_daemon: DaemonAtHand) -> None:
+    connect.start_daemon(cold_daemon.paths, cold_daemon.environ)
+    with closing(cold_daemon.wire("unix")) as wire:
+        asked = [b'{"jsonrpc":"2.0","id":%d,"method":"$/version"}\n' % number for number in range(20)]
+        wire.send(b"".join([*asked, b'{"jsonrpc":"2.0","id":20,"method":"$/retire"}\n']))
+        answers = {answer["id"]: answer["result"] for answer in (wire.receive() for _ in range(21))}
+    assert answers[20] == {"ending": True, "calls": 0}
+    assert lifecycle.wait_until_free(cold_daemon.paths, BOUND)
+
+
 def test_calls_in_flight_are_not_cut(
     cold_daemon: DaemonAtHand,
     project: MakeProject,
