@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from flashgrep.damage import Damaged
 
-FORMAT = 8
+FORMAT = 9
 """Changed where the same tables mean something else; other tables are told by themselves."""
 
 APPLICATION_ID = 0x666C6772  # "flgr": a foreign database under our name is told by it
