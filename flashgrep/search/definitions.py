@@ -5,7 +5,7 @@ from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.lookup import FileSymbols, Role
-from flashgrep.ingest.parse.model import END, START, TYPE_KINDS
+from flashgrep.ingest.parse.model import TYPE_KINDS
 from flashgrep.model import Skipped
 from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition
@@ -75,10 +75,8 @@ class Ancestors:
             self._known[name] = frozenset()  # a circle ends here
             near: set[str] = set()
             for one in self._define(name) if name else ():
-                if one.kind in TYPE_KINDS:  # the bases its own head names, not those of types inside it
-                    row, offsets = one.symbols.row(one.index), one.symbols.parsed.marked("base")
-                    inside = offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()
-                    near.update(one.symbols.word_at(at) for at in inside if one.symbols.enclosing(at) == one.index)
+                if one.kind in TYPE_KINDS:
+                    near.update(map(one.symbols.word_at, one.symbols.bases(one.index)))
             self._known[name] = frozenset(near.union(*map(self.find, near)) - {name})
         return self._known[name]
 

@@ -349,11 +349,8 @@ class Names(Callbacks):
 
     def _find_bases(self, owner: Definition) -> Values:
         symbols = owner.symbols
-        row, marks = symbols.row(owner.index), symbols.parsed.marked("base")
         found: list[Value] = []
-        for offset in marks[(marks >= row[START]) & (marks < row[END])].tolist():
-            if symbols.enclosing(offset) != owner.index:
-                continue
+        for offset in symbols.bases(owner.index):
             if (chain := read_base(symbols, offset)) is not None:
                 values = self._infer_chain(owner.path, symbols, *chain)
                 # A base that cannot be told may have any member, which the caller has to know.

@@ -280,7 +280,7 @@ def explain_seen(one: Definition, navigator: Navigator) -> str | None:
         bases, is_whole = navigator.names.bases(Definition(one.path, symbols, owner))
         may_override = not is_whole or any(navigator.names.member(base, one.name) for base in bases)
     else:
-        may_override = any(symbols.enclosing(at) == owner for at in symbols.parsed.marked("base").tolist())
+        may_override = any(True for _ in symbols.bases(owner))
     if may_override:
         return "may override a method of a base"
     own, names = Definition(one.path, symbols, owner), navigator.names

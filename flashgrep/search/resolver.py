@@ -312,16 +312,11 @@ class Resolver:
         if alike <= {own} or own not in alike or not around:
             return True
         # By the scope that is written with the name in the class's head; else by the nearest scope around the class.
-        symbols, row = use.symbols, use.symbols.row(around[0])
-        for at in symbols.parsed.marked("base").tolist():
-            if (
-                row[START] <= at < row[END]
-                and symbols.word_at(at) == target.owner
-                and symbols.enclosing(at) == around[0]
-            ):
-                written = receiver(symbols.data, at, symbols.language)
-                if written:
-                    return own.split(".")[-2:-1] == [written]
+        symbols = use.symbols
+        for at in symbols.bases(around[0]):
+            written = receiver(symbols.data, at, symbols.language) if symbols.word_at(at) == target.owner else None
+            if written:
+                return own.split(".")[-2:-1] == [written]
         here = f"{symbols.qualified(around[0])}."
         return own == max(
             (one for one in alike if here.startswith(one.removesuffix(target.owner))), key=len, default=""

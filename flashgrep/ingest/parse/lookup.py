@@ -134,6 +134,13 @@ class FileSymbols:
     def _parents(self) -> dict[int, int]:
         return {}
 
+    def bases(self, index: int) -> Iterator[int]:
+        """Yield where the bases stand that a type's own head names, not those of types inside it."""
+        row, offsets = self.row(index), self.parsed.marked("base")
+        for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
+            if self.enclosing(offset) == index:
+                yield offset
+
     def enclosing(self, offset: int) -> int:
         """Return the innermost definition a place is in, or -1; a name being defined is in what surrounds it."""
         own = self.index_at(offset)
