@@ -9,6 +9,7 @@ what is imported here on top of what the interpreter takes.
     pipe or file             one word, also with grep's own flags          grep -F
     terminal or other        a command of ours                             ours
     terminal                 no command, but nearly one; no file named     "did you mean", status 2
+    other                    nearly a command, and files that are missing  "did you mean", then grep -F
     any                      anything else, the empty pattern included     grep -F
 
 ``lsp``, ``mcp``, ``rpc``, ``--help`` and ``--version`` are always ours. Called as ``flashgrep`` everything is.
@@ -62,12 +63,15 @@ def main() -> int:
             del sys.argv[1]
         # By name, and only now: what a command of ours needs costs more than all of grep.
         return int(__import__("flashgrep.client", fromlist=["run"]).run())
-    meant = guess_command(arguments) if os.isatty(0) else ""
+    is_terminal = os.isatty(0)
+    meant = guess_command(arguments) if is_terminal or names_more(arguments) else ""
     if meant:
-        said = f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"
-        other = f"fgrep: to look for that text in what you type: grep -F {arguments[0]}"
-        os.write(2, f"{said}\n{other}\n".encode(errors="surrogateescape"))
-        return ERROR
+        lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"]
+        if is_terminal:
+            lines.append(f"fgrep: to look for that text in what you type: grep -F {arguments[0]}")
+        os.write(2, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
+        if is_terminal:
+            return ERROR
     return become_grep(arguments)
 
 
@@ -91,6 +95,12 @@ def is_filter(arguments: list[str]) -> bool:
     """Return whether grep would read standard input: one word, the pattern, and for the rest flags that grep has."""
     operands = split_operands(arguments)
     return operands is not None and len([word for word in operands if word not in STANDARD_INPUT]) == 1
+
+
+def names_more(arguments: list[str]) -> bool:
+    """Return whether there is more than a pattern, which grep would take for files, or a flag that grep lacks."""
+    operands = split_operands(arguments)
+    return operands is None or len(operands) > 1
 
 
 def split_operands(arguments: list[str]) -> list[str] | None:
@@ -134,6 +144,8 @@ def guess_command(arguments: list[str]) -> str:
     word = arguments[0]
     if not word or word.startswith("-") or len(word) > LONGEST_TYPO or any(map(os.path.exists, arguments[1:])):
         return ""
+    if word == "help":
+        return " ".join([*arguments[1:2], "--help"])
     close = __import__("difflib").get_close_matches(word.replace("_", "-"), sorted(read_commands()), 1, 0.7)
     return close[0] if close else ""
 

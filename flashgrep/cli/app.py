@@ -37,6 +37,8 @@ def main(arguments: list[str]) -> int:
         case [] | ["--help", *_]:
             sys.stdout.write(format_help())
             return 0 if arguments else ERROR
+        case ["help", *rest]:
+            return main([*rest[:1], "--help"])
         # Asked by prompts and status bars again and again, so typer is left out.
         case ["daemon", "status", *flags] if set(flags) <= {"--json"}:
             return int(import_module(DAEMON_CLIENT_MODULE).show_status(as_json=bool(flags)))

@@ -18,8 +18,8 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list a
 store_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List what is stored, and clean up.")
 MB = 1e6
 LOOK_SECONDS = 0.1
-PLAIN_SECONDS = 2.0
-"""Lines of progress come so often where there is no terminal to draw on."""
+PLAIN_SECONDS = 10.0
+"""Lines of progress come so often where there is no terminal to draw on; most projects are done before the first."""
 PathArgument = Annotated[Path, typer.Argument(help="A folder of the project; its git work tree is taken, if any.")]
 
 
@@ -112,7 +112,7 @@ def show_progress(root: str) -> None:
                     described=_describe(state),
                 )
     else:
-        next_line = 0.0
+        next_line = begun + PLAIN_SECONDS
         for state in _follow(root):
             # A log gets a line now and then; a bar would fill it with control characters.
             if time.monotonic() >= next_line and not state["done"]:

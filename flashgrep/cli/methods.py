@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import io
 import json
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ PROJECT_HELP = "Project to ask, by name or path; default: the one the current fo
 ALL_PROJECTS = "all_projects"
 PROJECT_FIELDS = frozenset({"project", "projects"})
 PLAIN = (str, int, float, bool)
+PLACE_ARGUMENTS = ("path", "line", "column")
+PLACE = re.compile(r"(.+?):(\d+):(\d+)(?::.*)?", re.DOTALL)
+"""A place as every hit begins, so that it can be pasted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,14 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
         message = f"fgrep: No such command {argv[0] if argv else ''!r}.\n"
         return Output(b"", message.encode(errors="replace"), USAGE_ERROR)
     command = make_method_command(registry, declared)
+    arguments = rename_options(declared, argv[1:])
+    if declared.arguments == PLACE_ARGUMENTS and not any(map(str.isdecimal, arguments[1:2])):
+        place = PLACE.fullmatch(arguments[0]) if arguments else None
+        arguments[:1] = place.groups() if place else arguments[:1]
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
-            result = command.main(
-                rename_options(declared, argv[1:]), f"fgrep {argv[0]}", standalone_mode=False, terminal_width=width
-            )
+            result = command.main(arguments, f"fgrep {argv[0]}", standalone_mode=False, terminal_width=width)
     except typer.TyperException as error:
         hint = QUERY_HINT if argv[0] == "query" and "extra argument" in error.format_message() else ""
         return Output(b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR)

@@ -178,7 +178,9 @@ def test_it_never_hands_over_to_itself(tmp_path: Path) -> None:
     assert "no grep on PATH" in found.stderr
 
 
-@pytest.mark.parametrize(("word", "meant"), [("qurey", "query"), ("stat", "stats"), ("search_cod", "search-code")])
+@pytest.mark.parametrize(
+    ("word", "meant"), [("qurey", "query"), ("help", "--help"), ("stat", "stats"), ("search_cod", "search-code")]
+)
 def test_a_mistyped_command_on_a_terminal_is_told_and_does_not_wait(
     cold_daemon: DaemonAtHand, word: str, meant: str
 ) -> None:
@@ -186,6 +188,34 @@ def test_a_mistyped_command_on_a_terminal_is_told_and_does_not_wait(
         found = run(cold_daemon, word, stdin=descriptor)
     assert (found.returncode, found.stdout) == (2, b"")
     assert f"did you mean: fgrep {meant}\n".encode() in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["research", "who calls x"], b"code-research"),
+        (["qurey", "x", "--json"], b"query"),
+        (["help", "query"], b"query --help"),
+        (["research"], b""),
+        (["stat", "-A", "1"], b""),
+        (["spin_lock", "missing.c"], b""),
+        (["stat", "missing.c", "f.txt"], b""),
+    ],
+)
+def test_a_mistyped_command_elsewhere_is_told_only_where_grep_finds_no_file(
+    tmp_path: Path, arguments: list[str], meant: bytes
+) -> None:
+    (tmp_path / "f.txt").write_text("stat\n")
+    ours = subprocess.run([FGREP, *arguments], cwd=tmp_path, input=TEXT, capture_output=True, check=False)
+    theirs = subprocess.run(["grep", "-F", *arguments], cwd=tmp_path, input=TEXT, capture_output=True, check=False)
+    hint = b"fgrep: no command '%s'; did you mean: fgrep %s\n" % (arguments[0].encode(), meant) if meant else b""
+    assert (ours.stdout, ours.stderr, ours.returncode) == (theirs.stdout, hint + theirs.stderr, theirs.returncode)
+
+
+def test_help_is_a_word_too(cold_daemon: DaemonAtHand) -> None:
+    whole, one = (run(cold_daemon, "help", *word, program=FLASHGREP) for word in ([], ["rg"]))
+    assert (whole.returncode, whole.stdout) == (0, run(cold_daemon, "--help").stdout)
+    assert (one.returncode, b"Usage: fgrep rg" in one.stdout) == (0, True)
 
 
 def test_a_file_or_another_word_on_a_terminal_is_greps(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:

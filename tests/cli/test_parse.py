@@ -121,6 +121,28 @@ def test_a_slice_takes_its_file_and_lines_in_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("argv", "path"),
+    [
+        (["src/a.py:3:9"], "src/a.py"),
+        (["src/a.py:3:9:call: f(x, 1:2:3)", "--json"], "src/a.py"),
+        (["src/a.py", "3", "9"], "src/a.py"),
+        (["a:1:2", "3", "9"], "a:1:2"),
+    ],
+)
+def test_a_place_is_three_words_or_as_a_hit_begins(argv: list[str], path: str) -> None:
+    found = parse_line(METHODS, ["definition", *argv], 80)
+    assert isinstance(found, Invocation)
+    assert found.params == {"path": path, "line": 3, "column": 9}
+
+
+@pytest.mark.parametrize("argv", [[], ["a.py"], ["a.py:3"], ["--json"]])
+def test_half_a_place_is_an_error(argv: list[str]) -> None:
+    said = parse_line(METHODS, ["definition", *argv], 80)
+    assert isinstance(said, Output)
+    assert (said.status, b"Missing argument" in said.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
     ("argv", "told"),
     [
         (["x", "-p", "a", "-p", "b"], "--project"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ("sh", "dirname", "cat", "cksum", "printf", "env")
+TOOLS = ("sh", "dirname", "cat", "sed", "cksum", "printf", "env")
 
 
 @pytest.fixture
@@ -51,6 +51,28 @@ def test_a_python_without_venv_is_told_with_its_remedy(checkout: Path) -> None:
     assert said.returncode == 2
     assert "apt install python3-venv" in said.stderr
     assert not (checkout / ".venv" / ".stamp").exists()
+
+
+def test_only_what_is_installed_has_an_environment_made_anew(checkout: Path) -> None:
+    def stamp() -> str:
+        script = f'. "{checkout}/scripts/environment"; wanted_stamp'
+        command = ["sh", "-c", script, str(checkout / "scripts" / "test")]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        return said.stdout
+
+    settings, constraints = checkout / "pyproject.toml", checkout / "scripts" / "constraints.txt"
+    written = settings.read_text()
+    # Only the stamp is asked for here; no environment is made.
+    sourced = (checkout / "scripts" / "environment").read_text().replace("\nmake_environment\n", "\n")
+    (checkout / "scripts" / "environment").write_text(sourced)
+    first = stamp()
+    settings.write_text(written.replace("[tool.ruff]\n", "[tool.ruff]\nfix = true\n"))
+    assert stamp() == first
+    settings.write_text(written.replace("dependencies = [", 'dependencies = ["attrs",', 1))
+    assert stamp() != first
+    settings.write_text(written)
+    constraints.write_text(f"{constraints.read_text()}attrs==1\n")
+    assert stamp() != first
 
 
 def test_what_ci_runs_is_the_tests_and_nothing_else() -> None:
