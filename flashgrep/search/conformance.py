@@ -2,23 +2,24 @@
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.imports import ECMA
 from flashgrep.ingest.parse.model import NAME_END, TYPE_KINDS
+from flashgrep.search.go_signatures import is_method_asked_for
 from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition, Resolution
 
 _PROTOCOL: Final = re.compile(rb"\s*\([^)]*\bProtocol\b")
 """What follows a protocol's name in Python."""
-MOST_MEMBERS: Final = 2_000
-"""Methods of the names asked for whose types are looked at."""
+MOST_TYPES: Final = 2_000
+"""Types whose members are looked up for one interface, those first that have the most of its names themselves."""
 _OPTIONAL: Final = b"?"
-_EXACT: Final = Resolution(0.9, "has its methods")
+_EXACT: Final = Resolution(0.95, "has its methods")
 _ALIKE: Final = Resolution(0.5, "has its methods")
-"""Elsewhere than in Go what is given and taken is not compared."""
+"""Elsewhere than in Go what is taken and given is not compared."""
 
 
 def is_interface(one: Definition) -> bool:
@@ -31,7 +32,7 @@ def is_interface(one: Definition) -> bool:
 
 
 def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
-    """Whether a type has all that an interface asks for: in Go with as many parameters, elsewhere by name alone."""
+    """Whether a type has all that an interface asks for: in Go by what is taken and given, elsewhere by name alone."""
 
     def find() -> tuple[()] | None:
         asked = list(_list_members(names, interface, set()))
@@ -41,9 +42,9 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
         for one in asked:
             checkpoint()
             own = [value.definition for value in names.member(owner, one.name) if value.definition is not None]
+            if one.language == "go":
+                own = [other for other in own if is_method_asked_for(names, one, other, owner, interface)]
             if not own:
-                return None
-            if one.language == "go" and _count_parameters(one) not in map(_count_parameters, own):
                 return None
         return ()
 
@@ -59,21 +60,38 @@ def resolve_conforming(names: Names, owner: Definition, interface: Definition) -
     return _EXACT if owner.language == "go" else _ALIKE
 
 
-def find_conforming(names: Names, interface: Definition) -> Iterator[tuple[Definition, Resolution]]:
-    """Yield the types that have all that an interface asks for, but for those that inherit all of it."""
+def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Definition, Resolution]], int]:
+    """Return the types that have all that an interface asks for, and how many types were not looked at.
+
+    Types that inherit all of it are subtypes of those, and not told here.
+    """
     if not is_interface(interface):
-        return
-    defined = [names.definitions(one.name) for one in _list_members(names, interface, set()) if one.kind == "method"]
-    # The names that fewest have come first: of a type that inherits one of them another may be its own.
-    defined.sort(key=len)
-    seen = set()
-    for one in islice(chain.from_iterable(defined), MOST_MEMBERS):
-        owner = names.owner_of(one)
-        if owner is not None and owner.key not in seen and owner.kind in TYPE_KINDS | {"type"}:
-            seen.add(owner.key)
-            how = None if is_interface(owner) else resolve_conforming(names, owner, interface)
-            if how is not None:
-                yield owner, how
+        return [], 0
+    asked = {one.name for one in _list_members(names, interface, set()) if one.kind == "method"}
+    # By the type, which is not looked up for it: one of its methods, and the names of those asked for.
+    owned: dict[tuple[object, ...], tuple[Definition, set[str]]] = {}
+    for one in chain.from_iterable(map(names.definitions, sorted(asked))):
+        checkpoint()
+        if one.language == interface.language and (one.owner or one.symbols.parent(one.index) >= 0):
+            around = one.symbols.parent(one.index)
+            key = (one.path, around) if around >= 0 else (one.path.rpartition(b"/")[0], one.owner)
+            owned.setdefault(key, (one, set()))[1].add(one.name)
+    found, looked_at, left_out = list[tuple[Definition, Resolution]](), 0, 0
+    for method, has in sorted(owned.values(), key=lambda pair: -len(pair[1])):
+        checkpoint()
+        owner = names.owner_of(method)
+        if owner is None or owner.kind not in TYPE_KINDS | {"type"} or is_interface(owner):
+            continue
+        # In Go a type without bases has no other methods; elsewhere something may set them.
+        if len(has) < len(asked) and owner.language == "go" and not any(owner.symbols.bases(owner.index)):
+            continue
+        if looked_at >= MOST_TYPES:
+            left_out += 1
+            continue
+        looked_at += 1
+        if (how := resolve_conforming(names, owner, interface)) is not None:
+            found.append((owner, how))
+    return found, left_out
 
 
 def _list_members(names: Names, interface: Definition, seen: set[tuple[bytes, int]]) -> Iterator[Definition]:
@@ -87,16 +105,3 @@ def _list_members(names: Names, interface: Definition, seen: set[tuple[bytes, in
     for base in names.bases(interface)[0]:
         if base.key not in seen:
             yield from _list_members(names, base, seen)
-
-
-def _count_parameters(method: Definition) -> int:
-    """Return how many parameters a method of Go has."""
-    data, depth, commas, is_empty = method.symbols.data, 0, 0, True
-    for at in range(method.symbols.row(method.index)[NAME_END], len(data)):
-        sign = data[at : at + 1]
-        depth += (sign in b"([{") - (sign in b")]}")
-        if depth == 0:
-            break
-        commas += depth == 1 and sign == b","
-        is_empty = is_empty and (sign.isspace() or sign == b"(")
-    return 0 if is_empty else commas + 1

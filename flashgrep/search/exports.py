@@ -71,6 +71,7 @@ class Exports(ABC):
         self._modules = modules
         self._imports: dict[bytes, FileImports] = {}
         self._top: dict[tuple[bytes, str], list[Definition]] = {}
+        self._methods: dict[str, dict[tuple[bytes, str], list[Definition]]] = {}
         self._known: dict[tuple[object, ...], Values | None] = {}
         self._open: dict[tuple[object, ...], int] = {}
         """What is being found, with its depth."""
@@ -116,6 +117,15 @@ class Exports(ABC):
             return before.endswith(b"exports.")
         file = self.scopes_of(path) if before[:1].isspace() else None
         return file is None or file.scope_at(offset) == MODULE
+
+    def methods_of(self, name: str) -> dict[tuple[bytes, str], list[Definition]]:
+        """Return what types of Go have under a name, by folder and type: there may be thousands."""
+        if name not in self._methods:
+            found = self._methods[name] = {}
+            for one in self.definitions(name):
+                if one.language == "go" and one.owner:
+                    found.setdefault((one.path.rpartition(b"/")[0], one.owner), []).append(one)
+        return self._methods[name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
         """Return the file or folder that a module as written in a file leads to."""

@@ -280,16 +280,15 @@ class Names(Callbacks):
             # In the same file only; elsewhere another function may have the name.
             set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
             return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
+        if owner.language == "go":
+            methods = self.methods_of(name).get((owner.path.rpartition(b"/")[0], owner.name), ())
+            if methods:
+                return tuple(map(Value, methods))
         # TypeScript merges interfaces, classes and namespaces of one name.
         parts = self.top_level(owner.path, owner.name) if owner.language in ECMA else []
         for part in [owner, *(one for one in parts if one.key != owner.key)]:
             if (own := self._find_own(part, name)) is not None:
                 return self._follow_properties(own)
-        if owner.language == "go":
-            folder = owner.path.rpartition(b"/")[0]
-            alike = (one for one in self.definitions(name) if one.owner == owner.name and one.language == "go")
-            if own := tuple(Value(one) for one in alike if one.path.rpartition(b"/")[0] == folder):
-                return own
         bases, is_whole = self.bases(owner)
         for base in bases:
             if owner.language == "go" and base.name == name:  # what is embedded is a field, too
@@ -372,10 +371,15 @@ class Names(Callbacks):
         if above >= 0:
             is_type = member.symbols.kind(above) in TYPE_KINDS
             return Definition(member.path, member.symbols, above) if is_type else None
-        folder = member.path.rpartition(b"/")[0]
-        alike = self.definitions(member.owner) if member.language == "go" and member.owner else ()
-        beside = (one for one in alike if one.path.rpartition(b"/")[0] == folder)
-        return next((one for one in beside if one.kind in TYPE_KINDS | {"type"}), None)
+        if member.language != "go" or not member.owner:
+            return None
+        symbols, folder, kinds = member.symbols, member.path.rpartition(b"/")[0], TYPE_KINDS | {"type"}
+        # Mostly it stands in the same file; the name alone may have to be looked for.
+        for index in symbols.defining(member.owner):
+            if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
+                return Definition(member.path, symbols, index)
+        beside = (one for one in self.definitions(member.owner) if one.path.rpartition(b"/")[0] == folder)
+        return next((one for one in beside if one.kind in kinds), None)
 
     @LazyAttribute
     def _above(self) -> dict[tuple[bytes, int], AbstractSet[tuple[bytes, int]]]:

@@ -156,7 +156,9 @@ class Navigator:
                     seen.add(one.key)
                     waiting.append(one)
                     yield one, resolution
-            for one, how in find_conforming(self.names, base):
+            found, left_out = find_conforming(self.names, base)
+            self._is_cut |= left_out > 0
+            for one, how in found:
                 if one.key not in seen:
                     seen.add(one.key)
                     waiting.append(one)

@@ -323,7 +323,10 @@ class Research:
     def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
         """Find the types that are of an interface without saying so, if types are asked for."""
         for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
-            for one, how in find_conforming(self._names, target):
+            found, left_out = find_conforming(self._names, target)
+            self.left_out += left_out
+            self.complete = self.complete and not left_out
+            for one, how in found:
                 is_new = self._add(one)
                 if one.key in self.graph.nodes:
                     use = Use(one.path, one.symbols, one.key[1])

@@ -4,6 +4,7 @@ scripts/eval_symbols definitions LANGUAGE=FOLDER …     LANGUAGE as we name it
     scripts/eval_symbols broken LANGUAGE=FOLDER …     what is lost with one brace or end
 scripts/eval_symbols callers [--jedi FOLDER] PACKAGE_FOLDER …
 scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program of scripts/tools/oracles
+scripts/eval_symbols implements FOLDER=TRUTH.jsonl …     the same of types and interfaces
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
 """
@@ -34,6 +35,7 @@ from flashgrep.search.relevance import search
 from flashgrep.search.research import Research
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from scripts.tools.eval_definitions import CTAGS, JUDGED, Tag, broken, ctags, definitions
+from scripts.tools.eval_implements import compare_implements
 from scripts.tools.eval_uses import Folder, compare_uses, report_told
 
 TARGETS: Final = 40
@@ -52,16 +54,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/eval_symbols", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["definitions", "broken", "callers", "uses", "first-ten", "defined-once"])
+    parser.add_argument(
+        "what", choices=["definitions", "broken", "callers", "uses", "implements", "first-ten", "defined-once"]
+    )
     parser.add_argument("sources", nargs="+")
     parser.add_argument("--jedi", help="folder to import jedi from, where it is not installed")
     arguments = parser.parse_args()
     if arguments.what in {"definitions", "broken"}:
         compare = definitions if arguments.what == "definitions" else broken
         return compare([tuple(source.split("=", 1)) for source in arguments.sources])
-    if arguments.what == "uses":
+    if arguments.what in {"uses", "implements"}:
+        compare_with = compare_uses if arguments.what == "uses" else compare_implements
         pairs = (source.split("=", 1) for source in arguments.sources)
-        return report_told([compare_uses(Path(folder), Path(truth)) for folder, truth in pairs])
+        return report_told([compare_with(Path(folder), Path(truth)) for folder, truth in pairs])
     if arguments.what == "first-ten":
         return max([anyio.run(first_ten, Path(source), common_names) for source in arguments.sources])
     if arguments.what == "defined-once":

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.search.navigation import Navigator
 from flashgrep.search.references import UnusedSearch
+from tests.search.test_navigation import named_at
 from tests.search.test_research_engine import edges, project, researched
 
 GO = {
@@ -43,6 +45,67 @@ GO = {
         import "example.org/a/shape"
 
         func use(one shape.Handler) { one.Handle(1, "a") }
+    """,
+    "go.mod": "module example.org/a\n",
+}
+SIGNATURES = {
+    "one/one.go": """
+        package one
+
+        type Alias = Item
+
+        type Item struct{}
+
+        type Asked interface {
+            Do(a, b int, names ...string) (found map[string]*Item, err error)
+            Each(func(x int) bool, any) byte // a comment
+            hidden()
+        }
+
+        type Own struct{}
+
+        func (Own) Do(int, int, ...string) (map[string]*Alias, error) { return nil, nil }
+        func (o *Own) Each(f func(int) bool, x interface{}) uint8 { return 0 }
+        func (Own) hidden() {}
+
+        type List struct{}
+
+        func (List) Do(a int, b int, names []string) (map[string]*Item, error) { return nil, nil }
+        func (List) Each(f func(int) bool, x any) uint8 { return 0 }
+        func (List) hidden() {}
+
+        type Silent struct{}
+
+        func (Silent) Do(a, b int, names ...string) map[string]*Item { return nil }
+        func (Silent) Each(f func(int) bool, x any) uint8 { return 0 }
+        func (Silent) hidden() {}
+
+        type Named interface { Name() string }
+        type Told struct{ Name string }
+        type Namer struct{ Told }
+        type Naming struct{ Namer }
+
+        func (Namer) Name() string { return "" }
+
+        type Of[T any] interface { Take(T) T }
+        type Numbers struct{}
+
+        func (Numbers) Take(n int) int { return n }
+    """,
+    "two/two.go": """
+        package two
+
+        import "example.org/a/one"
+
+        type Far struct{}
+
+        func (Far) Do(a, b int, names ...string) (map[string]*one.Item, error) { return nil, nil }
+        func (Far) Each(f func(int) bool, x any) uint8 { return 0 }
+        func (Far) hidden() {}
+
+        type Inner struct{ one.Own }
+
+        func (Inner) Each(f func(int) bool, x any) byte { return 0 }
     """,
     "go.mod": "module example.org/a\n",
 }
@@ -95,6 +158,9 @@ TYPESCRIPT = {
         (GO, "callers of Other.Handle", set()),  # takes other parameters
         (GO, "what implements Handler", {"File implements Handler"}),
         (GO, "what overrides Handler.Handle", {"File.Handle overrides Handler.Handle"}),
+        (SIGNATURES, "what implements Asked", {"Own implements Asked", "Inner implements Asked"}),
+        (SIGNATURES, "what implements Named", {"Namer implements Named"}),  # a field is no method
+        (SIGNATURES, "what implements Of", {"Numbers implements Of"}),
         (PYTHON, "callers of Disk.find", {"use calls Disk.find"}),
         (PYTHON, "callers of Half.find", set()),
         (PYTHON, "callers of Plain.find", {"plain calls Plain.find"}),
@@ -113,7 +179,21 @@ def test_what_has_all_members_is_of_an_interface(
     assert edges(research) == expected
     # What runs is not known where the call is; that a class says so is surer than that it fits.
     sure = {one.resolution.confidence for one in research.graph.edges}
-    assert sure <= ({0.9} if files is GO and "callers" not in query else {0.4, 0.5, 0.95})
+    assert sure <= ({0.95} if "go.mod" in files and "callers" not in query else {0.4, 0.5, 0.95})
+
+
+def test_an_answer_says_how_many_types_it_did_not_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flashgrep.search.conformance.MOST_TYPES", 1)
+    source = project(tmp_path, GO)
+    asked = named_at(source, "shape/shape.go:5 Handler")
+    research = researched(source, "what implements Handler", 1)
+    # File and Other may inherit what they lack; the others embed nothing.
+    assert (research.left_out, research.complete) == (1, False)
+    assert not Navigator(source).find_implementations(asked).complete
+    monkeypatch.undo()
+    research = researched(source, "what implements Handler", 1)
+    assert (research.left_out, research.complete) == (0, True)
+    assert Navigator(source).find_implementations(asked).complete
 
 
 def test_what_an_interface_asks_for_is_not_told_as_unused(tmp_path: Path) -> None:

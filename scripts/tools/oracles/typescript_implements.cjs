@@ -1,0 +1,71 @@
+// Which classes of a folder TypeScript's checker takes for objects of which interfaces with methods, as JSON lines like
+// those of go_implements.go. Type parameters are taken for `any`; what is not exported is not judged.
+//     NODE_PATH=FOLDER_WITH_TYPESCRIPT node typescript_implements.cjs ROOT
+const path = require("node:path");
+const ts = require("typescript");
+
+const root = path.resolve(process.argv[2]);
+const skipped = /(^|\/)(node_modules|dist|\.git)(\/|$)/;
+const files = ts.sys
+  .readDirectory(root, [".ts", ".tsx", ".mts"], ["**/node_modules"], undefined)
+  .filter((file) => !skipped.test(path.relative(root, file)) && !file.endsWith(".d.ts"));
+const config = ts.findConfigFile(root, ts.sys.fileExists);
+const options = {
+  ...(config
+    ? ts.parseJsonConfigFileContent(ts.readConfigFile(config, ts.sys.readFile).config, ts.sys, path.dirname(config)).options
+    : {}),
+  noEmit: true, skipLibCheck: true, allowJs: false, types: [],
+};
+
+const place = (node) => {
+  const source = node.getSourceFile();
+  return [path.relative(root, source.fileName), source.getLineAndCharacterOfPosition(node.getStart()).line + 1];
+};
+const print = (row) => console.log(JSON.stringify(row));
+
+// One more file names each type with its parameters, so that the checker makes the types.
+const found = [];
+const lines = [];
+for (const file of files) {
+  print({ read: path.relative(root, file) });
+  const source = ts.createSourceFile(file, ts.sys.readFile(file), ts.ScriptTarget.Latest, true);
+  for (const node of source.statements) {
+    const isClass = ts.isClassDeclaration(node);
+    if (!(isClass || ts.isInterfaceDeclaration(node)) || !node.name) continue;
+    const words = (node.modifiers || []).map((one) => one.kind);
+    if (!words.includes(ts.SyntaxKind.ExportKeyword) || words.includes(ts.SyntaxKind.DefaultKeyword)) {
+      print({ unjudged: place(node.name) });
+      continue;
+    }
+    const given = (node.typeParameters || []).map(() => "any").join(", ");
+    const from = file.replace(/\.m?tsx?$/, file.endsWith(".mts") ? ".mjs" : "");
+    lines.push(`export type T${found.length} = import(${JSON.stringify(from)}).${node.name.text}${given && `<${given}>`};`);
+    found.push({ node, isClass, name: node.name.text, place: place(node.name) });
+  }
+}
+const added = path.join(root, "zz_types_of_this_oracle.ts");
+const host = ts.createCompilerHost(options);
+const { getSourceFile, fileExists, readFile } = host;
+host.fileExists = (file) => file === added || fileExists.call(host, file);
+host.readFile = (file) => (file === added ? lines.join("\n") : readFile.call(host, file));
+host.getSourceFile = (file, ...rest) =>
+  file === added ? ts.createSourceFile(file, lines.join("\n"), ...rest) : getSourceFile.call(host, file, ...rest);
+const program = ts.createProgram([...files, added], options, host);
+const checker = program.getTypeChecker();
+program.getSourceFile(added).statements.forEach((alias, index) => {
+  found[index].type = checker.getTypeFromTypeNode(alias.type);
+});
+const isMethod = (member) => (member.declarations || []).some(ts.isMethodSignature);
+const known = found.filter((one) => {
+  const isKnown = !(one.type.flags & ts.TypeFlags.Any);
+  if (!isKnown) print({ unjudged: one.place });
+  return isKnown;
+});
+const interfaces = known.filter((one) => !one.isClass && checker.getPropertiesOfType(one.type).some(isMethod));
+for (const one of interfaces) {
+  const row = { interface: one.place, name: one.name, methods: checker.getPropertiesOfType(one.type).filter(isMethod).length };
+  print(row);
+  for (const other of known)
+    if (other.isClass && checker.isTypeAssignableTo(other.type, one.type))
+      print({ ...row, type: other.place, type_name: other.name });
+}
