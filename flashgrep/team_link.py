@@ -29,8 +29,8 @@ from flashgrep.errors import (
     TooLarge,
     Unavailable,
 )
-from flashgrep.git.addresses import list_addresses
 from flashgrep.git.program import Git
+from flashgrep.git.repository import list_addresses
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.paths import TEAM_TOKEN_VARIABLE
 from flashgrep.registry import Call, Registry

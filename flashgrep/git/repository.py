@@ -1,4 +1,4 @@
-"""Revisions of a repository by name, and the files each has. Nothing is checked out and nothing written."""
+"""Revisions of a repository by name, the files of each, and its addresses. Nothing is checked out, nothing written."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from rapidfuzz import fuzz, process
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.errors import InvalidParams, NotFound, Unavailable
+from flashgrep.errors import FlashgrepError, InvalidParams, NotFound, Unavailable
 from flashgrep.git.program import Git, Object, ObjectReader, missing_object
 from flashgrep.model import path_to_text
 
@@ -35,6 +35,9 @@ _STAGED: Final = re.compile(
     rb"  size: (\d+)\t.*\n"
 )
 """An entry of ``git ls-files --stage --debug -z``."""
+_URL: Final = re.compile(r"(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)")
+_SCP: Final = re.compile(r"(?:[\w.-]+@)?(?P<host>[\w.-]+):(?![/:])(?P<path>\S+)")
+"""As ssh has it; what has no host is a path, which means nothing on another machine."""
 
 
 def is_bare(folder: Path) -> bool:
@@ -242,3 +245,21 @@ def parse_tree(printed: bytes) -> Files:
             _mode, _kind, blob, *size = about.split()
             found[path] = File(blob, int(size[0]) if size and size[0].isdigit() else -1)
     return dict(sorted(found.items()))  # a tree made to harm may be in any order
+
+
+def name_address(address: str) -> str:
+    """Return host and path of an address, alike however it is written, without a user's name; empty: it has no host."""
+    found = _URL.fullmatch(address) or _SCP.fullmatch(address)
+    if found is None:
+        return ""
+    return f"{found['host'].lower()}/{found['path'].strip('/').removesuffix('.git')}"
+
+
+def list_addresses(git: Git) -> list[str]:
+    """Return the names of the addresses that a clone fetches from; none where it is no repository."""
+    try:
+        printed = git.run("config", "-z", "--get-regexp", r"^remote\..*\.url$")
+    except FlashgrepError:  # git fails where nothing is found, too
+        return []
+    urls = [line.decode("utf-8", "replace").partition("\n")[2] for line in printed.split(b"\0")]
+    return [name for name in map(name_address, urls) if name]

@@ -39,8 +39,7 @@ from flashgrep.handlers.common import (
 from flashgrep.handlers.projects import Among, Answered, Page, ask_projects
 from flashgrep.handlers.text import Style
 from flashgrep.ingest.finder import Found, Key, Window, find, folder_of
-from flashgrep.ingest.glob_patterns import GlobOptions
-from flashgrep.ingest.globs import escape_glob
+from flashgrep.ingest.globs import GlobOptions, escape_glob
 from flashgrep.model import path_from_json, path_to_json, path_to_text
 from flashgrep.registry import (
     RARE,

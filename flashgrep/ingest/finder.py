@@ -17,7 +17,7 @@ import numpy as np
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.ingest.glob_patterns import GlobOptions, GlobPatterns
+from flashgrep.ingest.globs import GlobOptions, GlobPatterns
 from flashgrep.ingest.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker, WalkOptions
 from flashgrep.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from flashgrep import __version__
 from flashgrep.errors import Unavailable
-from flashgrep.git.addresses import list_addresses, name_address
+from flashgrep.git.repository import list_addresses, name_address
 from flashgrep.handlers import history as past
 from flashgrep.handlers.common import ProjectParams
 from flashgrep.handlers.history import (

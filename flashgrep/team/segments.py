@@ -4,20 +4,25 @@ A segment's postings count its texts, or their chunks, from 0 on, in the order i
 that is gone is named 0 there. So segments of a shard are merged whatever numbers their texts have.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from flashgrep.damage import Damaged
 from flashgrep.errors import Conflict
-from flashgrep.index.postings import FORMAT, Block
+from flashgrep.index.postings import FORMAT, LAST_KEY, Block, OpenBlock, open_block
 from flashgrep.index.segments import Kind, SegmentRow
+from flashgrep.team.reading import ReadingAs
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
+Spans = Sequence[tuple[int, int]]
+"""First and last keys that are looked up."""
 PLACES: Final = 4096
 """Chunks that a text may have, and more: a chunk's number is its text's, times this, and its place in the text."""
 GRACE_SECONDS: Final = 900
@@ -193,3 +198,64 @@ def clean(connection: "Connection[Any]", repository: int) -> None:
             for table in tables:
                 statement = f"DELETE FROM flashgrep.{table} WHERE repository = %(repository)s AND {_CONDITIONS[table]}"
                 connection.execute(statement.encode(), values)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists of a segment, in blocks that were fetched."""
+
+    segment: Segment
+    blocks: Mapping[tuple[int, int], bytes]
+
+    def find(self, gram: int) -> memoryview:
+        """Return the list of a key; empty where no document has it."""
+        (key,) = self.segment.block_keys(gram, gram)
+        block = self._open(key)
+        start, end = block.span(gram)
+        return block.payload[start:end]
+
+    def between(self, first: int, last: int) -> Iterator[memoryview]:
+        """Yield the lists of the keys from ``first`` to ``last``."""
+        return (found for _, found in self.with_keys(first, last))
+
+    def with_keys(self, first: int, last: int) -> Iterator[tuple[int, memoryview]]:
+        """Yield the keys from ``first`` to ``last`` that the segment has, each with its list."""
+        for key in self.segment.block_keys(first, last):
+            block = self._open(key)
+            low, high = np.searchsorted(np.frombuffer(block.grams, "<u4"), [first, last + 1])
+            for place in range(int(low), int(high)):
+                yield block.grams[place], block.payload[block.ends[place - 1] if place else 0 : block.ends[place]]
+
+    def _open(self, key: int) -> OpenBlock:
+        """Return a block, checked: by its checksum, and that it covers what its segment says."""
+        block = open_block(self.blocks[self.segment.id, key], self.segment.id)
+        at = int(np.searchsorted(self.segment.keys, key))
+        last = int(self.segment.keys[at + 1]) - 1 if at + 1 < len(self.segment.keys) else LAST_KEY
+        if (block.first, block.last) != (key, last):
+            raise Damaged("a key is in no block of postings")
+        return block
+
+
+def fetch_lists(read: ReadingAs, repository: int, segments: Sequence[Segment], spans: Spans) -> list[Lists]:
+    """Return the lists of keys, of each segment whose shard answers.
+
+    Raises:
+        Damaged: a block is not there.
+
+    """
+    wanted = {one.id: {key for span in spans for key in one.block_keys(*span)} for one in segments}
+    keys = sorted({key for of_segment in wanted.values() for key in of_segment})
+    with read() as reading:
+        rows = reading.fetch_shards(
+            "SELECT segment, key, data FROM flashgrep.block WHERE repository = %s AND {shards} "
+            "AND segment = ANY(%s) AND key = ANY(%s)",
+            [repository, list(wanted), keys],
+            sorted({one.shard for one in segments}),
+        )
+        missing = set(reading.missing)
+    blocks = {(segment, key): data for segment, key, data in rows}
+    answering = [one for one in segments if one.shard not in missing]
+    for one in answering:
+        if any((one.id, key) not in blocks for key in wanted[one.id]):
+            raise Damaged("a block of postings is missing")
+    return [Lists(one, blocks) for one in answering]

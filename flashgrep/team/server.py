@@ -35,9 +35,8 @@ from flashgrep.rpc.context import Log
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
 from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue
-from flashgrep.team.guard import ASKING, AccessRules, TeamGuard
+from flashgrep.team.guard import ASKING, AccessRules, SignIn, TeamGuard
 from flashgrep.team.methods import ask_blame, ask_history, list_revisions, stats
-from flashgrep.team.page import SignIn
 from flashgrep.web.site import Site
 
 MOST_ASKED: Final = 500

@@ -15,9 +15,8 @@ from flashgrep.index.vectors import RESCORED, Floats, Ints, Nearest, Signs, find
 from flashgrep.index.words import LEVELS, WordList, WordLists, key_of
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.meaning_index import Bools
-from flashgrep.team.blocks import fetch_lists
 from flashgrep.team.reading import ReadingAs
-from flashgrep.team.segments import PLACES, Segment
+from flashgrep.team.segments import PLACES, Segment, fetch_lists
 
 KEPT_BYTES: Final = 256 << 20
 """Of signs, of all repositories together: eight million chunks."""

@@ -17,9 +17,8 @@ from flashgrep.index.symbols import LONGEST_NAME
 from flashgrep.index.table import TextIds
 from flashgrep.lazy import LazyAttribute
 from flashgrep.pattern import ANYTHING, NOTHING, AllOf, AnyOf, Gram, GramExpr
-from flashgrep.team.blocks import fetch_lists
 from flashgrep.team.reading import ReadingAs
-from flashgrep.team.segments import SELECT, Segment
+from flashgrep.team.segments import SELECT, Segment, fetch_lists
 from flashgrep.team.stored_chunks import StoredChunks
 
 MOST_REMEMBERED: Final = 10_000

@@ -23,8 +23,7 @@ from flashgrep.git.repository import (
 )
 from flashgrep.index.table import FileTable
 from flashgrep.ingest.finder import GlobPage, Window, find_among
-from flashgrep.ingest.glob_patterns import GlobOptions
-from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.globs import GlobOptions, PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
 from flashgrep.search.changes import State, look_at_work_tree

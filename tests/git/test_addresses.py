@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashgrep.git.addresses import name_address
+from flashgrep.git.repository import name_address
 
 
 @pytest.mark.parametrize(

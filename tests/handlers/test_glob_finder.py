@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.ingest.finder import GlobPage, Window, find, folder_of
-from flashgrep.ingest.glob_patterns import GlobOptions
-from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.globs import GlobOptions, PathFilter
 
 PIECES = ["**/", "**", "*", "?", "[ab]", "[!a]", "{a,b}"]
 FIRST = Window()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.ingest.finder import GlobPage, find
-from flashgrep.ingest.glob_patterns import GlobOptions
+from flashgrep.ingest.globs import GlobOptions
 from flashgrep.workspace import Workspace, tree
 from tests.support.workspace import cancelled_at, opened, put, repository
 

@@ -14,7 +14,7 @@ import pytest
 
 from flashgrep.ingest import finder, openat
 from flashgrep.ingest.extract import read_file
-from flashgrep.ingest.glob_patterns import GlobOptions
+from flashgrep.ingest.globs import GlobOptions
 from flashgrep.ingest.openat import LISTING, RootFiles, RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.model import Document

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.scip.decode import Malformed, Metadata, ScipDocument, read_index, read_name
-from flashgrep.scip.place import place_occurrences
+from flashgrep.scip.importing import place_occurrences
 from tests.scip.scip_file import DEFINES, IMPORTS, document, field, number, spans, write_index
 
 SYMBOL = "loom . . . `a.py`/Loom#weave()."

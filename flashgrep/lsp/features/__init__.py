@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from flashgrep.lsp.features import hierarchy, navigation, rename, symbols
+from flashgrep.lsp.features import navigation, rename, symbols
 from flashgrep.lsp.features.feature import Feature
 
 FEATURES: Final[tuple[Feature, ...]] = (
     *navigation.FEATURES,
     *symbols.FEATURES,
-    *hierarchy.FEATURES,
     *rename.FEATURES,
 )

@@ -1,11 +1,11 @@
-"""From a name to where it is defined, declared, implemented and used, and what it says of itself."""
+"""From a name to where it is defined, declared, implemented and used, who calls it, and what it says of itself."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
 
-from flashgrep.lsp.convert import Plain, find_path, plain_location_of, plain_range_of, range_of, uri_of
+from flashgrep.lsp.convert import Plain, find_path, kind_of, plain_location_of, plain_range_of, range_of, uri_of
 from flashgrep.lsp.features.feature import Answer, Feature, ask_about
 from flashgrep.lsp.folders import Folder
 
@@ -18,6 +18,10 @@ FIRST_PAGE, PAGE = 200, 2_000
 MOST_DOCUMENTATION: Final = 4_000
 """Characters of documentation that a hover shows."""
 SOURCE: Final = "*flashgrep*"
+CALLABLE: Final = frozenset({"function", "method", "constructor", "macro", "class", "struct", "module"})
+TYPES: Final = frozenset(
+    {"class", "struct", "union", "interface", "trait", "enum", "type", "object", "extension", "namespace", "module"}
+)
 
 
 def go_to(method: str, client_name: str) -> Answer:
@@ -100,6 +104,79 @@ async def highlight(server: "Server", params: types.DocumentHighlightParams) -> 
     return found
 
 
+async def prepare_calls(server: "Server", params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
+    """Return what stands at a place, if it can be called."""
+    folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
+    return [call_item(folder, one) for one in found["results"] if one.get("kind") in CALLABLE]
+
+
+async def incoming_calls(
+    server: "Server", params: types.CallHierarchyIncomingCallsParams
+) -> list[types.CallHierarchyIncomingCall]:
+    """Return who calls an item."""
+    folder, steps = await _step(server, "callers", params.item)
+    return [types.CallHierarchyIncomingCall(call_item(folder, one), _uses(one)) for one in steps]
+
+
+async def outgoing_calls(
+    server: "Server", params: types.CallHierarchyOutgoingCallsParams
+) -> list[types.CallHierarchyOutgoingCall]:
+    """Return whom an item calls."""
+    folder, steps = await _step(server, "calls", params.item)
+    return [types.CallHierarchyOutgoingCall(call_item(folder, one), _uses(one)) for one in steps]
+
+
+async def prepare_types(server: "Server", params: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
+    """Return what stands at a place, if it is a type."""
+    folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
+    return [type_item(folder, one) for one in found["results"] if one.get("kind") in TYPES]
+
+
+async def supertypes(server: "Server", params: types.TypeHierarchySupertypesParams) -> list[types.TypeHierarchyItem]:
+    """Return the types that an item builds upon."""
+    folder, steps = await _step(server, "supertypes", params.item)
+    return [type_item(folder, one) for one in steps]
+
+
+async def subtypes(server: "Server", params: types.TypeHierarchySubtypesParams) -> list[types.TypeHierarchyItem]:
+    """Return the types that build upon an item."""
+    folder, steps = await _step(server, "implementations", params.item)
+    return [type_item(folder, one) for one in steps if one.get("kind") in TYPES]
+
+
+def call_item(folder: Folder, place: dict[str, Any]) -> types.CallHierarchyItem:
+    """Return a definition as an item."""
+    return types.CallHierarchyItem(**_describe(folder, place))
+
+
+def type_item(folder: Folder, place: dict[str, Any]) -> types.TypeHierarchyItem:
+    """Return a type as an item."""
+    return types.TypeHierarchyItem(**_describe(folder, place))
+
+
+async def _step(
+    server: "Server", method: str, item: types.CallHierarchyItem | types.TypeHierarchyItem
+) -> tuple[Folder, list[dict[str, Any]]]:
+    folder, found = await ask_about(server, method, item.uri, item.selection_range.start)
+    return folder, found["results"]
+
+
+def _describe(folder: Folder, place: dict[str, Any]) -> dict[str, Any]:
+    container = place.get("container")
+    return {
+        "name": place["symbol_name"] or place["file_path"],
+        "kind": kind_of(place.get("kind", "")),
+        "uri": uri_of(find_path(folder.root or "", place)),
+        "range": range_of(place["range"]),
+        "selection_range": range_of(place["selection_range"]),
+        "detail": f"{container}, {place['file_path']}" if container else place["file_path"],
+    }
+
+
+def _uses(step: dict[str, Any]) -> list[types.Range]:
+    return [range_of(use) for use in step["uses"]]
+
+
 FEATURES: Final = (
     Feature("definition", types.TEXT_DOCUMENT_DEFINITION, go_to("definition", "definition")),
     Feature("declaration", types.TEXT_DOCUMENT_DECLARATION, go_to("declaration", "declaration")),
@@ -107,4 +184,10 @@ FEATURES: Final = (
     Feature("references", types.TEXT_DOCUMENT_REFERENCES, references),
     Feature("hover", types.TEXT_DOCUMENT_HOVER, hover),
     Feature("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, highlight),
+    Feature("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, prepare_calls),
+    Feature("callHierarchy", types.CALL_HIERARCHY_INCOMING_CALLS, incoming_calls),
+    Feature("callHierarchy", types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing_calls),
+    Feature("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY, prepare_types),
+    Feature("typeHierarchy", types.TYPE_HIERARCHY_SUPERTYPES, supertypes),
+    Feature("typeHierarchy", types.TYPE_HIERARCHY_SUBTYPES, subtypes),
 )
