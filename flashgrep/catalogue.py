@@ -138,16 +138,21 @@ class Catalogue:
             used += await self._scheduler.wait_for_rest(RECOVERY_SECONDS)
             if used >= FLOOD_SECONDS:
                 used = 0.0
-                forget_patterns()
-                forget_parsed()
-                for workspace in self._open.values():
-                    if workspace.index.reader is not None:
-                        workspace.index.reader.shrink()
+                self._drop_caches()
             release_memory()  # one answer of 10,000 hits left 40 MB on the heap
+
+    def _drop_caches(self) -> None:
+        """Let go of what makes the next look-ups quicker."""
+        forget_patterns()
+        forget_parsed()
+        for workspace in self._open.values():
+            if workspace.index.reader is not None:
+                workspace.index.reader.shrink()
 
     async def _release_models(self) -> None:
         if self._indexes:
             await self.tidy()
+        forgotten_at = 0.0
         while True:
             await anyio.sleep(IDLE_SECONDS)
             if any(workspace.is_lost() for workspace in self._open.values()):
@@ -155,8 +160,15 @@ class Catalogue:
             if self._servers is not None:
                 self._servers.rest()
             rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
+            ended = self._scheduler.ended_at
+            # Few questions are no flood, and leave as much: ten about callers in 15,000 files of C left 60 MB.
+            is_over = ended is not None and forgotten_at < ended <= anyio.current_time() - IDLE_SECONDS
+            if is_over:
+                self._drop_caches()
+                forgotten_at = anyio.current_time()
             if rested:
                 release()
+            if rested or is_over:
                 release_memory()
 
     def is_known(self, project: str) -> bool:

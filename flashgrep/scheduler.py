@@ -222,6 +222,11 @@ class Scheduler:
         finally:
             self._leave(task)
 
+    @property
+    def ended_at(self) -> float | None:
+        """When the last look-up ended, on the clock of time.monotonic(); None: one runs or waits."""
+        return None if self._flows else self._ended
+
     async def wait_for_rest(self, seconds: float) -> float:
         """Wait until look-ups have run, and then none for ``seconds``; return how long they ran since the last rest."""
         await self._used.wait()
