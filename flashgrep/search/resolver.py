@@ -13,13 +13,14 @@ from typing import Final
 
 from flashgrep.ingest.parse.describe import receiver
 from flashgrep.ingest.parse.lookup import OWN, FileSymbols
-from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
 from flashgrep.languages import FAMILIES
 from flashgrep.lazy import LazyAttribute
 from flashgrep.search.conformance import conforms
 from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
+from flashgrep.search.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
 from flashgrep.search.receivers import find_declared_type
 from flashgrep.search.research_graph import Definition, Resolution
 
@@ -68,8 +69,6 @@ _MOST_RIVALS: Final = 50
 """Methods of one name whose types are looked for in a file."""
 _MOST_FAMILIES: Final = 20
 """Families of types that are told apart: of one in so many, nothing is told."""
-_HEAD: Final = 1_500
-"""Bytes after a function's name in which its parameters end."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
@@ -186,6 +185,16 @@ class Resolver:
             return None
         on = use.receiver
         if on is None:
+            symbols, name, is_callable = use.symbols, target.name, target.kind in CALLABLE_KINDS
+            if is_other_kind(symbols, target.kind, name, use.offset):
+                return None
+            # What is local hides all but what is local itself.
+            is_beside = use.path == target.path and is_within(symbols, use.offset, target.key[1])
+            is_asked = target.kind not in TYPE_KINDS and not is_beside
+            if is_asked and is_hidden(symbols, name, use.offset, is_callable=is_callable):
+                return None
+            if is_label(symbols, name, use.offset):
+                return Resolution(UNLIKELY, "argument's name")
             is_method = target.kind in METHODS and target.owner
             return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
         return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
@@ -222,7 +231,7 @@ class Resolver:
         # Or it stands in C before the name of what it is the type of, as in ``user *user``.
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
         is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in _LINKED and after is not None)
-        if not _in_scope(use, target) or (not is_type and _is_parameter(use, target.name)):
+        if not _in_scope(use, target) or (not is_type and has_parameter(use.symbols, target.name, use.offset)):
             return None
         # In C ``struct log`` and ``log`` are two names.
         others = _C_TYPES - _TAGGED if is_tag else _TAGGED
@@ -270,40 +279,39 @@ class Resolver:
     def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
         if use.symbols.language in _EXPLICIT:
             return None
-        if target.owner in use.owners():
-            return self._resolve_in_class(use, target)
-        if target.owner in self._bases_around(use):
-            return Resolution(0.9 if self._may_see(use, target) else 0.4, "inherited")
+        # What the innermost type has hides what is around it.
+        for owner in use.owners():
+            above = self.ancestors(owner)
+            if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
+                return self._resolve_of(use, target, owner)
         if any(rival.kind not in METHODS for rival in self.rivals):
             return None
         return Resolution(0.4, "name only") if use.owners() else None
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
-        mine, is_super = use.owners()[:1], use.receiver == "super"
-        if not is_super and any(rival.owner in mine for rival in self.rivals):
-            if target.owner in mine:
-                return self._resolve_in_class(use, target)
-        else:
-            bases = self._bases_around(use)
-            if target.owner and target.owner in bases:
-                # Less sure where another definition stands between the type and the base that defines the target.
-                between = {rival.owner for rival in self.rivals} & bases - {target.owner}
-                is_hidden = any(target.owner in self.ancestors(owner) for owner in between)
-                is_sure = not is_hidden and self._may_see(use, target)
-                return Resolution(0.9 if is_sure else 0.4, "inherited")
+        owner = next(iter(use.owners()), "")
+        return self._resolve_of(use, target, owner, is_super=use.receiver == "super") if owner else None
+
+    def _resolve_of(self, use: Use, target: Definition, owner: str, *, is_super: bool = False) -> Resolution | None:
+        """Return how sure it is that the target is what a type has of its name; ``is_super``: what it inherits."""
+        if not is_super and any(rival.owner == owner for rival in self.rivals):
+            if target.owner == owner:
+                if use.path == target.path:
+                    return Resolution(PROVEN, "same class")
+                # Types of one name may be one; a file that has the method itself means that.
+                paths = {rival.path for rival in self.rivals if rival.owner == owner}
+                sure = 0.8 if len(paths) == 1 else 0.4
+                return None if use.path in paths else Resolution(sure, "class of the name")
+        elif target.owner and target.owner in (bases := self.ancestors(owner)):
+            # Less sure where another definition stands between the type and the base that defines the target.
+            between = {rival.owner for rival in self.rivals} & bases - {target.owner}
+            is_hidden = any(target.owner in self.ancestors(one) for one in between)
+            is_sure = not is_hidden and self._may_see(use, target)
+            return Resolution(0.9 if is_sure else 0.4, "inherited")
         # A base may call, on itself, what a type built upon it defines.
-        if mine and target.owner and mine[0] in self.ancestors(target.owner) and not is_super:
+        if target.owner and owner in self.ancestors(target.owner) and not is_super:
             return Resolution(0.4, OVERRIDDEN)
         return None
-
-    def _resolve_in_class(self, use: Use, target: Definition) -> Resolution | None:
-        """Return how sure it is that types of one name are one type."""
-        if use.path == target.path:
-            return Resolution(PROVEN, "same class")
-        paths = {rival.path for rival in self.rivals if rival.owner == target.owner}
-        if use.path in paths:  # it has that method itself, so the other is another's
-            return None
-        return Resolution(0.8 if len(paths) == 1 else 0.4, "class of the name")
 
     def _may_see(self, use: Use, target: Definition) -> bool:
         """Whether, of several types of the name of a target's, the class around a use builds upon the target's own."""
@@ -321,10 +329,6 @@ class Resolver:
         return own == max(
             (one for one in alike if here.startswith(one.removesuffix(target.owner))), key=len, default=""
         )
-
-    def _bases_around(self, use: Use) -> frozenset[str]:
-        owners = use.owners()
-        return self.ancestors(owners[0]) if owners else frozenset()
 
     def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
         if on and on == target.owner:
@@ -424,21 +428,6 @@ def _is_static(one: Definition) -> bool:
     """Whether a function of C is seen in its own file alone."""
     row = one.symbols.row(one.index)
     return b"static" in one.symbols.data[row[START] : row[NAME]]
-
-
-def _is_parameter(use: Use, name: str) -> bool:
-    """Whether a function around the place has a parameter of the name."""
-    around = use.symbols.enclosing(use.offset)
-    while around >= 0:
-        row = use.symbols.row(around)
-        head = (
-            b"" if use.symbols.kind(around) in TYPE_KINDS else use.symbols.data[row[NAME_END] : row[NAME_END] + _HEAD]
-        )
-        parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\([^()]*\))*)\)", head)
-        if parameters and re.search(rb"(?:^|[,*&\s])" + re.escape(name.encode()) + rb"\s*(?:[:=,?]|$)", parameters[1]):
-            return True
-        around = use.symbols.parent(around)
-    return False
 
 
 def _resolve_import(use: Use, target: Definition) -> Resolution | None:
