@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from typing import Annotated, Final, Literal, NotRequired
@@ -31,6 +32,7 @@ from flashgrep.handlers.text import Style, render_places, span
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
+from flashgrep.search.finished_walks import Reading, find_walk, keep_walk
 from flashgrep.search.references import UnusedSearch
 from flashgrep.search.research import Research
 from flashgrep.search.research_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, Vague
@@ -266,14 +268,18 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         return await find_unused(workspace, params, research, fresh=fresh)
     if research.lines_path is not None:
         research.path = await resolve_path(workspace, research.lines_path)
+    question, reading = (params.query, params.kind, params.depth, params.deadline_ms), Reading()
+    kept = await workspace.in_thread(partial(find_walk, question)) if params.cursor else None
+    research, more = kept or research, kept is None
     # One look-up a hop: between hops others have their turn, progress is told, and a cancelled call ends.
-    more = True
     while more:
-        more = await workspace.in_thread(lambda snapshot: research.advance(SnapshotSource(snapshot)))
+        more = await workspace.in_thread(partial(reading.advance, research))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
     stats = SearchStats(complete=research.complete, files_read=research.files_read)
     coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params, as_text=call.as_text)
+    if result["next"] is not None and kept is None:
+        keep_walk(question, research, reading)
     if research.question.kind == "impact" and not params.cursor:
         result["tests"] = find_tests(research)[:TESTS_SHOWN]
     if research.question.kind == "unknown":

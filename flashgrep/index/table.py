@@ -71,7 +71,7 @@ class Mark(NamedTuple):
     size: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class FileTable:
     """Files by path, ascending, with what tells their versions apart: about 150 bytes a file."""
 

@@ -35,6 +35,7 @@ from flashgrep.search.research_graph import (
     SymbolKey,
     Vague,
     group_by_name,
+    plain_name,
 )
 from flashgrep.search.research_questions import Kind, ResearchQuestion, parse_question
 from flashgrep.search.resolver import GUESS, OVERRIDDEN, PROVEN, SEEN, CallFilter, Resolver, Use, imported_as
@@ -98,6 +99,7 @@ class Research:
     complete: bool = True
     left_out: int = 0
     unsure: int = 0
+    files_read: int = 0
     vague: list[Vague] = field(default_factory=list)
     """Some of the uses that ``unsure`` counts, those that were met first."""
     _definitions: Definitions = field(init=False)
@@ -133,11 +135,6 @@ class Research:
             return []
         meant = (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
         return [name for name, found in zip(self.question.names, meant, strict=True) if not found]
-
-    @property
-    def files_read(self) -> int:
-        """How many files were looked at."""
-        return len(self._definitions.files) if self.hop else 0
 
     @property
     def hops(self) -> int:
@@ -185,6 +182,7 @@ class Research:
                 self._follow_outward(definition, "call" if kind == "callees" else "base")
         if is_first and kind in _BY_NAME and not self.roots:
             self._find_uses_by_name(kind)
+        self.files_read = len(self._definitions.files)
         more = bool(self._frontier or self._ahead) and self.hop < self.hops and self.complete
         if kind == "path":
             ways = self.graph.find_ways(self.goals, self.roots)
@@ -192,6 +190,11 @@ class Research:
             if not more:  # what else was met says nothing
                 self.graph.keep(ways, [*self.goals, *self.roots])
         return more
+
+    def release_files(self) -> None:
+        """Let go of what is needed to follow anything further."""
+        del self._definitions, self._ancestors, self._names
+        self._frontier, self._ahead = [], []
 
     def _find_uses_by_name(self, kind: Kind) -> None:
         """Find the uses of a name that is not defined here: a library's protocol, say."""
@@ -324,8 +327,7 @@ class Research:
         """Find the types that are of an interface without saying so, if types are asked for."""
         for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
             found, left_out = find_conforming(self._names, target)
-            self.left_out += left_out
-            self.complete = self.complete and not left_out
+            self.left_out, self.complete = self.left_out + left_out, self.complete and not left_out
             for one, how in found:
                 is_new = self._add(one)
                 if one.key in self.graph.nodes:
@@ -461,7 +463,7 @@ class Research:
             return Definition(use.path, use.symbols, -1)
         user = Definition(use.path, use.symbols, use.symbols.enclosing(use.offset))
         if role == "implementation" and user.kind == "extension":
-            extended = self._define(_plain_name(user.name))
+            extended = self._define(plain_name(user.name))
             return next((one for one in extended if one.kind in TYPE_KINDS), user)
         return find_overloads(user)[0]
 
@@ -469,7 +471,7 @@ class Research:
         around = use.symbols.enclosing(use.offset)
         is_extension = around >= 0 and use.symbols.kind(around) == "extension"
         line = use.symbols.lines.line(use.offset)
-        self.conformances.append(Conformance(_plain_name(user.name), base, use.path, line, is_extension))
+        self.conformances.append(Conformance(plain_name(user.name), base, use.path, line, is_extension))
 
     def _add(self, definition: Definition) -> bool:
         if definition.key not in self.graph.nodes and len(self.graph.nodes) >= MOST_NODES:
@@ -490,10 +492,6 @@ class Research:
                 self.complete = False
                 return
             yield path
-
-
-def _plain_name(name: str) -> str:
-    return name.partition("<")[0].partition("[")[0].rpartition(".")[2] or name
 
 
 def _make_edge(use: Use, user: Definition, target: Definition | None, role: Role, resolution: Resolution) -> Edge:

@@ -74,6 +74,11 @@ def group_by_name(definitions: Iterable[Definition]) -> dict[str, list[Definitio
     return alike
 
 
+def plain_name(name: str) -> str:
+    """Return a type's name without parameters and what it is in."""
+    return name.partition("<")[0].partition("[")[0].rpartition(".")[2] or name
+
+
 @dataclass(frozen=True, slots=True)
 class Resolution:
     """How sure it is that a use means a definition (0 to 1), and by what it was told."""

@@ -181,6 +181,14 @@ class Snapshot:
             return None
         return found.st_size, found.st_mtime_ns
 
+    def stat(self, path: bytes) -> FileStat | None:
+        """Return what tells a file's version apart, as it is on disk now; None where it cannot be told."""
+        try:
+            found = self.files.lstat(path)
+        except OSError:
+            return None
+        return FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
     def read(self, path: bytes) -> Document | Skipped | None:
         """Return a file's text as it is now, or why it has none; None: it is gone."""
         return self.read_with_stat(path)[1]

@@ -23,7 +23,7 @@ from flashgrep.ingest.parse.repair import parse_and_repair
 from flashgrep.ingest.parse.scoping import MAX_SECONDS, FileScopes, read_scopes
 from flashgrep.languages import LANGUAGES, SCRIPTS, WORDS, language_of
 from flashgrep.lazy import LazyAttribute
-from flashgrep.model import Skipped, SkipReason
+from flashgrep.model import FileStat, Skipped, SkipReason
 from flashgrep.pattern import Pattern
 from flashgrep.search.imported import FirstToKnow, Imported, OtherSources
 from flashgrep.search.served import Served
@@ -97,6 +97,8 @@ class SnapshotSource:
         """``asked``: the file with the place that is asked about, whose syntax tree is wanted beside its symbols."""
         self._snapshot, self._asked = snapshot, asked
         self._proposed: list[bytes] = []
+        self.read_files: dict[bytes, FileStat | None] = {}
+        """The version of each file that was read; None: it was not there."""
         self._rows: dict[int, bytes | None] = {}
         """Stored symbols by text: of files opened lately, and of those proposed behind them."""
 
@@ -152,6 +154,7 @@ class SnapshotSource:
         """Return a file's text and symbols; the table's symbols only where the file is as it was indexed."""
         snapshot = self._snapshot
         stat, document = snapshot.read_with_stat(path)
+        self.read_files[path] = stat
         if document is None or isinstance(document, Skipped):
             return document
         data, version = document.data, snapshot.indexed_version(path)
@@ -170,7 +173,9 @@ class SnapshotSource:
 
     def read(self, path: bytes) -> bytes | None:
         """Return a file's text, in whatever language; None where it has none, or is gone."""
-        document = self._snapshot.read(path) if self.has(path) else None
+        if not self.has(path):
+            return None
+        self.read_files[path], document = self._snapshot.read_with_stat(path)
         return None if document is None or isinstance(document, Skipped) else document.data
 
     def has(self, path: bytes) -> bool:
@@ -258,8 +263,8 @@ class Kept(Generic[ValueT]):
     here can be out of date.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, largest: int = _LARGEST) -> None:
+        self._most, self._largest = most, largest
         self._size = 0
         self._held: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -278,13 +283,19 @@ class Kept(Generic[ValueT]):
         if (known := self.find(key)) is not None:
             return known
         value = make()
-        if size <= _LARGEST and value is not None:
-            with self._lock:
-                self._size += size - self._held.pop(key, (value, 0))[1]
-                self._held[key] = value, size
-                while self._size > self._most:
-                    self._size -= self._held.popitem(last=False)[1][1]
+        if value is not None:
+            self.put(key, size, value)
         return value
+
+    def put(self, key: Hashable, size: int, value: ValueT) -> None:
+        """Keep a value in the place of what the key had."""
+        with self._lock:
+            self._size -= self._held.pop(key, (value, 0))[1]
+            if size <= self._largest:
+                self._size += size
+                self._held[key] = value, size
+            while self._size > self._most:
+                self._size -= self._held.popitem(last=False)[1][1]
 
     def clear(self) -> None:
         """Let go of everything."""
