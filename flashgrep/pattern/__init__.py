@@ -48,6 +48,7 @@ CACHED = 64  # Compiled patterns kept: RE2 takes at most 8 MB for each usual one
 _NAME = re.compile(r"\\b([A-Za-z0-9_]+)\\b")
 _ONE_LINE = re.compile(r"[ -~]+")
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
+_FOLDING = re.compile("[\u017f\u212a]")
 
 Made = TypeVar("Made")
 
@@ -77,7 +78,8 @@ class Pattern:
         if self.mode == "regex":
             found = _NAME.fullmatch(self.texts[0])
             return found[1] if found else self.texts[0] if self.word and _PLAIN.fullmatch(self.texts[0]) else ""
-        return self.texts[0] if self.word else ""
+        # The long s and the sign of Kelvin stand for letters of ASCII, and part a word here alone.
+        return self.texts[0] if self.word and not _FOLDING.search(self.texts[0]) else ""
 
     def matcher(self) -> Matcher:
         """Return the compiled pattern, kept for later calls.

@@ -1,6 +1,7 @@
 """What the daemon knows of one project's files, and which of them the index does not have as they are now."""
 
 import contextlib
+import os
 import stat
 import time
 from bisect import bisect_right
@@ -181,21 +182,28 @@ class Tree:
 
     def _look(self, files: RootFiles, path: bytes) -> bool:
         """Mark a path that may have changed; return whether it is a file that the rules take out of its folder."""
+        found, ours = self._mark_as_is(files, path)
+        if found is None:
+            return False
+        if found.st_nlink > 1:  # an event tells only the name that a file was written by
+            for twin in self.table.same_inode(found.st_ino):
+                if twin != path:
+                    self._mark_as_is(files, twin)
+        is_excluded = stat.S_ISREG(found.st_mode) and not ours
+        return is_excluded and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
+
+    def _mark_as_is(self, files: RootFiles, path: bytes) -> tuple[os.stat_result | None, bool]:
+        """Mark a path as it is on disk; return what is there, and whether that is a file of the project."""
         try:
             found = files.lstat(path)
         except OSError as error:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             self.mark(path, ours=False)
-            return False
-        is_file = stat.S_ISREG(found.st_mode)
-        ours = is_file and self._walker.accepts(path)
+            return None, False
+        ours = stat.S_ISREG(found.st_mode) and self._walker.accepts(path)
         self.mark(path, ours=ours, size=found.st_size)
-        if found.st_nlink > 1:  # an event tells only the name that a file was written by
-            for twin in self.table.same_inode(found.st_ino):
-                if twin != path:
-                    self.mark(twin, ours=self._walker.accepts(twin))
-        return is_file and not ours and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
+        return found, ours
 
     def _take_exclusions(self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()) -> None:
         """Note what rules take out: a folder, a file (False), None: not this path; nothing in the folders ``gone``."""

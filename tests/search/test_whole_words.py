@@ -32,6 +32,7 @@ QUESTIONS: list[tuple[Literal["literal", "regex"], str, bool]] = [
     ("regex", r"\bset_config\b", False),
     ("literal", "int set_config", True),
     ("literal", "#define SET_CONFIG", True),
+    ("literal", "\u017fet_config", True),
 ]
 CASES: list[Literal["sensitive", "insensitive"]] = ["sensitive", "insensitive"]
 PATTERNS = [Pattern(texts=(text,), mode=mode, case=case, word=word) for case in CASES for mode, text, word in QUESTIONS]

@@ -74,6 +74,16 @@ async def test_a_file_written_by_its_other_name_is_seen_under_both(root: Path) -
         assert await files_with(workspace, "needle") == set()
 
 
+async def test_one_of_a_files_two_names_is_gone_once_it_is_moved(root: Path) -> None:
+    put(root, {"a.txt": b"needle\n"})
+    (root / "twin.txt").hardlink_to(root / "a.txt")
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        (root / "twin.txt").rename(root / "moved.txt")
+        assert await workspace.refresh()
+        assert workspace.paths() == [b"a.txt", b"moved.txt"]
+
+
 async def test_ignore_rules_count_from_the_moment_they_are_saved(root: Path) -> None:
     put(root, {"a.log": b"needle\n", "src/b.log": b"needle\n", "c.txt": b"needle\n"})
     async with opened(root) as workspace:
