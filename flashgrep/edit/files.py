@@ -16,6 +16,7 @@ from flashgrep.edit.replace import Change, Original, commit_one, read_original
 from flashgrep.edit.root import Place, make_folder
 from flashgrep.edit.system import encode_path, format_path, missing, not_a_file, read_all, translate_errors
 from flashgrep.errors import Conflict, InvalidParams, NotFound, TooLarge
+from flashgrep.ingest.openat import Descriptor
 
 FileType = Literal["file", "directory", "symlink", "other"]
 _TYPES: dict[int, FileType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
@@ -123,20 +124,17 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
             raise InvalidParams(message, reason=f"invalid_{field}", field=field, allowed=allowed)
     entries = []
     descriptor, real = editor.root.open_folder(path)
-    try:
-        with translate_errors(path, "directory"), os.scandir(descriptor) as names:
-            for each in names:
-                if not query.include_hidden and each.name.startswith("."):
-                    continue
-                try:
-                    status = each.stat(follow_symlinks=False)
-                except FileNotFoundError:  # removed while we looked
-                    # scandir has read the names; each is looked at only now.
-                    continue
-                name = os.fsencode(each.name)
-                entries.append(_format_entry(real + b"/" + name if real else name, status))
-    finally:
-        os.close(descriptor)
+    with Descriptor(descriptor), translate_errors(path, "directory"), os.scandir(descriptor) as names:
+        for each in names:
+            if not query.include_hidden and each.name.startswith("."):
+                continue
+            try:
+                status = each.stat(follow_symlinks=False)
+            except FileNotFoundError:  # removed while we looked
+                # scandir has read the names; each is looked at only now.
+                continue
+            name = os.fsencode(each.name)
+            entries.append(_format_entry(real + b"/" + name if real else name, status))
     # Sorting is stable: entries of equal keys stay in the order of their paths, ascending in both orders.
     entries.sort(key=lambda entry: entry["path"])
     entries.sort(key=SORT_KEYS[query.sort_by], reverse=query.sort_order == "desc")
@@ -221,13 +219,11 @@ def read(editor: Editor, path: bytes) -> FileContent:
 
     """
     descriptor, status, real = editor.root.open_file(path)
-    try:
+    with Descriptor(descriptor):
         most = editor.limits.read_bytes
         if status.st_size > most:
             raise _too_large("fs_read", "file", path, (status.st_size, most), "read it in parts with read_code")
         data = read_all(descriptor, status.st_size)
-    finally:
-        os.close(descriptor)
     return FileContent(decode(data), data, _format_entry(real, status))
 
 

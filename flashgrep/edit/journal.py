@@ -25,6 +25,7 @@ import orjson
 from flashgrep.edit.root import Place, Root
 from flashgrep.edit.system import TEMPORARY, discard, translate_errors, write_all
 from flashgrep.errors import FlashgrepError
+from flashgrep.ingest.openat import Descriptor
 
 _FOLDER = b"journal"
 _MOST_JOURNAL = 4 << 20  # bytes; a batch of 500 operations needs a tenth
@@ -135,12 +136,10 @@ def recover(root: Root) -> list[Recovered]:
         folder = root.open_state(_FOLDER, make=False)
     except FlashgrepError:  # nothing was ever written here, or nothing can be
         return []
-    try:
+    with Descriptor(folder):
         with translate_errors(_FOLDER, "directory"):
             names = [os.fsencode(name) for name in sorted(os.listdir(folder))]
         return [recovered for name in names if (recovered := _recover_one(root, folder, name)) is not None]
-    finally:
-        os.close(folder)
 
 
 def _recover_one(root: Root, folder: int, name: bytes) -> Recovered | None:

@@ -1,7 +1,6 @@
 """A range of lines within a budget, and where to go on: following the continuation rebuilds the file exactly."""
 
 import codecs
-import os
 from dataclasses import dataclass
 from typing import NotRequired
 
@@ -22,6 +21,7 @@ from flashgrep.edit.encoding import (
 from flashgrep.edit.lines import LargeFile, SmallFile, find_line_ends, make_index
 from flashgrep.edit.system import digest_of, encode_path, format_path, read_all
 from flashgrep.errors import InvalidParams, InvalidRange
+from flashgrep.ingest.openat import Descriptor
 
 CHARACTERS_PER_TOKEN = 4  # the usual rule of thumb for code; no tokenizer is exact for every model
 _LONGEST_CHARACTER = 4  # bytes, in UTF-8 and UTF-16 alike
@@ -138,7 +138,7 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
 
     """
     descriptor, status, real = editor.root.open_file(path)
-    try:
+    with Descriptor(descriptor):
         source: Source
         size = status.st_size
         if size <= editor.limits.whole_bytes:
@@ -155,8 +155,6 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
             result["file_hash"] = (
                 source.hash if isinstance(source, SmallFile) else digest_of(descriptor, query.deadline)
             )
-    finally:
-        os.close(descriptor)
     return result
 
 

@@ -29,7 +29,7 @@ from flashgrep.edit.system import (
     write_all,
 )
 from flashgrep.errors import FlashgrepError, TooLarge
-from flashgrep.ingest.openat import FILE
+from flashgrep.ingest.openat import FILE, Descriptor
 
 # Time stamps move in ticks of up to 10 ms: a file changed within the tick it was read in looks unchanged.
 _TICK_NS = 100_000_000
@@ -92,14 +92,12 @@ def read_original(place: Place, most: int) -> Original:
         )
     with translate_errors(place.path):
         descriptor = os.open(place.name, FILE, dir_fd=place.folder)
-    try:
+    with Descriptor(descriptor):
         # Of the open file, since the name may have been given to another one since lstat.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise not_a_file(place.path)
         return Original(read_all(descriptor, status.st_size), status)
-    finally:
-        os.close(descriptor)
 
 
 def commit_one(editor: Editor, change: Change) -> None:
@@ -259,14 +257,11 @@ def _copy_status(descriptor: int, place: Place, status: os.stat_result) -> None:
         except PermissionError:
             mode &= ~(stat.S_ISUID | stat.S_ISGID)  # a set-id file of another owner would be another program
     if hasattr(os, "listxattr"):  # macOS: the standard library has no call
-        with contextlib.suppress(OSError):  # not every file system has attributes, not every attribute may be set
-            source = os.open(place.name, FILE, dir_fd=place.folder)
-            try:
-                for name in os.listxattr(source):
-                    with contextlib.suppress(OSError):
-                        os.setxattr(descriptor, name, os.getxattr(source, name))
-            finally:
-                os.close(source)
+        # Not every file system has attributes, and not every attribute may be set.
+        with contextlib.suppress(OSError), Descriptor(os.open(place.name, FILE, dir_fd=place.folder)) as source:
+            for name in os.listxattr(source):
+                with contextlib.suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(source, name))
     os.fchmod(descriptor, mode)
 
 

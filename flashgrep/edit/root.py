@@ -18,7 +18,7 @@ from typing import Self
 
 from flashgrep.edit.system import format_path, missing, not_a_file, protected_path, translate_error, translate_errors
 from flashgrep.errors import Busy, Forbidden, InvalidParams
-from flashgrep.ingest.openat import FILE, FOLDER, LISTING
+from flashgrep.ingest.openat import FILE, FOLDER, LISTING, Descriptor
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
 from flashgrep.paths import check_private, make_private
 
@@ -65,11 +65,8 @@ class Place:
 
     def sync(self) -> None:
         """Make the folder's names durable."""
-        descriptor = os.open(b".", LISTING, dir_fd=self.folder)
-        try:
+        with Descriptor(os.open(b".", LISTING, dir_fd=self.folder)) as descriptor:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def key(self) -> tuple[int, int, bytes]:
         """Return what tells this name from every other, whatever path led here: device and inode of its folder."""
@@ -187,14 +184,11 @@ class Root:
             else:
                 check_private(os.fsdecode(self._state_dir))
             # LISTING does not follow a link, so a link put in the state folder's place after the check is refused.
-            descriptor = os.open(self._state_dir, LISTING)
-            try:
+            with Descriptor(os.open(self._state_dir, LISTING)) as descriptor:
                 if make:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(name, 0o700, dir_fd=descriptor)
                 return os.open(name, LISTING, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
 
     def split(self, path: bytes, asked: bytes) -> list[bytes]:
         """Return a path's names, relative to the root; an absolute path must begin with the root's.
@@ -310,12 +304,9 @@ class _Walk:
         """Return the one name here that is shown like this; U+FFFD stands for bytes that are no UTF-8."""
         if "\ufffd".encode() not in name:
             return name
-        with translate_errors(self._asked):
-            descriptor = os.open(b".", LISTING, dir_fd=self._folders[-1])
-            try:
-                names = [os.fsencode(each) for each in os.listdir(descriptor)]
-            finally:
-                os.close(descriptor)
+        here = self._folders[-1]
+        with translate_errors(self._asked), Descriptor(os.open(b".", LISTING, dir_fd=here)) as descriptor:
+            names = [os.fsencode(each) for each in os.listdir(descriptor)]
         same = [each for each in names if format_path(each).encode() == name]
         return same[0] if len(same) == 1 else name
 
@@ -345,9 +336,6 @@ def check_not_private(root: Root, status: os.stat_result, path: bytes) -> None:
 def make_folder(name: bytes, folder: int) -> None:
     """Make a folder with the rights of the one it is in, but for writing by all; the process's umask is a daemon's."""
     os.mkdir(name, 0o700, dir_fd=folder)
-    descriptor = os.open(name, LISTING, dir_fd=folder)
-    try:
+    with Descriptor(os.open(name, LISTING, dir_fd=folder)) as descriptor:
         # Added to 0700, which mkdir made under the daemon's umask of 077.
         os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | (os.fstat(folder).st_mode & 0o775))
-    finally:
-        os.close(descriptor)

@@ -31,7 +31,7 @@ from flashgrep.edit.system import (
     write_all,
 )
 from flashgrep.errors import InvalidParams, TooLarge
-from flashgrep.ingest.openat import FILE, LISTING
+from flashgrep.ingest.openat import FILE, LISTING, Descriptor
 
 
 class Transfer(NamedTuple):
@@ -216,13 +216,11 @@ def _copy_file(editor: Editor, old: Place, new: Place, options: WriteOptions) ->
         return
     with translate_errors(old.path):
         source = _open_source(old.name, old.folder, old.path)
-    try:
+    with Descriptor(source):
         if not options.dry_run:
             keep_mode = status is not None
             change = Change(new, Original(None, status), lambda to: _copy_content(source, to, keep_mode=keep_mode))
             commit_one(editor, change)
-    finally:
-        os.close(source)
 
 
 def _copy_content(source: int, target: int, *, keep_mode: bool) -> None:
@@ -311,30 +309,22 @@ def _copy_any(source: int, name: bytes, target: int, new: bytes) -> None:
     elif stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), new, dir_fd=target)
     else:
-        read = _open_source(name, source, name)
-        try:
-            written = os.open(new, CREATE, 0o600, dir_fd=target)
-            try:
-                _copy_content(read, written, keep_mode=False)
-            finally:
-                os.close(written)
-        finally:
-            os.close(read)
+        with (
+            Descriptor(_open_source(name, source, name)) as read,
+            Descriptor(os.open(new, CREATE, 0o600, dir_fd=target)) as written,
+        ):
+            _copy_content(read, written, keep_mode=False)
 
 
 def _copy_folder(source: int, name: bytes, target: int, new: bytes) -> None:
     os.mkdir(new, 0o700, dir_fd=target)
-    read = os.open(name, LISTING, dir_fd=source)
-    try:
-        written = os.open(new, LISTING, dir_fd=target)
-        try:
-            for each in map(os.fsencode, os.listdir(read)):
-                _copy_any(read, each, written, each)
-            os.fchmod(written, stat.S_IMODE(os.fstat(read).st_mode) & 0o777)
-        finally:
-            os.close(written)
-    finally:
-        os.close(read)
+    with (
+        Descriptor(os.open(name, LISTING, dir_fd=source)) as read,
+        Descriptor(os.open(new, LISTING, dir_fd=target)) as written,
+    ):
+        for each in map(os.fsencode, os.listdir(read)):
+            _copy_any(read, each, written, each)
+        os.fchmod(written, stat.S_IMODE(os.fstat(read).st_mode) & 0o777)
 
 
 def _remove(place: Place) -> None:

@@ -46,7 +46,7 @@ from flashgrep.edit.system import (
     write_all,
 )
 from flashgrep.errors import Busy, Conflict, FlashgrepError, InvalidParams, TooLarge
-from flashgrep.ingest.openat import FILE, LISTING
+from flashgrep.ingest.openat import FILE, LISTING, Descriptor
 
 _FOLDER = b"staged"
 _HEADER = b"header"
@@ -320,11 +320,8 @@ def _begin(editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, s
         expected = replace(request.expected, staged_hash=loaded.hash)
     os.mkdir(session, 0o700, dir_fd=folder)
     header = _Header(request.path.decode("latin-1"), edit.start, edit.end, expected)
-    descriptor = _open_session(folder, session)
-    try:
+    with Descriptor(_open_session(folder, session)) as descriptor:
         _store(descriptor, _HEADER, orjson.dumps(asdict(header)))
-    finally:
-        os.close(descriptor)
 
 
 def _check_state(header: _Header, request: WriteRequest, edit: LineEdit, chunk: Chunk, stored: int) -> None:
@@ -371,11 +368,8 @@ def _load_header(session: int) -> _Header:
 def _store(session: int, name: bytes, data: bytes) -> None:
     """Store a file whole or not at all; a chunk that was cut short would end up in the caller's file."""
     temporary = temporary_name()
-    descriptor = os.open(temporary, CREATE, 0o600, dir_fd=session)
-    try:
+    with Descriptor(os.open(temporary, CREATE, 0o600, dir_fd=session)) as descriptor:
         write_all(descriptor, data)
-    finally:
-        os.close(descriptor)
     os.rename(temporary, name, src_dir_fd=session, dst_dir_fd=session)
 
 

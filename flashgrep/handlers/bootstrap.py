@@ -15,6 +15,7 @@ from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
 from flashgrep.handlers.common import ProjectName
 from flashgrep.handlers.text import for_models
+from flashgrep.ingest.openat import Descriptor
 from flashgrep.registry import RARE, Call, Handler, NameText, Params, PathText, handler
 
 NAME = "bootstrap_skill"
@@ -211,13 +212,12 @@ def _read_override(project: Project, path: str) -> str:
             raise
         raise _unreadable(path, error.message, REMEDIATION) from None
     try:
-        if status.st_size > MOST_BYTES:
-            raise _unreadable(path, f"{status.st_size} bytes, at most {MOST_BYTES} are read", REMEDIATION)
-        return read_all(descriptor, status.st_size).decode()
+        with Descriptor(descriptor):
+            if status.st_size > MOST_BYTES:
+                raise _unreadable(path, f"{status.st_size} bytes, at most {MOST_BYTES} are read", REMEDIATION)
+            return read_all(descriptor, status.st_size).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error), REMEDIATION) from None
-    finally:
-        os.close(descriptor)
 
 
 def _missing(path: str, remediation: tuple[str, ...]) -> NotFound:

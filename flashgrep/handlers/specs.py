@@ -1,6 +1,5 @@
 """Methods on specifications: listing them, their requirements, one scenario, searching and validating them."""
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
 from flashgrep.handlers.common import Coverage, FilePlace, ProjectParams, coverage_of
 from flashgrep.ingest.extract import extract
+from flashgrep.ingest.openat import Descriptor
 from flashgrep.model import Document, Skipped, path_to_json, path_to_text
 from flashgrep.registry import Call, Handler, NameText, Usage, handler
 from flashgrep.search.snapshot import SearchStats
@@ -288,12 +288,10 @@ async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read
         except (Forbidden, InvalidParams) as refused:
             # A link out of the project, or a folder called spec.md: told as a problem of this file, and of no other.
             return Skipped("unreadable", refused.message)
-        try:
+        with Descriptor(descriptor):
             if status.st_size > MOST_BYTES:
                 return Skipped("too_large", f"{status.st_size} bytes, {MOST_BYTES} at most")
             return extract(read_all(descriptor, status.st_size))
-        finally:
-            os.close(descriptor)
 
     def run() -> LookT:
         return look(find_spec_files(workspace.paths(), workspace.options.spec_folders), read)

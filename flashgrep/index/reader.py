@@ -5,10 +5,10 @@ import sqlite3
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from flashgrep.index.vectors import row_type
 from flashgrep.index.words import names_of
 from flashgrep.pattern import ANYTHING, NOTHING, GramExpr
 
-ResultT = TypeVar("ResultT")
 Identity = tuple[tuple[int, int] | None, ...]
 """Device and inode of a database, and of its log."""
 
@@ -208,28 +207,18 @@ class Reader:
 
     def defined_names(self, among: Container[int], start: str, limit: int) -> list[str]:
         """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
-        none: list[str] = []
-        return self._ask(lambda connection: symbols.defined_names(connection, among, start, limit), none)
+        with self.transaction() as connection:
+            return symbols.defined_names(connection, among, start, limit)
 
     def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
         """Return texts' rows of symbols, to be read by ``symbols.accepted``; texts without one are left out."""
-        none: dict[int, bytes] = {}
-        return self._ask(lambda connection: symbols.packed_of(connection, text_ids), none)
+        with self.transaction() as connection:
+            return symbols.packed_of(connection, text_ids)
 
     def chunks_of_texts(self, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""
         with self.transaction() as connection:
             return chunks.chunks_of_texts(connection, text_ids)
-
-    def _ask(self, question: Callable[[sqlite3.Connection], ResultT], missing: ResultT) -> ResultT:
-        """Ask the tables of a late stage; ``missing``: the answer where an index has none yet."""
-        with self.transaction() as connection:
-            try:
-                return question(connection)
-            except sqlite3.OperationalError as error:
-                if "no such table" in str(error):
-                    return missing
-                raise
 
     def find_cut(self) -> list[bytes]:
         """Return the project's files whose text may end before they do, at a NUL byte: its size tells, or UTF-16."""

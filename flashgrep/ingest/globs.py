@@ -51,7 +51,6 @@ class PathFilter:
         include: Sequence[str],
         exclude: Sequence[str],
         *,
-        case_sensitive: bool = True,
         languages: Sequence[str] = (),
         without: Sequence[bytes] = (),
         under: bytes = b"",
@@ -61,12 +60,11 @@ class PathFilter:
         ``without``: folders relative to the root, none of which is wanted with all that is below them. ``under``: the
         file meant, or the folder that all lie below and where globs may start too.
         """
-        fold = not case_sensitive
         wanted = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
         unwanted += ["/" + escape_glob(folder) for folder in without]
-        self._includes = Globs("include", wanted, fold=fold, under=under) if wanted else None
-        self._excludes = Globs("exclude", unwanted, fold=fold, under=under, below=True) if unwanted else None
+        self._includes = Globs("include", wanted, under=under) if wanted else None
+        self._excludes = Globs("exclude", unwanted, under=under, below=True) if unwanted else None
         self._under = under
         self._below = under + b"/"
         self._languages = TypeFilter(languages) if languages else None

@@ -34,6 +34,19 @@ Identity = tuple[int, int]
 """Device and inode of a folder."""
 
 
+class Descriptor:
+    """An open descriptor, closed at the end of a ``with`` block (twice as fast as a generator by contextlib)."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> int:
+        return self._number
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._number)
+
+
 class RootFolder:
     """A root folder, held open; safe to use from several threads, and in the processes it is sent to.
 
@@ -183,11 +196,8 @@ def _has_openat2() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        root = os.open(b"/", FOLDER)
-        try:
+        with Descriptor(os.open(b"/", FOLDER)) as root:
             os.close(_openat2(root, b".", FOLDER))
-        finally:
-            os.close(root)
     except OSError:  # ENOSYS before Linux 5.6; EPERM where a sandbox forbids what it does not know
         return False
     return True

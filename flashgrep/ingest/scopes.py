@@ -8,6 +8,7 @@ from stat import S_ISDIR
 from typing import Literal
 
 from flashgrep.ingest.ignore import RuleSet, Scope, read_rules
+from flashgrep.ingest.openat import Descriptor
 from flashgrep.ingest.wildcard import GIT, RIPGREP, Dialect
 from flashgrep.lazy import LazyAttribute
 from flashgrep.own_folders import NO_FOLDERS, PrivateFolders
@@ -208,12 +209,8 @@ def global_excludes(folder: bytes) -> bytes:
 
 def _read_first_line(path: bytes) -> bytes:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not be waited for
+        # A pipe must not be waited for.
+        with Descriptor(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)) as handle:
+            return os.read(handle, 4096).partition(b"\n")[0].strip()
     except OSError:
         return b""
-    try:
-        return os.read(handle, 4096).partition(b"\n")[0].strip()
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)

@@ -19,6 +19,7 @@ from typing import Literal, Protocol
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from flashgrep.ingest.openat import Descriptor
 from flashgrep.paths import PROJECT_FOLDER, make_project_folder
 
 ChangeKind = Literal["file", "folder", "folder_gone", "overflow", "root_gone"]
@@ -261,15 +262,12 @@ class Marked(FileSystemEventHandler):
             path = os.fsencode(PROJECT_FOLDER) + b"/" + name
             event = self._markers[path] = threading.Event()
         try:
-            folder = os.open(make_project_folder(os.fsdecode(self._root)), _FOLDER)
-            try:
+            with Descriptor(os.open(make_project_folder(os.fsdecode(self._root)), _FOLDER)) as folder:
                 os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
                 try:
                     return event.wait(timeout)
                 finally:
                     os.unlink(name, dir_fd=folder)
-            finally:
-                os.close(folder)
         except OSError:
             return False
         finally:

@@ -14,7 +14,7 @@ from rapidfuzz.distance import Indel
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.git.repository import Staged
-from flashgrep.ingest.openat import RootFiles
+from flashgrep.ingest.openat import Descriptor, RootFiles
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Document, Skipped
 from flashgrep.search.hits import LONG_LINE
@@ -109,8 +109,7 @@ def look_at_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since:
 
 def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
     """Return git's name of a file's content; raises OSError where it cannot be read."""
-    descriptor = files.open(path)
-    try:
+    with Descriptor(files.open(path)) as descriptor:
         size = os.fstat(descriptor).st_size
         # With the size that the file had when it was opened: if it grows meanwhile, no content has this name, and it
         # counts as changed.
@@ -119,8 +118,6 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
             checkpoint()
             name.update(part)
         return name.hexdigest().encode("ascii")
-    finally:
-        os.close(descriptor)
 
 
 def find_changed(old: State, new: State) -> list[ChangedFile]:

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from flashgrep.checkpoint import blocking, checkpoint, stop_if_over
@@ -103,9 +102,7 @@ class StructuralMatcher(Generic[KeyT]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _start(self) -> "_Process[KeyT]":

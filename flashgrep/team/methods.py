@@ -1,5 +1,6 @@
 """What a team's server answers itself, where the local daemon's method asks a folder or a clone."""
 
+from collections import Counter
 from contextlib import suppress
 from typing import Any, Final
 
@@ -92,10 +93,7 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
     if project.row.generation:
         table = (await project.at("HEAD")).table
         result["total_files"] = len(table)
-        skipped: dict[str, int] = {}
-        for reason in table.skipped.values():
-            skipped[reason] = skipped.get(reason, 0) + 1
-        result["files_skipped"] = skipped
+        result["files_skipped"] = dict(Counter(table.skipped.values()))
     return result
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flashgrep.errors import InvalidParams
 from flashgrep.ingest.file_types import TypeFilter, types
-from flashgrep.ingest.globs import PathFilter
+from flashgrep.ingest.globs import GlobOptions, GlobPatterns, PathFilter
 from flashgrep.languages import language_of
 from flashgrep.path_text import PathText
 
@@ -99,7 +99,7 @@ def test_include_and_exclude_mean_what_people_write(
 
 
 def test_case_is_ignored_on_request_and_only_that_of_ascii_letters() -> None:
-    keep = PathFilter(["SRC/*.[A-C]", "\u00c9"], [], case_sensitive=False)
+    keep = GlobPatterns(GlobOptions(include=("SRC/*.[A-C]", "\u00c9"), case_sensitive=False)).wants
     assert keep(b"src/x.b")
     assert keep(b"Src/x.B")
     assert not keep("\u00e9".encode())

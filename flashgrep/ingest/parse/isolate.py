@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from types import TracebackType
 from typing import Self
 
 import orjson
@@ -48,9 +47,7 @@ class IsolatedParser:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def parse(self, files: Sequence[tuple[str, bytes]]) -> Iterator[Parsed | Skipped]:

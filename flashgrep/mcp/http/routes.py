@@ -5,7 +5,6 @@ Each request has a session of its own: what it is bound to stands in its URL, no
 
 import html
 import json
-import os
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from flashgrep.edit.editor import Editor
 from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
 from flashgrep.handlers.common import view_of
+from flashgrep.ingest.openat import Descriptor
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
 from flashgrep.mcp.http.guard import VISITOR
 from flashgrep.model import path_from_json, path_to_text
@@ -319,10 +319,8 @@ async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -
 def read_file(editor: Editor, path: bytes) -> bytes:
     """Return a file's bytes; raises as ``Root.open_file``, and TooLarge."""
     descriptor, status, _ = editor.root.open_file(path)
-    try:
+    with Descriptor(descriptor):
         if status.st_size > MOST_RAW:
             message = f"too large to be sent: {path_to_text(path)}"
             raise TooLarge(message, observed_bytes=status.st_size, limit_bytes=MOST_RAW)
         return read_all(descriptor, status.st_size)
-    finally:
-        os.close(descriptor)
