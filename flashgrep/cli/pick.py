@@ -82,6 +82,10 @@ def pick(
     if keys is not None:
         sys.stdout.write(KEYS[keys])
         return
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        fail("pick is shown on a terminal, and here is none")
     program = None if plain else shutil.which("fzf")
     try:
         with failing_cleanly():

@@ -2,6 +2,7 @@
 
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Final, NotRequired
 
@@ -57,7 +58,18 @@ class RevisionsResult(TypedDict):
     results: list[RevisionName]
 
 
-@handler("list_revisions", command="revisions", toolset="editors")
+def render_revisions(result: RevisionsResult, style: Style) -> Iterator[str]:
+    """Yield a line a name, as of a commit."""
+    for one in result["results"]:
+        yield style.text(f"{one['commit'][:SHOWN_NAME]} {format_day(one['time'])} {one['kind']} {one['name']}")
+
+
+def format_day(seconds: int) -> str:
+    """Return the day of a time in seconds since 1970."""
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+@handler("list_revisions", command="revisions", toolset="editors", render=render_revisions)
 async def list_revisions(call: Call[Catalogue], params: ProjectParams) -> RevisionsResult:
     """List the branches and tags of a project's repository, the newest first."""
     workspace = await call.host.workspace(call, params.project)
@@ -96,7 +108,7 @@ class HistoryResult(TypedDict):
 def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
     """Yield a line a commit."""
     for one in result["results"]:
-        day = time.strftime("%Y-%m-%d", time.gmtime(one["time"]))
+        day = format_day(one["time"])
         yield style.text(f"{one['commit'][:SHOWN_NAME]} {day} {one['author']}: {one['subject']}")
 
 
@@ -241,7 +253,7 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
         paths = view.paths()
         # Paths are sorted, so a folder's files are in one row.
         first = bisect_left(paths, prefix)
-        folders: dict[bytes, int] = {}
+        folders = Counter[bytes]()
         files: list[bytes] = []
         total = 0
         for at in range(first, len(paths)):
@@ -251,7 +263,7 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
             total += 1
             name, slash, _ = path[len(prefix) :].partition(b"/")
             if slash:
-                folders[prefix + name] = folders.get(prefix + name, 0) + 1
+                folders[prefix + name] += 1
             else:
                 files.append(path)
         return folders, files, total

@@ -133,6 +133,20 @@ def test_a_line_is_picked_in_a_terminal(
     assert (tmp_path / "chosen").read_text() == "src/use.py:1:20\n"
 
 
+def test_without_a_terminal_the_picker_says_so(cold_daemon: DaemonAtHand) -> None:
+    command = [str(Path(FGREP).with_name("flashgrep")), "pick"]
+    done = subprocess.run(
+        command,
+        env=cold_daemon.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        start_new_session=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"fgrep: pick is shown on a terminal, and here is none\n"
+
+
 def test_editors_are_told_the_place_in_their_own_way() -> None:
     assert make_editor_command("vi", "a b.py", 3, 4) == ["vi", "+3", "./a b.py"]
     assert make_editor_command("code --wait", "-x.py", 3, 4) == ["code", "--wait", "-g", "./-x.py:3:4"]

@@ -9,6 +9,8 @@ import pytest
 from flashgrep.errors import FlashgrepError
 from flashgrep.git import history
 from flashgrep.git.repository import Repository
+from flashgrep.handlers.history import render_revisions
+from flashgrep.handlers.text import Style
 from flashgrep.workspace import Workspace
 from tests.conftest import DaemonAtHand
 from tests.support.git import commit, git
@@ -109,3 +111,9 @@ def test_methods_answer_for_the_project_alone(daemon: DaemonAtHand, root: Path) 
     first = wire.call("history", **mine, limit=1, rev="HEAD")
     assert first["next"] is None
     wire.close()
+
+
+def test_names_of_revisions_are_told_to_people_on_a_line_each() -> None:
+    names = [{"name": "main\x1b[2J", "kind": "branch", "commit": "0123456789abcdef" * 2, "time": 1_795_460_892}]
+    lines = list(render_revisions({"results": names}, Style(is_person=True)))  # type: ignore[typeddict-item]
+    assert lines == [r"0123456789 2026-11-23 branch main\x1b[2J"]
