@@ -275,7 +275,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     while more:
         more = await workspace.in_thread(partial(reading.advance, research))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
-    stats = SearchStats(complete=research.complete, files_read=research.files_read)
+    stats = SearchStats(complete=research.complete, files_read=research.files_read, skipped=research.skipped)
     coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params, as_text=call.as_text)
     if result["next"] is not None and kept is None:
@@ -314,7 +314,7 @@ async def find_unused(
     await workspace.in_thread(lambda snapshot: search.run(SnapshotSource(snapshot)))
     for one in search.unused:
         research.graph.add_node(one, 0)
-    stats = SearchStats(complete=search.complete, files_read=search.files_read)
+    stats = SearchStats(complete=search.complete, files_read=search.files_read, skipped=search.skipped)
     coverage = coverage_of(workspace, stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params)
     result["summary"] = f"unused: {len(search.unused)} of {search.checked} definitions"

@@ -23,6 +23,8 @@ class Definitions:
         self.files: dict[bytes, FileSymbols | None] = {}
         self.declared: dict[str, list[Definition]] = {}
         """Of names that were looked for, what only declares them."""
+        self.skipped: dict[str, int] = {}
+        """Files that were declined, counted by reason."""
         self._never = never
         self._known: dict[str, list[Definition]] = {}
 
@@ -30,7 +32,10 @@ class Definitions:
         """Return a file with its symbols; None where it has none, or is gone."""
         if path not in self.files:
             opened = self.source.open(path)
-            self.files[path] = None if isinstance(opened, Skipped) else opened
+            if isinstance(opened, Skipped):
+                self.skipped[opened.reason] = self.skipped.get(opened.reason, 0) + 1
+                opened = None
+            self.files[path] = opened
         return self.files[path]
 
     def find(

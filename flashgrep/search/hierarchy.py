@@ -114,5 +114,6 @@ def _put_together(found: Navigation, steps: Iterable[Step]) -> Hierarchy:
         unsure=found.unsure,
         files_read=found.files_read,
         complete=found.complete and not found.has_more,
+        skipped=found.skipped,
         steps=ordered,
     )

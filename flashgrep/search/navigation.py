@@ -82,12 +82,17 @@ class Navigator:
         self._is_cut = False
         self.names = Names(Modules(source), self.open, self.define)
 
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Files that were declined, counted by reason; those that will be are added."""
+        return self._definitions.skipped
+
     def find_definitions(self, named: Named) -> Navigation:
         """Return what a name stands for, the surest first."""
         self._definitions.files[named.path] = named.symbols
         told = self.find_meaning(named)
         places = self._find_places(named) if told is None else place_definitions(told)
-        found = Navigation(places=places)
+        found = Navigation(places=places, skipped=self.skipped)
         found.files_read, found.complete = len(self._definitions.files), not self._is_cut
         if not found.places:
             if named.module:

@@ -209,11 +209,13 @@ class UnusedSearch:
     excluded: Counter[str] = field(default_factory=Counter)
     checked: int = 0
     files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
     complete: bool = True
 
     def run(self, source: SymbolSource) -> None:
         """Look through the definitions, file by file."""
         navigator = Navigator(source)
+        self.skipped = navigator.skipped
         try:
             with expiring(self.deadline):  # one definition may have thousands of uses, in files that have to be parsed
                 for one in self.definitions(source, navigator):

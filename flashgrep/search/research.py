@@ -100,6 +100,8 @@ class Research:
     left_out: int = 0
     unsure: int = 0
     files_read: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Files that were declined, counted by reason."""
     vague: list[Vague] = field(default_factory=list)
     """Some of the uses that ``unsure`` counts, those that were met first."""
     _definitions: Definitions = field(init=False)
@@ -154,6 +156,7 @@ class Research:
         kind, is_first = self.question.kind, not self.hop
         if is_first:
             self._definitions = Definitions(source, never=frozenset({"package"}))
+            self.skipped = self._definitions.skipped
             self._ancestors = Ancestors(self._define)
             # What a name stands for in a file that was opened holds for all hops.
             self._names = Names(Modules(source), self._definitions.open, self._define)

@@ -3,6 +3,11 @@
 import os
 from pathlib import Path
 
+from flashgrep.search.hierarchy import find_callers
+from flashgrep.search.named import Named, find_named
+from flashgrep.search.navigation import Navigator
+from flashgrep.search.references import UnusedSearch
+from flashgrep.search.research import Research
 from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import SymbolAnswer, SymbolQuestion, SymbolSearch
 from flashgrep.workspace import Workspace
@@ -27,6 +32,21 @@ async def test_a_file_that_was_declined_is_counted_and_one_that_has_changed_sinc
         await workspace.refresh()
         after = ask(workspace)
         assert (after.skipped, [found.path for found in after.results]) == ({}, [b"dist.js", b"use.js"])
+
+
+async def test_whoever_asks_for_callers_or_what_is_unused_hears_of_files_that_were_declined(root: Path) -> None:
+    put(root, {"dist.js": MINIFIED + b"wanted();", "use.js": b"function wanted() {}\nwanted();\n"})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        source = SnapshotSource(workspace.snapshot())
+        research, unused = Research("who calls wanted", 1), UnusedSearch(b"")
+        research.advance(source)
+        unused.run(source)
+        assert research.skipped == unused.skipped == {"too_large": 1}
+        named = find_named(source, b"use.js", 1, len("function w"), "utf-8")
+        assert isinstance(named, Named)
+        assert Navigator(source).find_definitions(named).skipped == {}
+        assert find_callers(source, named).skipped == {"too_large": 1}
 
 
 async def test_a_declined_file_that_changed_unnoticed_is_looked_at(root: Path) -> None:
