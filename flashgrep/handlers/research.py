@@ -468,7 +468,9 @@ def _summarize(research: Research) -> str:
     what = f"{research.question.kind} of {named}"
     if research.question.kind == "unknown":
         return f"not understood; ask as: {'; '.join(ASKED)}; or semantic_search for a question in other words"
-    undefined = f"; not defined here: {', '.join(research.missing_names)}" if research.missing_names else ""
+    # What was not found in time may be defined all the same.
+    missing = "not defined here" if research.complete else "not found so far"
+    undefined = f"; {missing}: {', '.join(research.missing_names)}" if research.missing_names else ""
     if research.question.kind == "path" and undefined:
         return f"{what}: no path{undefined}"
     if research.question.kind == "path":

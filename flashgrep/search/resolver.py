@@ -30,6 +30,8 @@ _IMPORTING: Final = frozenset({"rust"})
 """Languages in which a name of another file must be imported by name (or by a wildcard)."""
 _LINKED: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 """Languages in which a function that is not static is defined once in a program."""
+_INCLUDING: Final = _LINKED | {"ruby", "php", "perl"}
+"""Languages in which the name of a file that is included stands for nothing: ``server`` may be an object beside it."""
 _TAGGED: Final = frozenset({"struct", "union", "enum"})
 _C_TYPES: Final = _TAGGED | {"type"}
 _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
@@ -463,7 +465,7 @@ def _statements(symbols: FileSymbols) -> Iterator[bytes]:
 
 def _find_module(use: Use, on: str) -> str:
     """Return the module a word stands for by an import, or nothing."""
-    if not on:
+    if not on or use.symbols.language in _INCLUDING:
         return ""
     word = re.compile(rb"(?<![\w$.])" + re.escape(on.encode()) + rb"(?![\w$])")
     for statement in _statements(use.symbols):

@@ -17,6 +17,7 @@ from flashgrep.handlers.research import (
 )
 from flashgrep.handlers.text import Style
 from flashgrep.search.references import UnusedSearch
+from flashgrep.search.research import Research
 from flashgrep.search.research_graph import UNDEFINED
 from tests.search.symbol_folder import FolderSource
 from tests.search.test_research_engine import edges, project, researched
@@ -103,6 +104,37 @@ def test_no_symbol_is_shown_without_the_line_that_leads_to_it(tmp_path: Path) ->
         assert page.edges
         assert {key for edge in page.edges for key in edge.ends} == {node.definition.key for node in page.nodes}
     assert (len(page.edges), page.left) == (60, 0)
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        (
+            "where is maxmemory used",
+            {
+                "server.h": "struct redisServer { int maxmemory; };\nextern struct redisServer server;\n",
+                "evict.c": '#include "server.h"\nint is_full(void) { return server.maxmemory; }\n',
+            },
+        ),
+        (
+            "callers of Server.listen_on",
+            {
+                "server.rb": "class Server\n  def listen_on(port) = port\nend\n",
+                "run.rb": 'require "server"\ndef run(server) = server.listen_on(80)\n',
+            },
+        ),
+    ],
+)
+def test_an_object_called_as_an_included_file_is_still_asked(tmp_path: Path, query: str, files: dict[str, str]) -> None:
+    research = researched(project(tmp_path, files), query, 1)
+    assert [(edge.line, edge.resolution.how) for edge in research.graph.edges] == [(2, "name only")]
+
+
+def test_what_there_was_no_time_to_look_for_is_not_told_as_undefined(tmp_path: Path) -> None:
+    research = Research("callers of used", 1, deadline=0)
+    research.advance(project(tmp_path, {"a.py": "def used(): ...\n"}))
+    found = format_research(research, cast("Coverage", {}), CodeResearchParams(query=research.query))
+    assert found["summary"] == "callers of used: nothing found; not found so far: used"
 
 
 def test_pages_have_each_edge_once_and_are_refused_once_the_code_has_changed(tmp_path: Path) -> None:
