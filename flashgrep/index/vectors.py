@@ -8,7 +8,6 @@ full. Rows are read with ``pread``: a mapped file that somebody cuts short would
 import errno
 import os
 import re
-import secrets
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +48,7 @@ class Nearest(NamedTuple):
 
 def new_name() -> str:
     """Return a file name that no index used before: rows of a thrown-away index must never be taken for ours."""
-    return f"vectors-{secrets.token_hex(8)}.bin"
+    return f"vectors-{os.urandom(8).hex()}.bin"
 
 
 def vector_files(folder: Path) -> list[Path]:

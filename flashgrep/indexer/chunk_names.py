@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from flashgrep.indexer.chunk_cuts import STEP, Ints, Units
-from flashgrep.ingest.parse.describe import Lines, signature
+from flashgrep.ingest.columns import Lines
+from flashgrep.ingest.parse.describe import signature
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     END,

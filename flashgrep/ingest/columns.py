@@ -1,16 +1,23 @@
-"""Columns of a line as clients count them: bytes, UTF-16 units or characters, from 1.
+"""Lines of a text, and their columns as clients count them: bytes, UTF-16 units or characters, from 1.
 
 A byte that belongs to no UTF-8 character counts as one of each, as it is shown (``decoding.SHOWN``).
 """
 
-from typing import Final, Literal, Protocol
+from dataclasses import dataclass
+from typing import Final, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import TypedDict
+
+from flashgrep.ingest.decoding import SHOWN
+from flashgrep.lazy import LazyAttribute
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 """What a column counts, by the names that the Language Server Protocol has: bytes, UTF-16 units, characters."""
 _BYTES_KEPT: Final = "surrogateescape"
 """Decodes a byte of no character to half of a surrogate pair, which no UTF-8 has, so that it can be encoded back."""
+_NEWLINE: Final = 10
 _LONGEST: Final = 4
 """Bytes of a character."""
 
@@ -24,18 +31,36 @@ class Range(TypedDict):
     end_column: int
 
 
-class TextLines(Protocol):
-    """A text's lines, from 1 (``ingest.parse.describe.Lines``)."""
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a text, from 1."""
 
-    @property
-    def data(self) -> bytes:
-        """The text."""
+    data: bytes
+
+    @LazyAttribute
+    def _ends(self) -> NDArray[np.int64]:
+        """Where lines end, behind their line feeds; an array, since a list of a large file's takes as long again."""
+        ends: NDArray[np.int64] = (np.frombuffer(self.data, np.uint8) == _NEWLINE).nonzero()[0] + 1
+        return ends
 
     def start(self, line: int) -> int:
-        """Return the offset at which a line begins."""
+        """Return the offset at which a line begins; the text's end for the one behind its last."""
+        if line <= 1:
+            return 0
+        return int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
 
     def line(self, offset: int) -> int:
         """Return the line an offset is on."""
+        return int(self._ends.searchsorted(offset, "right")) + 1
+
+    def column(self, offset: int) -> int:
+        """Return the column, in characters from 1, of an offset."""
+        return len(self.data[self.data.rfind(b"\n", 0, offset) + 1 : offset].decode("utf-8", SHOWN)) + 1
+
+    def text(self, line: int) -> str:
+        """Return a line without its end."""
+        end = int(self._ends[line - 1]) if line <= len(self._ends) else len(self.data)
+        return self.data[self.start(line) : end].rstrip(b"\r\n").decode("utf-8", SHOWN)
 
 
 def measure(text: bytes, encoding: PositionEncoding) -> int:
@@ -77,7 +102,7 @@ def find_column(line: bytes, column: int, encoding: PositionEncoding) -> int | N
 class Columns:
     """Lines and columns of a text's offsets; quick for offsets that ascend, however long a line is."""
 
-    def __init__(self, lines: TextLines, encoding: PositionEncoding) -> None:
+    def __init__(self, lines: Lines, encoding: PositionEncoding) -> None:
         self._lines = lines
         self._encoding: PositionEncoding = encoding
         self._line, self._offset, self._column = 0, 0, 1

@@ -16,10 +16,9 @@ import numpy as np
 
 from flashgrep.errors import InvalidParams
 from flashgrep.index.scip import DEFINES, Rows, Source, change, list_sources
-from flashgrep.ingest.columns import PositionEncoding, find_column
+from flashgrep.ingest.columns import Lines, PositionEncoding, find_column
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
-from flashgrep.ingest.parse.describe import Lines
 from flashgrep.model import Skipped
 from flashgrep.paths import make_private
 from flashgrep.scip.decode import Malformed, Metadata, ScipDocument, read_index, read_name

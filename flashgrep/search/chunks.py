@@ -11,9 +11,8 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.languages import language_of
 from flashgrep.model import Document, path_from_json
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question
+from flashgrep.search.exact import Question, search
 from flashgrep.search.passages import Passage
-from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import NOTHING_UNSAVED, parse_file
 

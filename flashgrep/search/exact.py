@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import chain, dropwhile, filterfalse, islice
 from typing import Any, Literal, NamedTuple
 
@@ -15,8 +16,7 @@ import numpy as np
 
 from flashgrep.checkpoint import Expired, checkpoint, expiring
 from flashgrep.errors import DeadlineExceeded
-from flashgrep.ingest.columns import Columns, PositionEncoding
-from flashgrep.ingest.parse.describe import Lines
+from flashgrep.ingest.columns import Columns, Lines, PositionEncoding
 from flashgrep.lazy import LazyAttribute
 from flashgrep.model import Document, Skipped, path_to_json
 from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
@@ -43,6 +43,9 @@ UNCOUNTED = "binary files that are not indexed yet are not counted"
 
 COUNT_ON_FILES = 200
 """When a page is full, so many more files are still counted for an exact total (about 5 ms)."""
+
+SHOWING_SECONDS = 0.2
+"""What was found when the deadline came may take so much longer to be ranked and shown."""
 
 BACKTRACKING_SECONDS = 10.0
 """What a question without a deadline may take with the backtracking engine."""
@@ -355,6 +358,15 @@ class Search:
                 return
         answer.total = position.total if position else lines if question.output == "count" else files
         answer.next = answer.next and answer.next._replace(total=answer.total)
+
+
+def search(snapshot: Snapshot, question: Question) -> Answer:
+    """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
+    if question.order != "relevance" or question.output != "lines":
+        return Search(snapshot, question).run()
+    # Not imported above: who ranks parses files, and its modules are a third of a look-up worker's start.
+    answer: Answer = import_module("flashgrep.search.relevance").search_by_relevance(snapshot, question)
+    return answer
 
 
 def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Places]:

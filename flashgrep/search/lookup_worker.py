@@ -185,12 +185,6 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is for the daemon, which ends us
     if sys.argv[1:] == [__version__]:
         gc.freeze()
+        gc.enable()
         gc.set_threshold(20_000)  # what a look-up makes has no circles: 5 % of its time went into looking for some
         serve(0)
-
-
-if __name__ == "__main__":
-    # Pickles name a class by its module: here that is __main__, which the other end has not.
-    from flashgrep.search.lookup_worker import main as run
-
-    run()

@@ -25,7 +25,7 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.ingest.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
 from flashgrep.model import Document
 from flashgrep.pattern import LineMatch, Pattern
-from flashgrep.search.exact import Answer, Position, Question, Search
+from flashgrep.search.exact import SHOWING_SECONDS, Answer, Position, Question, Search
 from flashgrep.search.hits import decode_span
 from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_sorted
 from flashgrep.search.symbol_source import parse_file
@@ -39,9 +39,6 @@ FILE_HITS = 2_000
 
 DEFINITIONS = 30
 """So many lines that define what is asked are ranked: each file that has one costs 0.4 ms."""
-
-SHOWING_SECONDS = 0.2
-"""What was found when the deadline came may take so much longer to be ranked and shown."""
 
 KEPT_BYTES = 8 << 20
 """Of files that define what is asked, so that they are not read another time for their other lines."""
@@ -97,10 +94,8 @@ _BY_KIND: Final = {
 }
 
 
-def search(snapshot: Snapshot, question: Question) -> Answer:
-    """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
-    if question.order != "relevance" or question.output != "lines":
-        return Search(snapshot, question).run()
+def search_by_relevance(snapshot: Snapshot, question: Question) -> Answer:
+    """Answer a question, lines by relevance; raises as ``Search.run``."""
     answer = RankedSearch(snapshot, question).run()
     if answer.next is not None and not answer.next.led and names_in_pattern(question.pattern):
         answer.detail = "definitions do not come first yet: files are still being parsed"

@@ -11,8 +11,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.ingest.columns import Columns, PositionEncoding, find_column
-from flashgrep.ingest.parse.describe import Lines
+from flashgrep.ingest.columns import Columns, Lines, PositionEncoding, find_column
 from flashgrep.ingest.parse.lookup import FileSymbols, Role
 from flashgrep.languages import LANGUAGES, language_of
 from flashgrep.search.imported import Meaning, Open, Told

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from flashgrep.checkpoint import checkpoint
 from flashgrep.index.reader import Reader
 from flashgrep.index.table import FileTable, Mark
 from flashgrep.index.text_index import TextIndex
-from flashgrep.ingest.buffers import UnsavedText
 from flashgrep.ingest.extract import read_file
 from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.ripgrep import Ripgrep
-from flashgrep.servers.pool import ServerPool
+
+if TYPE_CHECKING:  # look-up workers have neither, and start sooner without
+    from flashgrep.ingest.buffers import UnsavedText
+    from flashgrep.servers.pool import ServerPool
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of the file table, ascending: files by path."""
@@ -64,11 +66,11 @@ class Snapshot:
     """Whether every text of the table has its symbols in the index."""
     parsed_to: int = 0
     """The texts of the table up to this number have their symbols in the index."""
-    unsaved: Mapping[bytes, UnsavedText] = field(default_factory=dict)
+    unsaved: Mapping[bytes, "UnsavedText"] = field(default_factory=dict)
     """Texts of the asking client's editor, by path: they stand in the place of what is on disk."""
     scip: Path | None = None
     """Where what the user has imported lies, if that is asked."""
-    servers: ServerPool | None = None
+    servers: "ServerPool | None" = None
     """The language servers that the user allows to be asked."""
     files: RootFiles = field(init=False)
     """Opens the project's files, as long as the snapshot is in use."""
@@ -96,7 +98,7 @@ class Snapshot:
         # What is pending already keeps its own mark, which knows more.
         return replace(self, max_size=max_size, pending=marks | dict(self.pending))
 
-    def with_unsaved(self, texts: Mapping[bytes, UnsavedText], accepts: Callable[[bytes], bool]) -> "Snapshot":
+    def with_unsaved(self, texts: Mapping[bytes, "UnsavedText"], accepts: Callable[[bytes], bool]) -> "Snapshot":
         """Return the snapshot with these texts in the place of files, as if they were saved.
 
         Those that differ from their files are pending. ``accepts`` tells whether a file that is not there yet would be

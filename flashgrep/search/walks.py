@@ -4,14 +4,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from flashgrep.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.ingest.walk import Walker
-from flashgrep.search.exact import MANY_FILES, UNCOUNTED, Answer, Question, find_candidates
-from flashgrep.search.relevance import SHOWING_SECONDS, search
+from flashgrep.search.exact import MANY_FILES, SHOWING_SECONDS, UNCOUNTED, Answer, Question, find_candidates, search
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from flashgrep.ingest.walk import Walker
 
 MOST_FOUND = 2_000
 """Files with a match that are read to be counted before there is a listing (0.1 s): with more, listing comes first."""
@@ -21,7 +23,7 @@ SAMPLE = 256
 """Candidates that a filter is tried on to tell how many it leaves."""
 
 
-def search_unlisted(snapshot: Snapshot, question: Question, max_size: int | None, walker: Walker) -> Answer | None:
+def search_unlisted(snapshot: Snapshot, question: Question, max_size: int | None, walker: "Walker") -> Answer | None:
     """Answer a question about files that have not been listed; None where they have to be listed first.
 
     Every file with a match is read, as always: what is said of them does not rest on ripgrep. ``max_size``: of files,

@@ -22,9 +22,8 @@ from flashgrep.indexer.progress import Progress
 from flashgrep.ingest.openat import EXHAUSTED, RootFolder
 from flashgrep.ingest.walk import Walker
 from flashgrep.scheduler import Scheduler
-from flashgrep.search.exact import Answer, Question
+from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.lookup_worker import Ask, Load, pack
-from flashgrep.search.relevance import search
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import forget_parsed
 from flashgrep.search.walks import search_or_count, search_unlisted

@@ -27,10 +27,9 @@ from flashgrep.ingest.globs import GlobOptions, PathFilter
 from flashgrep.ingest.openat import RootFolder
 from flashgrep.model import path_to_text
 from flashgrep.search.changes import State, look_at_work_tree
-from flashgrep.search.exact import Answer, Question
+from flashgrep.search.exact import Answer, Question, search
 from flashgrep.search.meaning import MeaningAnswer, MeaningQuestion, MeaningSearch
 from flashgrep.search.meaning_index import ChunkIndex
-from flashgrep.search.relevance import search
 from flashgrep.search.revision import Blobs, RevisionTable
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.search.symbol_source import SnapshotSource

@@ -30,8 +30,7 @@ import anyio
 
 from flashgrep.languages import language_of
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question
-from flashgrep.search.relevance import search
+from flashgrep.search.exact import Question, search
 from flashgrep.search.research import Research
 from flashgrep.workspace import Workspace, WorkspaceOptions
 from scripts.tools.eval_definitions import CTAGS, JUDGED, Tag, broken, ctags, definitions

@@ -12,8 +12,7 @@ from flashgrep.errors import InvalidParams, NotFound
 from flashgrep.index import schema, segments
 from flashgrep.index.segments import Kind, SegmentRow
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Question
-from flashgrep.search.relevance import search
+from flashgrep.search.exact import Question, search
 from flashgrep.search.snapshot import Snapshot
 from flashgrep.workspace import Workspace
 from tests.support.git import ask_revision as ask

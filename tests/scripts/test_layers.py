@@ -138,6 +138,13 @@ def test_what_stands_between_a_shell_and_grep_imports_nothing() -> None:
     assert set(said.stdout.split()) <= {"flashgrep", "flashgrep.launcher"}
 
 
+def test_a_lookup_worker_starts_without_what_parses_and_ranks() -> None:
+    program = "import sys, flashgrep.search.lookup_worker, flashgrep.search.walks; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    heavy = {"tree_sitter", "anyio", "flashgrep.ingest.parse", "flashgrep.search.relevance", "flashgrep.servers"}
+    assert not set(said.stdout.split()) & heavy
+
+
 SHORT = HEAVY - {"typing", "dataclasses", "pathlib"} | {"sqlite3", "sqlite_utils", "re2", "tree_sitter"}
 
 

@@ -9,8 +9,8 @@ import pytest
 from flashgrep.errors import InvalidParams
 from flashgrep.index.table import Mark
 from flashgrep.pattern import Pattern
-from flashgrep.search.exact import Answer, Order, Position, Question
-from flashgrep.search.relevance import MOST_PARSED, find_definers, names_in_pattern, search
+from flashgrep.search.exact import Answer, Order, Position, Question, search
+from flashgrep.search.relevance import MOST_PARSED, find_definers, names_in_pattern
 from flashgrep.workspace import Workspace
 from tests.support.workspace import opened, put
 

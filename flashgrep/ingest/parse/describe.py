@@ -1,18 +1,12 @@
 """What an answer says about a definition, read from the file's own text: lines, signature, documentation, receiver."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from flashgrep.ingest.decoding import SHOWN
-from flashgrep.ingest.parse.model import Ints
+from flashgrep.ingest.columns import Lines
 from flashgrep.languages import LANGUAGES
-from flashgrep.lazy import LazyAttribute
 
 SIGNATURE_CHARS: Final = 200
-_NEWLINE: Final = 10
 _WINDOW: Final = 1200
 """Bytes of a definition that are looked at for its signature and its documentation string."""
 _COMMENT_LINES: Final = 40
@@ -29,38 +23,6 @@ _RECEIVER: Final = re.compile(
 )
 """What a call is made on, with what stands between: a word, the end of an expression, or type arguments."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Lines of a text, from 1."""
-
-    data: bytes
-
-    @LazyAttribute
-    def _ends(self) -> Ints:
-        """Where lines end, behind their line feeds; an array, since a list of a large file's takes as long again."""
-        ends: Ints = (np.frombuffer(self.data, np.uint8) == _NEWLINE).nonzero()[0] + 1
-        return ends
-
-    def start(self, line: int) -> int:
-        """Return the offset at which a line begins; the text's end for the one behind its last."""
-        if line <= 1:
-            return 0
-        return int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
-
-    def line(self, offset: int) -> int:
-        """Return the line an offset is on."""
-        return int(self._ends.searchsorted(offset, "right")) + 1
-
-    def column(self, offset: int) -> int:
-        """Return the column, in characters from 1, of an offset."""
-        return len(self.data[self.data.rfind(b"\n", 0, offset) + 1 : offset].decode("utf-8", SHOWN)) + 1
-
-    def text(self, line: int) -> str:
-        """Return a line without its end."""
-        end = int(self._ends[line - 1]) if line <= len(self._ends) else len(self.data)
-        return self.data[self.start(line) : end].rstrip(b"\r\n").decode("utf-8", SHOWN)
 
 
 def signature(lines: Lines, name: int, start: int, end: int) -> str:

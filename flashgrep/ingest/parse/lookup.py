@@ -11,7 +11,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from flashgrep.ingest.parse.describe import Lines, documentation, find_body, receiver, signature
+from flashgrep.ingest.columns import Lines
+from flashgrep.ingest.parse.describe import documentation, find_body, receiver, signature
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
     DECLARES,
