@@ -18,6 +18,7 @@ from flashgrep.embed.providers import HOSTED
 from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
 from flashgrep.handlers.common import FilePlace, ProjectParams
 from flashgrep.handlers.text import for_models
+from flashgrep.index.reader import NOTHING_STORED
 from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.model import path_to_json, path_to_text
 from flashgrep.registry import RARE, Call, Handler, Params, PathText, Usage, handler
@@ -134,7 +135,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         )
 
     notes[workspace.root] = workspace.tree.table
-    size = await workspace.size()
+    size = await workspace.size() or NOTHING_STORED
     tests = sum(tier_of(path) == TEST for path in workspace.paths())
     result: IndexCodebaseResult = {
         "project": workspace.name,
@@ -145,9 +146,9 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "files": workspace.tree.count() - (0 if params.include_tests else tests),
         "test_files": tests,
         "files_skipped": workspace.tree.count_skipped(),
-        "chunks": size.chunks if size else 0,
-        "lines": size.lines if size else 0,
-        "index_size_bytes": size.file_bytes if size else 0,
+        "chunks": size.chunks,
+        "lines": size.lines,
+        "index_size_bytes": size.file_bytes,
         "duration_seconds": round(time.perf_counter() - started, 3),
         "rebuilt": params.rebuild,
         "provider": Embedding.model_validate_json(workspace.embedding).provider,
@@ -333,7 +334,7 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         message = f"this connection is bound to no project: {HOW_TO_GET_A_PROJECT}"
         return {"project": None, "version": __version__, "projects": known, "message": message, "pid": os.getpid()}
     workspace = await call.host.workspace(call, params.project)
-    size = await workspace.size()
+    size = await workspace.size() or NOTHING_STORED
     progress = workspace.progress
     facts = workspace.facts()
     return {
@@ -342,16 +343,16 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         "projects": known,
         "root": path_to_text(workspace.root),
         "total_files": workspace.tree.count(),
-        "total_chunks": size.chunks if size else 0,
-        "total_lines": size.lines if size else 0,
-        "index_size_bytes": size.file_bytes + size.vector_bytes if size else 0,
-        "gram_bytes": size.gram_bytes if size else 0,
-        "vector_bytes": size.vector_bytes if size else 0,
-        "store_projects": size.projects if size else 0,
-        "shared_texts": size.shared_texts if size else 0,
-        "shared_bytes": size.shared_bytes if size else 0,
-        "revision_texts": size.revision_texts if size else 0,
-        "revision_bytes": size.revision_bytes if size else 0,
+        "total_chunks": size.chunks,
+        "total_lines": size.lines,
+        "index_size_bytes": size.file_bytes + size.vector_bytes,
+        "gram_bytes": size.gram_bytes,
+        "vector_bytes": size.vector_bytes,
+        "store_projects": size.projects,
+        "shared_texts": size.shared_texts,
+        "shared_bytes": size.shared_bytes,
+        "revision_texts": size.revision_texts,
+        "revision_bytes": size.revision_bytes,
         "last_update": progress.updated or None,
         "stage": progress.stage,
         "stage_since": progress.since,

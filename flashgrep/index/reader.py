@@ -65,6 +65,9 @@ class IndexSize(NamedTuple):
     """Texts that are there for revisions alone, and their size."""
 
 
+NOTHING_STORED = IndexSize(*[0] * len(IndexSize._fields))
+
+
 class Reader:
     """A pool of read-only connections to a store, for one of its projects; every look-up is safe from any thread."""
 
@@ -211,7 +214,7 @@ class Reader:
             return symbols.defined_names(connection, among, start, limit)
 
     def packed_symbols(self, text_ids: Collection[int]) -> dict[int, bytes]:
-        """Return texts' rows of symbols, to be read by ``symbols.accepted``; texts without one are left out."""
+        """Return texts' rows of symbols, to be read by ``symbols.read_row``; texts without one are left out."""
         with self.transaction() as connection:
             return symbols.packed_of(connection, text_ids)
 

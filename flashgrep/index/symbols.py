@@ -57,9 +57,9 @@ def put_declined(connection: sqlite3.Connection, text_id: int, reason: str) -> N
     )
 
 
-def drop_dead(connection: sqlite3.Connection) -> int:
-    """Delete rows whose text is no longer known, and return how many there were."""
-    return connection.execute("DELETE FROM symbol WHERE text_id NOT IN (SELECT id FROM text)").rowcount
+def drop_dead(connection: sqlite3.Connection) -> None:
+    """Delete rows whose text is no longer known."""
+    connection.execute("DELETE FROM symbol WHERE text_id NOT IN (SELECT id FROM text)")
 
 
 def drop_all(connection: sqlite3.Connection) -> None:
@@ -105,33 +105,22 @@ def count_to_parse(connection: sqlite3.Connection, project: int) -> Left:
     return Left(*map(int, connection.execute(query, [project]).fetchone()))
 
 
-def packed(connection: sqlite3.Connection, text_id: int) -> bytes | None:
-    """Return a text's packed symbols; empty where it has none; None: it has not been parsed yet.
+def packed_of(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, bytes]:
+    """Return texts' rows as they are stored, to be read by ``read_row``; texts without one are left out."""
+    query = "SELECT text_id, packed FROM symbol WHERE text_id IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(query, [orjson.dumps(list(text_ids)).decode()]))
+
+
+def read_row(row: bytes | None) -> bytes | None:
+    """Return a row's packed symbols; empty where a text has none; None: it has not been parsed yet.
 
     Raises:
         Declined: it could not be parsed; says why.
 
     """
-    return accepted(packed_of(connection, [text_id]).get(text_id))
-
-
-def packed_of(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, bytes]:
-    """Return texts' rows as they are stored, to be read by ``accepted``; texts without one are left out."""
-    query = "SELECT text_id, packed FROM symbol WHERE text_id IN (SELECT value FROM json_each(?))"
-    return dict(connection.execute(query, [orjson.dumps(list(text_ids)).decode()]))
-
-
-def accepted(row: bytes | None) -> bytes | None:
-    """Return a row's packed symbols; as ``packed``."""
     if row is not None and row[:1] == b"!":
         raise Declined(row[1:].decode())
     return row
-
-
-def declined(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return how many texts were not parsed, by reason."""
-    query = "SELECT substr(packed, 2), count(*) FROM symbol WHERE substr(packed, 1, 1) = x'21' GROUP BY 1"
-    return {bytes(reason).decode(): count for reason, count in connection.execute(query)}
 
 
 def defining(connection: sqlite3.Connection, name: str, *, prefix: bool = False) -> list[int]:

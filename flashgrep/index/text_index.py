@@ -32,7 +32,7 @@ class TextIndex(Protocol):
         """Return names that begin so and are defined in texts ``among`` these, in lower case and order."""
 
     def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return texts' rows of symbols, to be read by ``symbols.accepted``; texts without one are left out."""
+        """Return texts' rows of symbols, to be read by ``symbols.read_row``; texts without one are left out."""
 
     def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""

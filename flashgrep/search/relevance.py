@@ -286,7 +286,7 @@ class Definers:
             version, reader = self._snapshot.indexed_version(path), self._snapshot.reader
             if version is not None and reader is not None:
                 with suppress(table.Declined):
-                    packed = table.accepted(reader.packed_symbols([version[0]]).get(version[0]))
+                    packed = table.read_row(reader.packed_symbols([version[0]]).get(version[0]))
             symbols = (
                 FileSymbols(packed, document.data)
                 if packed

@@ -161,7 +161,7 @@ class SnapshotSource:
         is_same = version is not None and stat is not None and version[1:] == (stat.size, stat.mtime_ns)
         row = self._stored_row(path, version[0]) if version and is_same else None
         try:
-            row = table.accepted(row)
+            row = table.read_row(row)
         except table.Declined as declined:  # a grammar that crashed or took for ever must not do so here
             return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
         if holds is not None and not holds(data):  # parsing takes 100 times as long as looking

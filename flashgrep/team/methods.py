@@ -1,24 +1,17 @@
 """What a team's server answers itself, where the local daemon's method asks a folder or a clone."""
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
 from flashgrep import __version__
 from flashgrep.errors import Unavailable
 from flashgrep.git.repository import list_addresses, name_address
-from flashgrep.handlers import history as past
 from flashgrep.handlers.common import ProjectParams
-from flashgrep.handlers.history import (
-    MOST_NAMES,
-    BlameParams,
-    BlameResult,
-    HistoryParams,
-    HistoryResult,
-    RevisionsResult,
-)
+from flashgrep.handlers.history import MOST_NAMES, RevisionsResult
 from flashgrep.handlers.indexing import StatsResult
-from flashgrep.registry import Call
+from flashgrep.registry import Call, Handler
 from flashgrep.team.catalogue import TeamCatalogue, TeamProject
 from flashgrep.team.clones import TAGS
 
@@ -42,24 +35,15 @@ async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> Re
     }
 
 
-async def ask_history(call: Call[TeamCatalogue], params: HistoryParams) -> HistoryResult:
-    """Return the commits that changed a path, before a revision that the store has."""
-    commit = await _find_commit(call, params)
-    result: HistoryResult = await past.history.run(call, params.model_copy(update={"rev": commit}))
-    return result
+def ask_clone(method: Handler) -> Callable[[Call[TeamCatalogue], Any], Awaitable[Any]]:
+    """Return a method of the past that asks at a commit of the store: the clone may have branches nobody is to see."""
 
+    async def ask(call: Call[TeamCatalogue], params: Any) -> Any:
+        project = await call.host.workspace(call, params.project)
+        commit = (await project.at(params.rev)).revision.commit.decode("ascii")
+        return await method.run(call, params.model_copy(update={"rev": commit}))
 
-async def ask_blame(call: Call[TeamCatalogue], params: BlameParams) -> BlameResult:
-    """Return which commit each line is from, at a revision that the store has."""
-    commit = await _find_commit(call, params)
-    result: BlameResult = await past.blame.run(call, params.model_copy(update={"rev": commit}))
-    return result
-
-
-async def _find_commit(call: Call[TeamCatalogue], params: HistoryParams | BlameParams) -> str:
-    """Return the commit of a revision as the store has it: the clone may have branches that nobody is to see."""
-    project = await call.host.workspace(call, params.project)
-    return (await project.at(params.rev)).revision.commit.decode("ascii")
+    return ask
 
 
 async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult:

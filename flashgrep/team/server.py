@@ -25,9 +25,10 @@ from flashgrep.catalogue import Catalogue
 from flashgrep.config import Settings
 from flashgrep.errors import FlashgrepError, InvalidParams
 from flashgrep.handlers import REGISTRY
+from flashgrep.handlers.history import blame, history
 from flashgrep.mcp.binding import client_of, parse_toolsets
 from flashgrep.mcp.http.endpoint import Endpoint, make_server
-from flashgrep.mcp.http.routes import STATUS, Routes, Sessions, is_on, send_raw
+from flashgrep.mcp.http.routes import Routes, Sessions, answer_error, is_on, send_raw
 from flashgrep.mcp.http.server import server
 from flashgrep.mcp.service import Service
 from flashgrep.registry import Call, Capabilities, Registry, Session
@@ -36,7 +37,7 @@ from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
 from flashgrep.team.catalogue import ACCESS, Access, TeamCatalogue
 from flashgrep.team.guard import ASKING, AccessRules, SignIn, TeamGuard
-from flashgrep.team.methods import ask_blame, ask_history, list_revisions, stats
+from flashgrep.team.methods import ask_clone, list_revisions, stats
 from flashgrep.web.site import Site
 
 MOST_ASKED: Final = 500
@@ -48,8 +49,8 @@ OF_CLONES: Final = frozenset({"history", "blame"})
 OURS: Final[Mapping[str, Callable[[Any, Any], Awaitable[Any]]]] = {
     "list_revisions": list_revisions,
     "stats": stats,
-    "history": ask_history,
-    "blame": ask_blame,
+    "history": ask_clone(history),
+    "blame": ask_clone(blame),
 }
 ROUTES: Final = frozenset({"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"})
 """What is here of the local daemon's routes."""
@@ -143,7 +144,7 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
         try:
             is_known = await anyio.to_thread.run_sync(catalogue.request, ASKING.get(), name)
         except FlashgrepError as error:
-            return JSONResponse({"error": error.to_object()}, STATUS.get(error.code, 500))
+            return answer_error(error)
         return JSONResponse({"queued": name} if is_known else {"error": "no such repository"}, 202 if is_known else 404)
 
     async def send_file(request: Request) -> Response:
@@ -153,7 +154,7 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
             async with audit(catalogue, ASKING.get(), "raw", str(request.query_params)):
                 return await send_raw(host, session, request.query_params)
         except FlashgrepError as error:
-            return JSONResponse({"error": error.to_object()}, STATUS.get(error.code, 500))
+            return answer_error(error)
 
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - takes 0.5 s
 

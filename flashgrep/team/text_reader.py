@@ -145,7 +145,7 @@ class TextReader:
         return [bytes(name).decode("utf-8", "replace") for name, _ in zip(names, range(limit), strict=False)]
 
     def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return texts' rows of symbols, to be read by ``symbols.accepted``; texts without one are left out."""
+        """Return texts' rows of symbols, to be read by ``symbols.read_row``; texts without one are left out."""
         query = "SELECT text, packed FROM flashgrep.symbol WHERE repository = %s AND {shards} AND text = ANY(%s)"
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 

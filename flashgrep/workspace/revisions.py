@@ -36,8 +36,6 @@ from flashgrep.search.symbol_source import SnapshotSource
 from flashgrep.search.symbols import BestDefinition, find_best_definition
 from flashgrep.search.words import search_words
 
-NEAREST = 3
-
 ResultT = TypeVar("ResultT")
 
 

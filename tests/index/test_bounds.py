@@ -51,7 +51,7 @@ def test_a_value_longer_than_any_that_is_written_is_damage(file: Path) -> None:
         connection.execute("INSERT INTO symbol VALUES (1, zeroblob(?))", [schema.LONGEST_VALUE + 1])
     reader = Reader(file, b"/tree")
     with pytest.raises(Damaged), reader.transaction() as connection:
-        symbols.packed(connection, 1)
+        symbols.packed_of(connection, [1])
     reader.close()
 
 

@@ -197,7 +197,7 @@ class Routes:
         name = SEARCHES.get(request.url.path) or request.path_params["method"]
         if request.url.path in SEARCHES and name not in self._dispatcher.registry:
             missing = MethodNotFound(f"not implemented yet: {name}", reason="not_implemented", method=name)
-            return _json_error(missing, NOT_IMPLEMENTED)
+            return answer_error(missing, NOT_IMPLEMENTED)
         try:
             params = await self._dispatcher.reader.read_params(name, await request.body())
             if not isinstance(params, dict):
@@ -205,9 +205,9 @@ class Routes:
             session = await self._make_session(request, request.query_params)
             return _json(encode(await self._dispatcher.call(session, name, params)))
         except ClientDisconnect:
-            return _json_error(_body_too_long(), TOO_LARGE)
+            return answer_error(_body_too_long(), TOO_LARGE)
         except FlashgrepError as error:
-            return _json_error(error, STATUS.get(error.code, 500))
+            return answer_error(error)
 
     async def _send_raw(self, request: Request) -> Response:
         # Its session is bound to no project: the address names one, as a parameter of its own.
@@ -215,14 +215,14 @@ class Routes:
         try:
             return await send_raw(self._sessions.catalogue, session, request.query_params)
         except FlashgrepError as error:
-            return _json_error(error, STATUS.get(error.code, 500))
+            return answer_error(error)
 
     async def answer_fault(self, request: Request, _error: Exception) -> Response:
         """Answer for a fault of ours: its text stays in the log, under the id."""
         internal = FlashgrepError("internal error", id=secrets.token_hex(4))
         noted = {"path": request.url.path, "id": internal.data["id"]}
         self._dispatcher.log.exception("request failed", **noted)  # noqa: LOG004 - Starlette calls us in its handler
-        return _json_error(internal, 500)
+        return answer_error(internal, 500)
 
     async def _answer_health(self, _request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
@@ -289,8 +289,9 @@ def _json(body: bytes, status: int = 200) -> Response:
     return Response(body, status, media_type="application/json")
 
 
-def _json_error(error: FlashgrepError, status: int) -> Response:
-    return _json(encode({"error": error.to_object()}), status)
+def answer_error(error: FlashgrepError, status: int = 0) -> Response:
+    """Return an error as an answer, with the status of its code unless another is given."""
+    return _json(encode({"error": error.to_object()}), status or STATUS.get(error.code, 500))
 
 
 async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -> Response:
