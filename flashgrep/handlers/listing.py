@@ -2,6 +2,7 @@
 
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -135,8 +136,13 @@ async def _list(
         return *search_paths(text, partial(workspace.paths, keep), recent), recent
 
     paths, is_fuzzy, recent = await workspace.in_turn(find)
-    # Files come and go between pages: a page begins at a place in the list as it is now.
-    start = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
+    # Files come and go between pages. By path a page begins behind the last file of the one before; the best files
+    # first: at a place in the list as it is now.
+    start = 0
+    if params.cursor is not None and text:
+        start = decode_cursor(params, params.cursor, int)
+    elif params.cursor is not None:
+        start = bisect_right(paths, decode_cursor(params, params.cursor, lambda path: str(path).encode("latin-1")))
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
     # As JSON each path stands twice, in ``results`` and in ``files``.
     times, around = (1, TEXT_OVERHEAD) if call.as_text else (2, FILE_OVERHEAD)
@@ -147,7 +153,7 @@ async def _list(
         "results": results,
         "files": [item["file_path"] for item in results],
         "total": len(paths),
-        "next": encode_cursor(params, end) if end < len(paths) else None,
+        "next": encode_cursor(params, end if text else page[-1].decode("latin-1")) if end < len(paths) else None,
         "fuzzy": is_fuzzy,
         "coverage": coverage_of(workspace, SearchStats(), fresh=fresh, started=started),
     }

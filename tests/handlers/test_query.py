@@ -247,6 +247,15 @@ def test_stats_and_listing_are_live(wire: Wire) -> None:
     assert wire.fail("stats", project="nowhere")["data"]["reason"] in {"project_not_found", "outside_root"}
 
 
+def test_a_file_that_goes_between_two_pages_hides_no_other(wire: Wire, root: Path) -> None:
+    gone = root / f"0_{wire.name}.py"
+    gone.write_text("x = 1\n")
+    page = wire.call("list_files", limit=2)
+    gone.unlink()
+    rest = wire.call("list_files", cursor=page["next"])
+    assert page["files"] + rest["files"] == [gone.name, *wire.call("list_files")["files"]]
+
+
 def test_a_cursor_of_a_question_about_names_that_are_no_utf8_goes_on() -> None:
     params = QueryParams(query="needle", include=["\udcff*"])  # as a command line carries the byte ff
     assert decode_cursor(params, encode_cursor(params, 7), int) == 7
