@@ -216,7 +216,6 @@ class Call(Generic[HostT]):
     deadline: float | None = None
     """On the clock of time.monotonic(), in seconds; None: no limit."""
     progress: Progress = _no_progress
-    request_id: str = ""
     as_text: bool = False
     """The answer is sent as its renderer's text, which a budget is about then; else as JSON."""
 

@@ -171,7 +171,7 @@ class Dispatcher:
             FlashgrepError: whatever goes wrong; what has no name of ours comes as the internal error.
 
         """
-        call = self._make_call(session, None, progress)
+        call = self._make_call(session, progress)
         call.as_text = as_text
         pending = Pending(Request(name, params, None, wants_answer=True, progress_token=None))
         return await self._run_in_time(pending, lambda: self._run_handler(call, name, params))
@@ -186,7 +186,7 @@ class Dispatcher:
             return error_line(request.id, refused) if request.wants_answer else None
         token = request.progress_token
         reporter = None if token is None else ProgressReporter(token, peer.notify)
-        call = self._make_call(peer.session, request, reporter)
+        call = self._make_call(peer.session, reporter)
         context = RequestContext(peer, request, call, self._run_handler)
         # The parameters stay in the context: the method's model checks them, not a signature.
         core = ServerRequest(request.method, [], request.id)
@@ -219,12 +219,10 @@ class Dispatcher:
             isinstance(name, str) and name in self.registry and self.registry.get(name).writes
         )
 
-    def _make_call(self, session: Session, request: Request | None, progress: Progress | None) -> Call[Any]:
+    def _make_call(self, session: Session, progress: Progress | None) -> Call[Any]:
         call = Call(self._host, session, deadline=time.monotonic() + self.limits.call_seconds)
         if progress is not None:
             call.progress = progress
-        if request is not None and request.wants_answer:
-            call.request_id = str(request.id)
         return call
 
     async def _run_method(self, context: RequestContext, pending: Pending) -> Any:

@@ -47,7 +47,6 @@ async def seen(call: Call[Gates], params: Value) -> Any:
     assert call.deadline is not None
     call.progress(1.0, 2.0, "half")
     return {
-        "id": call.request_id,
         "left": call.deadline - time.monotonic(),
         "wire": call.session.wire,
         "host": type(call.host).__name__,
@@ -78,30 +77,31 @@ async def test_a_method_sees_who_asks_whom_and_until_when() -> None:
     assert (answer["jsonrpc"], answer["id"]) == ("2.0", 7)
     told = answer["result"]
     assert 40 < told.pop("left") <= 50
-    assert told == {"id": "7", "wire": "unix", "host": "Gates"}
+    assert told == {"wire": "unix", "host": "Gates"}
 
 
 async def test_a_call_from_within_has_no_request_and_reports_to_whoever_asked() -> None:
     reports: list[tuple[float, float | None, str]] = []
     on = dispatcher(Limits(call_seconds=50))
     told = await on.call(Session(wire="http"), "seen", {}, progress=lambda *report: reports.append(report))
-    assert (told["id"], told["wire"]) == ("", "http")
+    assert told["wire"] == "http"
     assert 40 < told["left"] <= 50
     assert reports == [(1.0, 2.0, "half")]
 
 
-async def test_a_notification_has_no_id_to_be_seen_and_no_answer() -> None:
+async def test_a_notification_is_carried_out_and_has_no_answer() -> None:
     got: list[str] = []
 
     @handler("note")
     async def note(call: Call[Gates], params: Value) -> Any:
-        """Keep what is given, and the id."""
-        got.append(f"{params.value}:{call.request_id}")
+        """Keep what is given."""
+        del call
+        got.append(params.value)
 
     on = Dispatcher(Registry([note]), Gates(), log=Notes())
     assert await on.answer(Caller(), pending("note", {"value": "x"}, notify=True)) is None
     assert await on.answer(Caller(), pending("note", {"value": "y"})) == b'{"jsonrpc":"2.0","result":null,"id":7}'
-    assert got == ["x:", "y:7"]
+    assert got == ["x", "y"]
 
 
 async def test_progress_goes_to_the_one_who_gave_a_token() -> None:
@@ -269,12 +269,12 @@ async def test_an_extension_gets_the_parameters_and_the_request() -> None:
     async def shown(context: RequestContext, params: Params) -> Any:
         context.notify("note", [1])
         inner = await context.call_method("echo", {"value": "inner"})
-        return [params, context.request.method, context.session.wire, inner, context.call.request_id]
+        return [params, context.request.method, context.session.wire, inner]
 
     caller = Caller(Session(wire="unix"))
     on = Dispatcher(Registry(HANDLERS), Gates(), log=Notes(), extensions={"shown": shown})
     answer = await ask(on, caller, pending("shown", {"x": 1}))
-    assert answer["result"] == [{"x": 1}, "shown", "unix", "inner", "7"]
+    assert answer["result"] == [{"x": 1}, "shown", "unix", "inner"]
     assert caller.told == [("note", [1])]
     with pytest.raises(MethodNotFound):  # what is a wire's is not called from within
         await on.call(Session(), "shown", {})
