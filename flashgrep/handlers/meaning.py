@@ -35,10 +35,10 @@ from flashgrep.languages import language_of
 from flashgrep.model import path_to_json
 from flashgrep.registry import RARE, Call, Handler, NameText, Params, Usage, handler
 from flashgrep.search.chunks import FoundChunk
-from flashgrep.search.fusion import query_words
 from flashgrep.search.meaning import MeaningQuestion
 from flashgrep.search.passages import Shown, Span
 from flashgrep.search.snapshot import SearchStats
+from flashgrep.search.word_forms import spellings_of
 from flashgrep.vocabulary import VERBATIM
 from flashgrep.workspace import RevisionView, Workspace
 
@@ -332,13 +332,12 @@ HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeFound]:
     """Return the pieces whose code fits, the first cut if it must be; as text also the others, cut or without code."""
     room, results = tokens * CHARS_PER_TOKEN, list[CodeFound]()
-    words = [word.encode() for word in query_words(query)]
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
         # The first is shown however little room there is, so that an answer is never empty for want of it.
         if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
-            shown = piece.passage.crop(room, words)
+            shown = piece.passage.crop(room, spellings_of(query))
         if shown is not None:
             room -= len(shown.text)
         elif not as_text:

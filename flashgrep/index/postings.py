@@ -24,6 +24,7 @@ from flashgrep.damage import Damaged
 from flashgrep.index.grams import Grams
 
 Numbers = npt.NDArray[np.uint32]
+Counts = npt.NDArray[np.int64]
 Pairs = npt.NDArray[np.uint64]
 """A gram in the upper half, a document number less the segment's first in the lower; ascending."""
 
@@ -217,21 +218,25 @@ def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
     return found
 
 
+def decode_lists(data: memoryview | bytes, ends: Counts) -> tuple[npt.NDArray[np.uint64], Counts]:
+    """Return the numbers of lists that follow one another, and how many each has; ``ends``: where each ends."""
+    raw = np.frombuffer(data, np.uint8)
+    values = _decode_leb128(raw)
+    # Ends are told in bytes; counting last bytes of numbers up to there tells them in numbers.
+    stops = ends if len(values) == len(raw) else np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
+    starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
+    counts: Counts = stops - starts
+    sums = np.cumsum(values, dtype=np.uint64)
+    # One running sum over all lists, less what it was where each list begins.
+    before = np.where(starts > 0, sums[starts - 1], 0)
+    return sums - np.repeat(before, counts), counts
+
+
 def decode_pairs(block: OpenBlock) -> Pairs:
     """Return every (gram, document) pair of a block, ascending."""
     if not len(block.grams):
         return np.empty(0, np.uint64)
-    raw = np.frombuffer(block.payload, np.uint8)
-    values = _decode_leb128(raw)
-    ends = np.frombuffer(block.ends, "<u4").astype(np.int64)
-    # Ends are told in bytes; counting last bytes of numbers up to there tells them in numbers.
-    stops = np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
-    starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
-    counts: npt.NDArray[np.int64] = stops - starts
-    sums = np.cumsum(values, dtype=np.uint64)
-    # One running sum over all lists, less what it was where each list begins.
-    before = np.where(starts > 0, sums[starts - 1], 0)
-    documents = sums - np.repeat(before, counts)
+    documents, counts = decode_lists(block.payload, np.frombuffer(block.ends, "<u4").astype(np.int64))
     grams = np.repeat(np.frombuffer(block.grams, "<u4").astype(np.uint64), counts)
     pairs: Pairs = (grams << np.uint64(32)) | documents
     return pairs

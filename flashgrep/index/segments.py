@@ -6,6 +6,7 @@ are left out then. Its blocks (see ``postings``) have the numbers (segment << 32
 
 import sqlite3
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -125,8 +126,7 @@ def lists_of(connection: sqlite3.Connection, segment: int, first: int, last: int
     at = first
     while at <= last:
         block = block_of(connection, segment, at)
-        low, high = np.searchsorted(np.frombuffer(block.grams, "<u4"), [first, last + 1])
-        for place in range(int(low), int(high)):
+        for place in range(bisect_left(block.grams, first), bisect_left(block.grams, last + 1)):
             start = block.ends[place - 1] if place else 0
             yield block.grams[place], block.payload[start : block.ends[place]]
         at = block.last + 1

@@ -8,7 +8,9 @@ that a word's chunks of one impact are one list of postings. Two words of one ke
 
 import sqlite3
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy.typing as npt
 
 from flashgrep.checkpoint import checkpoint
 from flashgrep.identifiers import Counted, Ints, count_identifiers, find_identifiers, places_of, split_words
-from flashgrep.index.postings import Pairs, count, decode
+from flashgrep.index.postings import Pairs, count, decode, decode_lists
 from flashgrep.index.segments import Kind, lists_of, segments
 
 MOST_REPEATS: Final = 3
@@ -39,6 +41,10 @@ _WEIGHT_BITS: Final = 4
 _LOW: Final = np.uint64(0xFFFFFFFF)
 
 Floats = npt.NDArray[np.float32]
+
+
+Family = Mapping[str, float]
+"""A word and other forms of it, each with its weight: a chunk counts the one that says most there."""
 
 
 class Fields(NamedTuple):
@@ -147,14 +153,19 @@ def value_of(level: int) -> float:
     return (K1 + 1) * (level + 0.5) / LEVELS
 
 
-def scores_of(pairs: Pairs, weights: Mapping[str, float], count: int) -> Floats:
-    """Return the BM25 of each of ``count`` chunks whose pairs these are, for words with their weights."""
+def scores_of(pairs: Pairs, families: Iterable[Family], count: int) -> Floats:
+    """Return the BM25 of each of ``count`` chunks whose pairs these are."""
     scores = np.zeros(count, np.float32)
-    for word, weight in weights.items():
-        key = key_of(word.encode())
-        low, high = np.searchsorted(pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)])
-        for pair in pairs[low:high].tolist():
-            scores[pair & 0xFFFFFFFF] += weight * value_of(pair >> 32 & (LEVELS - 1))
+    for family in families:
+        best = defaultdict[int, float](float)
+        for word, weight in family.items():
+            key = key_of(word.encode())
+            low, high = np.searchsorted(pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)])
+            for pair in pairs[low:high].tolist():
+                place, value = pair & 0xFFFFFFFF, weight * value_of(pair >> 32 & (LEVELS - 1))
+                best[place] = max(value, best[place])
+        for place, value in best.items():
+            scores[place] += value
     return scores
 
 
@@ -190,7 +201,8 @@ def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str
             for at, data in lists_of(connection, row.id, key, key + LEVELS - 1)
         ]
         if lists:
-            found[word] = WordLists(sum(count(one.data) for one in lists), lists)
+            # Counted at once: each list by itself takes as long as looking it up.
+            found[word] = WordLists(count(b"".join(one.data for one in lists)), lists)
     return found
 
 
@@ -202,13 +214,29 @@ def numbers_in(found: WordLists, chunks: int) -> Ints:
     return together[together < chunks]
 
 
-def score(found: Sequence[tuple[WordLists, float]], chunks: int) -> Floats:
-    """Return the BM25 of each chunk by number, 0 to ``chunks`` - 1, for words with their weights."""
+def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) -> Floats:
+    """Return the BM25 of each chunk by number, 0 to ``chunks`` - 1, for the words of each family with their weights."""
     scores = np.zeros(chunks, np.float32)
-    for word, weight in found:
-        for one in word.lists:
+    for family in families:
+        # What most chunks have is added as it is; the rest counts where it says more.
+        *rest, (most, weight) = sorted(family, key=lambda one: one[0].chunks)
+        lists = [(of * value_of(one.level), one) for word, of in rest for one in word.lists]
+        lists.sort(key=itemgetter(0))
+        numbers, values = np.empty(0, np.int64), np.empty(0, np.float32)
+        if lists:
+            # All at once: a list takes 10 µs by itself, and of rare words it has a few bytes.
+            data = [one.data for _, one in lists]
+            documents, counts = decode_lists(b"".join(data), np.cumsum([*map(len, data)]))
+            numbers = documents.astype(np.int64) + np.repeat([one.first for _, one in lists], counts)
+            values = np.repeat(np.array([value for value, _ in lists], np.float32), counts)
+            # Chunks stored after this state of the index was taken have higher numbers.
+            numbers, values = numbers[numbers < chunks], values[numbers < chunks]
+        before = scores[numbers]
+        for one in most.lists:
             checkpoint()
-            numbers = decode(one.data).astype(np.int64) + one.first
+            there = decode(one.data).astype(np.int64) + one.first
             # A list has a chunk once, so adding by index loses nothing.
-            scores[numbers[numbers < chunks]] += weight * value_of(one.level)
+            scores[there[there < chunks]] += weight * value_of(one.level)
+        # Of a chunk in several lists the last value stays, which is the highest.
+        scores[numbers] = np.maximum(scores[numbers], before + values)
     return scores

@@ -77,8 +77,14 @@ class Rules:
     candidates: int = 300
     """Chunks taken from each side; the answer is nearly always among 100, the rest tells how good a file is."""
 
+    form: float = 0.5
+    """What another form of a word of the question counts (``hide`` for ``hiding``), in chunks without the word."""
+
     common_words: int = 1_000_000
     """Words are asked for from the rarest on, until so many chunks have one: about 10 ns for each."""
+
+    common_forms: int = 20_000
+    """The same of forms, about 60 ns for each: a common one tells little."""
 
     semantic_weight: float = 0.7
     """Share of similarity in the mix with BM25, each divided by its maximum, for questions in words."""

@@ -1,8 +1,9 @@
 """Search by meaning: chunks found by their words and by their vectors, in one order, read from disk as they are now."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from flashgrep.errors import ProviderUnavailable
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import tier_of
 from flashgrep.index.vectors import VectorsDamaged
-from flashgrep.index.words import impacts_of, scores_of
+from flashgrep.index.words import Family, impacts_of, scores_of
 from flashgrep.indexer.chunking import embedding_text
 from flashgrep.ingest.decoding import SHOWN
 from flashgrep.ingest.globs import PathFilter
@@ -37,7 +38,6 @@ from flashgrep.search.meaning_index import (
     Known,
     Recall,
     Texts,
-    covered_share,
     find_allowed_texts,
     weigh_words,
     whole_similarity,
@@ -45,6 +45,7 @@ from flashgrep.search.meaning_index import (
 from flashgrep.search.passages import find_passage
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 from flashgrep.search.symbol_source import SnapshotSource
+from flashgrep.search.word_forms import covered_share, forms_of
 from flashgrep.search.words import rank_files
 
 MOST_CHANGED = 64
@@ -115,6 +116,8 @@ class MeaningSearch:
         self._answer = MeaningAnswer()
         self._query: AnalyzedQuery = analyze_query(question.text, {})
         self._known: Known | None = None
+        self._families: Mapping[str, Family] = {}
+        """The question's words, each with its forms and what these count."""
         self._vector: Floats | None = None
         self._share = 0.0
         """Share of similarity in the scores."""
@@ -154,16 +157,17 @@ class MeaningSearch:
 
     def _recall(self) -> list[Candidate]:
         answer, question = self._answer, self._question
-        words = query_words(question.text)
+        forms = {word: forms_of(word) for word in query_words(question.text)}
         with self._index.open(self._snapshot) as opened:
             if opened is None:
-                self._query = analyze_query(question.text, dict.fromkeys(words, 1.0))
+                self._weigh({word: {word: 1.0} | dict.fromkeys(forms[word], question.rules.form) for word in forms})
                 self._unready = self._snapshot.table.texts()
                 return []
             known, texts = opened.known, opened.texts
             self._known = known
-            found = weigh_words(words, opened.find_words(words), known, texts, question.rules)
-            self._query = analyze_query(question.text, found.weights)
+            asked = dict.fromkeys(chain(forms, *forms.values()))
+            found = weigh_words(forms, opened.find_words([*asked]), known, texts, question.rules)
+            self._weigh(found.families)
             answer.problem, answer.damaged = known.problem, known.damaged
             if known.embedder is not None and known.vectors is not None:
                 started = time.perf_counter()
@@ -182,6 +186,10 @@ class MeaningSearch:
                 candidates = recall.candidates(found, None)
         answer.chunks = texts.chunks
         return candidates
+
+    def _weigh(self, families: Mapping[str, Family]) -> None:
+        self._families = families
+        self._query = analyze_query(self._question.text, {word: families[word][word] for word in families})
 
     def _choose_texts(self, texts: Texts) -> Ints | None:
         """Return the texts that are looked for in the index; None: all. Note those that are read instead."""
@@ -232,7 +240,7 @@ class MeaningSearch:
 
     def _score_changed(self) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]
-        scores = scores_of(impacts_of(fields), self._query.words, len(fields)).tolist()
+        scores = scores_of(impacts_of(fields), self._families.values(), len(fields)).tolist()
         keys = [(-number, at) for number, one in enumerate(self._changed, 1) for at in range(len(one.text.fields))]
         candidates = [Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)]
         if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
@@ -353,5 +361,5 @@ class MeaningSearch:
             meant = self._known.embedder.confidence(one.similarity)
         if self._share < 1:
             text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name]).encode()
-            said = covered_share(self._query.words, text)
+            said = covered_share(self._families.values(), text)
         return min(1.0, max(meant, said))

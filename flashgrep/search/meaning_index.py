@@ -20,13 +20,12 @@ from flashgrep.config import Embedding
 from flashgrep.embed import Embedder
 from flashgrep.embed.providers import embedder_of
 from flashgrep.errors import ProviderUnavailable
-from flashgrep.identifiers import find_identifiers
 from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkMap, VectorSet
 from flashgrep.index.schema import find_project
 from flashgrep.index.table import FileTable
 from flashgrep.index.vectors import Nearest, Vectors, VectorsDamaged
-from flashgrep.index.words import WordLists, find_words, numbers_in, score, words_of
+from flashgrep.index.words import Family, WordLists, find_words, numbers_in, score
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.search.fusion import Candidate, Rules
 from flashgrep.search.snapshot import Snapshot
@@ -267,34 +266,41 @@ class MeaningIndex:
 
 
 class WeighedWords(NamedTuple):
-    """Words of a question that some chunk has, with their idf, and those of them that are asked for."""
+    """The words of a question with their forms, and which of them are asked for."""
 
-    weights: dict[str, float]
+    families: dict[str, Family]
+    """By word: what the word and each of its forms add to a chunk's BM25."""
     used: dict[str, WordLists]
 
 
 def weigh_words(
-    words: Sequence[str], found: Mapping[str, WordLists], known: Known, texts: Texts, rules: Rules
+    forms: Mapping[str, Sequence[str]], found: Mapping[str, WordLists], known: Known, texts: Texts, rules: Rules
 ) -> WeighedWords:
     """Weigh words by how rare they are in the files, and choose the rarest as far as ``rules.common_words`` goes.
 
-    ``found``: the lists of those that are in some chunk.
+    ``forms``: the words of the question, each with its other forms; ``found``: the lists of what is in some chunk.
     """
     # Counted without decoding the lists; dead chunks are among them, and are counted out below.
     having = {word: lists.chunks for word, lists in found.items()}
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
         having = {word: int(counting[numbers_in(lists, len(counting))].sum()) for word, lists in found.items()}
-    weights = {word: idf(max(1, texts.chunks), having.get(word, 0)) for word in words}
+    families, most = dict[str, Family](), max(1, texts.chunks)
+    for word, others in forms.items():
+        # A form is as telling as all forms of the word together are rare; of the word itself nothing is taken.
+        of_form = rules.form * idf(most, sum(having.get(one, 0) for one in (word, *others)))
+        families[word] = {word: idf(most, having.get(word, 0))} | dict.fromkeys(others, of_form)
     used: dict[str, WordLists] = {}
-    room = rules.common_words
-    # The rarest say most and cost least; the first is used however common it is.
+    room, room_of_forms = rules.common_words, rules.common_forms
+    # The rarest say most and cost least; the first word is used however common it is.
     for word, lists in sorted(found.items(), key=lambda item: item[1].chunks):
-        room -= lists.chunks
-        if room < 0 and used:
-            break
-        used[word] = lists
-    return WeighedWords(weights, used)
+        if word not in forms:
+            room_of_forms -= lists.chunks
+        else:
+            room = room - lists.chunks if used.keys() & forms.keys() else max(0, room - lists.chunks)
+        if (room if word in forms else room_of_forms) >= 0:
+            used[word] = lists
+    return WeighedWords(families, used)
 
 
 def idf(everything: int, having: int) -> float:
@@ -316,7 +322,8 @@ class Recall:
         known, most = self.known, self.rules.candidates
         # By words: BM25 of all chunks at once, of which the best are kept.
         counting = mark_counting(known.chunks, self.allowed)
-        scores = score([(lists, found.weights[word]) for word, lists in found.used.items()], len(counting))
+        asked = ([(found.used[word], of[word]) for word in of if word in found.used] for of in found.families.values())
+        scores = score(filter(None, asked), len(counting))
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
             numbers = numbers[np.argpartition(-scores[numbers], most - 1)[:most]]
@@ -376,13 +383,3 @@ def find_allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:
     counts = keep.mask(snapshot.table.text())
     counts[[at for at in map(snapshot.table.find, snapshot.pending) if at is not None]] = False
     return snapshot.table.texts(counts)
-
-
-def covered_share(words: Mapping[str, float], text: bytes) -> float:
-    """Return the share of the weight of words that a text has, 0 to 1."""
-    # A word stands letter by letter in its identifier, so most identifiers need not be cut into words.
-    asked = [word.encode() for word in words]
-    names = [name for name in set(find_identifiers(text)) if any(map(name.lower().count, asked))]
-    there = words_of(b" ".join(names))
-    total = sum(words.values())
-    return sum(weight for word, weight in words.items() if word in there) / total if total > 0 else 0.0

@@ -85,9 +85,10 @@ class Passage:
                 return self._show(code)
         return None
 
-    def crop(self, size: int, words: Sequence[bytes]) -> Shown:
+    def crop(self, size: int, words: Sequence[Sequence[bytes]]) -> Shown:
         """Return the head and the lines that have the rarest of the words, with those around them, while they fit.
 
+        A line has a word if it has one of its spellings.
         A word counts for a line by one part in as many as the lines that have it. A line of the chunk comes before one
         of the rest of the function; what room is left is the chunk's, from its beginning on.
         """
@@ -97,8 +98,8 @@ class Passage:
         numbers = [line for span in self.leave_out_asides([(first, last)]) for line in range(span[0], span[1] + 1)]
         lowered = {line: self.lines.text(line).lower().encode() for line in numbers}
         # A word that is in every line tells none of them apart.
-        weights = {word: 1 / (sum(word in text for text in lowered.values()) or 1) for word in words}
-        scores = {line: sum(weights[word] for word in words if word in text) for line, text in lowered.items()}
+        having = [{line for line, text in lowered.items() if any(map(text.count, word))} for word in words]
+        scores = {line: sum(1 / len(lines) for lines in having if line in lines) for line in lowered}
         in_part = range(self.part[0], self.part[1] + 1)
         telling = sorted(
             (line for line in numbers if scores[line]), key=lambda line: -scores[line] - (line in in_part) / 2

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from flashgrep.search.hits import make_hit
 from flashgrep.search.meaning_index import idf
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import SIZE, TEXT_ID, SearchStats, Snapshot
+from flashgrep.search.word_forms import spellings_of
 
 MOST_TEXTS = 60
 """Texts looked at for their best lines: about 3 ms of reading."""
@@ -48,7 +50,7 @@ def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[byte
             break
         document = snapshot.read(path) if keep is None or keep(path) else None
         if isinstance(document, Document):
-            count, line = _find_best_line(document.data, words)
+            count, line = _find_best_line(document.data, [(word,) for word in words])
             if count > 0:
                 answer.files_read += 1
                 answer.results.append(make_hit(path_to_json(path), document, line) | {"score": round(score, 4)})
@@ -63,23 +65,27 @@ def rank_files(snapshot: Snapshot, text: str) -> list[bytes]:
 
 def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
     """Return each chunk as its line with most of the words of ``text``, or its first; scores stay."""
-    words = [word.encode() for word in query_words(text)]
+    words = spellings_of(text)
     answer = Answer(files_read=len({found.path for found in chunks}))
     for found in chunks:
         data = found.text.encode()
-        if found.score < SURE and not any(word in data.lower() or word in found.path.lower() for word in words):
+        folded = data.lower() + found.path.lower()
+        if found.score < SURE and not any(one in folded for word in words for one in word):
             continue
         _, line = _find_best_line(data, words, found.chunk.start_line)
         answer.results.append(make_hit(path_to_json(found.path), Document(data), line) | {"score": found.score})
     return answer
 
 
-def _find_best_line(data: bytes, words: Sequence[bytes], first: int = 1) -> tuple[int, LineMatch]:
-    """Return the first line with most of the words, and how many it has; ``first``: the number of the first line."""
+def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 1) -> tuple[int, LineMatch]:
+    """Return the first line with most of the words, and how many it has; ``first``: the number of the first line.
+
+    A line has a word if it has one of its spellings.
+    """
     best, start = (-2, 0, 0, b""), 0
     for number, line in enumerate(data.split(b"\n"), first):
         folded = line.lower()
-        count = sum(word in folded for word in words)
+        count = sum(any(map(folded.count, word)) for word in words)
         if not count and not line.strip():  # a blank line is worth less than one without any of the words
             count = -1
         if count > best[0]:
@@ -87,7 +93,8 @@ def _find_best_line(data: bytes, words: Sequence[bytes], first: int = 1) -> tupl
         start += len(line) + 1
     count, number, start, line = best
     folded = line.lower()
-    at = min((found for found in map(folded.find, words) if found >= 0), default=len(line) - len(line.lstrip()))
+    places = map(folded.find, chain.from_iterable(words))
+    at = min((found for found in places if found >= 0), default=len(line) - len(line.lstrip()))
     return count, LineMatch(number, number, start, start + len(line), ((start + at, start + at + 1),))
 
 

@@ -23,7 +23,8 @@ from flashgrep.search.fusion import (
     query_words,
     semantic_share,
 )
-from flashgrep.search.meaning_index import covered_share, idf
+from flashgrep.search.meaning_index import idf
+from flashgrep.search.word_forms import covered_share
 
 PLAIN: Final = analyze_query("read the configuration", {"configuration": 1.0})
 SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)
@@ -41,7 +42,12 @@ def alone(**rules: float) -> Rules:
     covers = {"name_cover": 0.0, "file_cover": 0.0, "path_cover": 0.0}
     idle = {"defined": 0.0, "coherence": 0.0, "whole": 0.0, "repeated": 1.0} | covers
     factors = dict.fromkeys(["test", "generated", "vendored", "stub", "header", "re_export", "prose", "data"], 1.0)
-    return Rules(candidates=RULES.candidates, common_words=RULES.common_words, **(idle | factors | rules))
+    return Rules(
+        candidates=RULES.candidates,
+        common_words=RULES.common_words,
+        common_forms=RULES.common_forms,
+        **(idle | factors | rules),
+    )
 
 
 def score_of(path: str, question: AnalyzedQuery, **rules: float) -> float:
@@ -288,9 +294,12 @@ def test_no_candidates_are_no_answer() -> None:
 
 
 def test_the_share_of_words_that_a_text_has_goes_by_their_weight() -> None:
-    assert covered_share({"rare": 3.0, "common": 1.0}, b"a rare one, uncommon") == 0.75
-    assert covered_share({}, b"rare") == 0
-    assert covered_share({"rare": 3.0}, b"") == 0
+    assert covered_share([{"rare": 3.0}, {"common": 1.0}], b"a rare one, uncommon") == 0.75
+    assert covered_share([], b"rare") == 0
+    assert covered_share([{"rare": 3.0}], b"") == 0
+    forms = [{"hiding": 3.0, "hide": 1.5, "hides": 1.5}, {"common": 1.0}]
+    assert covered_share(forms, b"hide(common)") == covered_share(forms, b"hide, hides(common)") == 2.5 / 4
+    assert covered_share(forms, b"hiding, hide") == 0.75
 
 
 IDENTIFIERS = st.lists(st.sampled_from(["get", "Get", "HTTP", "x", "_", "2", "2to", "response", "v2", "é"]), max_size=4)
@@ -299,7 +308,7 @@ IDENTIFIERS = st.lists(st.sampled_from(["get", "Get", "HTTP", "x", "_", "2", "2t
 @given(st.sets(st.sampled_from(["get", "http", "response", "gethttp", "get_2", "v", "2"])), st.lists(IDENTIFIERS))
 def test_a_text_has_the_words_that_the_index_would_say_it_has(asked: set[str], names: list[list[str]]) -> None:
     text = " ".join(map("".join, names)).encode()
-    assert covered_share(dict.fromkeys(asked, 1.0), text) == len(asked & words_of(text)) / max(1, len(asked))
+    assert covered_share([{word: 1.0} for word in asked], text) == len(asked & words_of(text)) / max(1, len(asked))
 
 
 @given(st.integers(1, 10_000), st.data())

@@ -12,10 +12,10 @@ from flashgrep.index import chunks as table
 from flashgrep.index.chunks import ChunkedText, StoredChunk
 from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.vectors import Floats, append, new_name, quantise
-from flashgrep.index.words import Fields, find_words
+from flashgrep.index.words import Family, Fields, find_words
 from flashgrep.index.writer import Writer
 from flashgrep.search.fusion import RULES, Candidate
-from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, weigh_words
+from flashgrep.search.meaning_index import Known, MeaningIndex, Recall, Texts, idf, weigh_words
 from tests.search.test_meaning_store import ROOT, add_text
 
 MODEL = static.load(static.DATA)
@@ -78,7 +78,8 @@ def unit(seed: int) -> Floats:
 def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
     """Ask the shelf, for texts that count."""
     _, known = shelf.known()
-    found = weigh_words(words, find_words(shelf.writer.connection, words), known, shelf.texts(known), FEW)
+    forms = dict.fromkeys(words, ())
+    found = weigh_words(forms, find_words(shelf.writer.connection, words), known, shelf.texts(known), FEW)
     counting = None if allowed is None else np.array(allowed, np.int64)
     return Recall(known, FEW, counting).candidates(found, question)
 
@@ -203,8 +204,8 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
         words = ["common", *(["usual"] if text_id <= 10 else []), *(["rare"] if text_id == 1 else [])]
         shelf.add(text_id, unit(text_id), " ".join(words))
     _, known = shelf.known()
-    asked = ["common", "usual", "rare", "nowhere"]
-    lists = find_words(shelf.writer.connection, asked)
+    asked = {"common": [], "usual": [], "rare": ["common", "usual"], "nowhere": ["rarer"]}
+    lists = find_words(shelf.writer.connection, ["common", "usual", "rare", "nowhere", "rarer"])
 
     def used(room: int) -> list[str]:
         return list(weigh_words(asked, lists, known, shelf.texts(known), replace(RULES, common_words=room)).used)
@@ -213,5 +214,26 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
     assert used(40) == ["rare", "usual"]
     assert used(5) == ["rare"]
     assert used(0) == ["rare"]
-    weights = weigh_words(asked, lists, known, shelf.texts(known), RULES).weights
+    families = weigh_words(asked, lists, known, shelf.texts(known), RULES).families
+    weights = {word: family[word] for word, family in families.items()}
     assert weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0
+
+
+def test_forms_count_half_of_a_word_as_rare_as_they_are_together_and_common_ones_nothing(shelf: Shelf) -> None:
+    for text_id in range(1, 31):
+        words = ["hide", *(["hides"] if text_id <= 3 else []), *(["hiding"] if text_id == 1 else [])]
+        shelf.add(text_id, unit(text_id), " ".join(words))
+    _, known = shelf.known()
+    forms = {"hiding": ("hide", "hides", "hided")}
+    lists = find_words(shelf.writer.connection, ["hide", "hided", "hides", "hiding"])
+
+    def weighed(room: int) -> tuple[Family, set[str]]:
+        rules = replace(RULES, common_forms=room)
+        families, used = weigh_words(forms, lists, known, shelf.texts(known), rules)
+        return families["hiding"], set(used)
+
+    family, used = weighed(33)
+    assert used == {"hiding", "hides", "hide"}
+    assert family == {"hiding": idf(30, 1)} | dict.fromkeys(forms["hiding"], RULES.form * idf(30, 34))
+    assert weighed(32) == (family, {"hiding", "hides"})
+    assert weighed(2) == (family, {"hiding"})

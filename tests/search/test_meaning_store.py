@@ -66,7 +66,7 @@ def put(writer: Writer, *texts: ChunkedText) -> None:
 def numbers_with(writer: Writer, word: str) -> list[int]:
     """Return the chunks that have a word, dead ones included, the best first."""
     found = find_words(writer.connection, [word])
-    scores = score([(lists, 1.0) for lists in found.values()], 1 << 16)
+    scores = score([[(lists, 1.0)] for lists in found.values()], 1 << 16)
     numbers = np.flatnonzero(scores)
     return [int(number) for number in numbers[np.argsort(-scores[numbers], kind="stable")]]
 
@@ -402,11 +402,28 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
     assert len(numbers_with(writer, "shared")) == int(alive.size.sum())
 
 
+def test_a_chunk_counts_the_form_that_says_most_in_one_of_many_segments(writer: Writer) -> None:
+    draws, fields = random.Random(5), []
+    chunk = StoredChunk(0, 1, 1, 1, "function", "x", "")
+    for text_id in range(1, 31):  # each in a segment of its own
+        add_text(writer, text_id, f"f{text_id}")
+        said = [" ".join(draws.choices(["hide", "hides", "hiding", "page", "pages", "other"], k=9)) for _ in range(9)]
+        fields += [Fields(b"", name.split(" ")[0].encode(), name.encode()) for name in said]
+        put(writer, ChunkedText(text_id, [chunk] * 9, fields[-9:]))
+    families = [{"hiding": 3.0, "hide": 1.5, "hides": 1.5}, {"page": 0.7, "pages": 2.0}, {"other": 1.0}, {"none": 9.0}]
+    found = find_words(writer.connection, [word for family in families for word in family])
+    assert "none" not in found
+    asked = [[(found[word], weight) for word, weight in family.items()] for family in families[:3]]
+    scores = score(asked, 1 + len(fields))
+    assert scores[1:] == pytest.approx(scores_of(impacts_of(fields), families, len(fields)), abs=1e-5)
+    assert score(asked, 100).tolist() == scores[:100].tolist(), "chunks stored later are left out"
+
+
 @pytest.mark.slow
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from(["alpha", "getValue", "x1", "0x10", "Beta_2"]))] * 3), max_size=8))
 def test_scores_are_those_of_bm25_but_for_the_steps_of_impact(chunks: list[tuple[list[str], ...]]) -> None:
     fields = [Fields(*(" ".join(words).encode() for words in chunk)) for chunk in chunks]
-    scores = scores_of(impacts_of(fields), {"value": 2.0, "alpha": 1.0}, len(fields))
+    scores = scores_of(impacts_of(fields), [{"value": 2.0}, {"alpha": 1.0}], len(fields))
     for chunk, got in zip(chunks, scores.tolist(), strict=True):
         counted = [Counter({word: min(count, 3) for word, count in Counter(words).items()}) for words in chunk]
         spelled = [

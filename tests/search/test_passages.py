@@ -9,7 +9,7 @@ from flashgrep.search.chunks import cut_chunks
 from flashgrep.search.passages import MOST_HEAD, MOST_WHOLE, Passage, Shown, find_passage
 from flashgrep.search.symbol_source import parse_file
 
-WORDS = [b"brake", b"signal"]
+WORDS = [(b"brake",), (b"signal",)]
 
 
 def passages(path: bytes, data: bytes) -> list[Passage]:
@@ -128,7 +128,7 @@ def test_a_part_of_a_line_is_shown_alone() -> None:
     assert shown.text.encode() in data
     assert len(shown.text) <= 2_000
     assert first.fit(100) is None
-    assert first.crop(100, [b"var"]).text == data[:100].decode() + "…"
+    assert first.crop(100, [(b"var",)]).text == data[:100].decode() + "…"
     assert not first.covers(first)
 
 
@@ -193,7 +193,7 @@ def test_of_a_long_function_the_lines_with_rare_words_are_shown() -> None:
     body[60] = "    if signal.red(): wheel.brake()"
     data = "\n".join(["def drive(wheel, signal):", *body, ""]).encode()
     passage = passages(b"drive.py", data)[0]
-    shown = passage.crop(300, [b"turn", b"brake", b"signal"])
+    shown = passage.crop(300, [(b"turn",), (b"braking", b"brake", b"brakes"), (b"signal",)])
     check(passage, shown, data)
     assert "def drive" in shown.text
     assert "wheel.brake()" in shown.text

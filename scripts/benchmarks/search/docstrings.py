@@ -91,8 +91,8 @@ class _Words:
         self._pairs = impacts_of([Fields(b"", b"", function.code.encode()) for function in found])
 
     def scores(self, sentence: str) -> dict[str, float]:
-        weights = {word: idf(len(self._paths), self._count(word)) for word in query_words(sentence)}
-        scores = scores_of(self._pairs, weights, len(self._paths))
+        weighed = [{word: idf(len(self._paths), self._count(word))} for word in query_words(sentence)]
+        scores = scores_of(self._pairs, weighed, len(self._paths))
         best = np.argsort(-scores, kind="stable")[:CANDIDATES]
         return {self._paths[at]: float(scores[at]) for at in best.tolist() if scores[at] > 0}
 

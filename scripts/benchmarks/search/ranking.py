@@ -33,6 +33,7 @@ class Way(NamedTuple):
 
 OFF: Final[dict[str, dict[str, float]]] = {
     "semantic weight by kind": {"symbol_weight": RULES.semantic_weight, "path_weight": RULES.semantic_weight},
+    "other forms of words": {"form": 0.0},
     "the name asked for": {"defined": 0.0},
     "name cover": {"name_cover": 0.0},
     "file name cover": {"file_cover": 0.0},
