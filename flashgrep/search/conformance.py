@@ -8,6 +8,7 @@ from typing import Final
 from flashgrep.checkpoint import checkpoint
 from flashgrep.ingest.parse.imports import ECMA
 from flashgrep.ingest.parse.model import NAME_END, TYPE_KINDS
+from flashgrep.search.ecma_signatures import may_stand_for
 from flashgrep.search.go_signatures import is_method_asked_for
 from flashgrep.search.inference import Names
 from flashgrep.search.research_graph import Definition, Resolution
@@ -17,9 +18,9 @@ _PROTOCOL: Final = re.compile(rb"\s*\([^)]*\bProtocol\b")
 MOST_TYPES: Final = 2_000
 """Types whose members are looked up for one interface, those first that have the most of its names themselves."""
 _OPTIONAL: Final = b"?"
-_EXACT: Final = Resolution(0.95, "has its methods")
+_COMPARED: Final = Resolution(0.95, "has its methods")
 _ALIKE: Final = Resolution(0.5, "has its methods")
-"""Elsewhere than in Go what is taken and given is not compared."""
+"""In Python what is taken and given is not compared."""
 
 
 def is_interface(one: Definition) -> bool:
@@ -32,7 +33,7 @@ def is_interface(one: Definition) -> bool:
 
 
 def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
-    """Whether a type has all that an interface asks for: in Go by what is taken and given, elsewhere by name alone."""
+    """Whether a type has all that an interface asks for: by what is taken and given, in Python by name alone."""
 
     def find() -> tuple[()] | None:
         asked = list(_list_members(names, interface, set()))
@@ -44,6 +45,8 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
             own = [value.definition for value in names.member(owner, one.name) if value.definition is not None]
             if one.language == "go":
                 own = [other for other in own if is_method_asked_for(names, one, other, owner, interface)]
+            elif one.kind == "method" and one.language in ECMA:
+                own = [other for other in own if may_stand_for(other, one)]
             if not own:
                 return None
         return ()
@@ -57,7 +60,7 @@ def resolve_conforming(names: Names, owner: Definition, interface: Definition) -
     """Return how sure it is that a type is one of an interface; None: it lacks something."""
     if not conforms(names, owner, interface):
         return None
-    return _EXACT if owner.language == "go" else _ALIKE
+    return _ALIKE if owner.language == "python" else _COMPARED
 
 
 def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Definition, Resolution]], int]:

@@ -127,7 +127,9 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
         if (index := symbols.index_at(at)) >= 0:
             around = symbols.parent(index)
             if around == owner:
-                if symbols.kind(index) not in _METHODS:
+                # An object in the class, as a decorator has one, may have methods, too.
+                depth = data.count(b"{", row[NAME_END], at) - data.count(b"}", row[NAME_END], at)
+                if symbols.kind(index) not in _METHODS or (not is_python and depth != 1):
                     return None
                 found.append(index)
             elif not is_python and around >= 0 and symbols.parent(around) == owner:

@@ -1,5 +1,5 @@
 // Which classes of a folder TypeScript's checker takes for objects of which interfaces with methods, as JSON lines like
-// those of go_implements.go. Type parameters are taken for `any`; what is not exported is not judged.
+// those of go_implements.go. Type parameters are taken for `any`; what is not exported, or local, is not judged.
 //     NODE_PATH=FOLDER_WITH_TYPESCRIPT node typescript_implements.cjs ROOT
 const path = require("node:path");
 const ts = require("typescript");
@@ -29,19 +29,19 @@ const lines = [];
 for (const file of files) {
   print({ read: path.relative(root, file) });
   const source = ts.createSourceFile(file, ts.sys.readFile(file), ts.ScriptTarget.Latest, true);
-  for (const node of source.statements) {
-    const isClass = ts.isClassDeclaration(node);
-    if (!(isClass || ts.isInterfaceDeclaration(node)) || !node.name) continue;
+  const visit = (node) => {
+    ts.forEachChild(node, visit);
+    const isClass = ts.isClassLike(node);
+    if (!(isClass || ts.isInterfaceDeclaration(node)) || !node.name) return;
     const words = (node.modifiers || []).map((one) => one.kind);
-    if (!words.includes(ts.SyntaxKind.ExportKeyword) || words.includes(ts.SyntaxKind.DefaultKeyword)) {
-      print({ unjudged: place(node.name) });
-      continue;
-    }
+    const isExported = words.includes(ts.SyntaxKind.ExportKeyword) && !words.includes(ts.SyntaxKind.DefaultKeyword);
+    if (!isExported || node.parent !== source) return print({ unjudged: place(node.name) });
     const given = (node.typeParameters || []).map(() => "any").join(", ");
     const from = file.replace(/\.m?tsx?$/, file.endsWith(".mts") ? ".mjs" : "");
     lines.push(`export type T${found.length} = import(${JSON.stringify(from)}).${node.name.text}${given && `<${given}>`};`);
     found.push({ node, isClass, name: node.name.text, place: place(node.name) });
-  }
+  };
+  visit(source);
 }
 const added = path.join(root, "zz_types_of_this_oracle.ts");
 const host = ts.createCompilerHost(options);
@@ -55,7 +55,9 @@ const checker = program.getTypeChecker();
 program.getSourceFile(added).statements.forEach((alias, index) => {
   found[index].type = checker.getTypeFromTypeNode(alias.type);
 });
-const isMethod = (member) => (member.declarations || []).some(ts.isMethodSignature);
+// What is only optional asks for nothing: nearly every class would be of it.
+const isMethod = (member) =>
+  !(member.flags & ts.SymbolFlags.Optional) && (member.declarations || []).some(ts.isMethodSignature);
 const known = found.filter((one) => {
   const isKnown = !(one.type.flags & ts.TypeFlags.Any);
   if (!isKnown) print({ unjudged: one.place });
