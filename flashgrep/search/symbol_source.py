@@ -362,7 +362,7 @@ def tree_of(symbols: FileSymbols) -> Node | None:
             grammar, data = read_scripts(symbols.language, data)
         try:
             parsed_by = None if grammar == WORDS else grammar_of(grammar)
-            return None if parsed_by is None else parse_and_repair(grammar, parsed_by, data, MAX_SECONDS).root_node
+            return None if parsed_by is None else parse_and_repair(grammar, parsed_by, data, MAX_SECONDS).tree.root_node
         except (NoGrammar, ParseTimeout):
             return None
 

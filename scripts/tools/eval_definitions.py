@@ -69,6 +69,16 @@ LARGE: Final = 60_000
 BROKEN_FILES: Final = 30
 MISTAKES: Final = 3
 """Files, up to so many bytes each, that are broken so many times each."""
+TYPED: Final = (
+    ("string", b'x = "abc\n'),
+    ("half a line", b"if (x {\n"),
+    ("half a call", b"foo(\n"),
+    ("half a list", b"x = [1, 2\n"),
+    ("half a head", b"class \n"),
+    ("half a block", b"{\n"),
+    ("comment", b"/* abc\n"),
+)
+"""Lines that somebody has begun to type."""
 NESTED: Final = frozenset({"dart", "kotlin", "rust", "scala", "swift"})
 """Languages whose comments nest: one that is not closed hides all that follows."""
 _REAL: Final = "read: real"
@@ -344,51 +354,74 @@ def broken(sources: list[tuple[str, ...]]) -> int:
     for language, folder in sources:
         chance = random.Random(5)  # noqa: S311 - a sample, the same every time
         lost = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
-        total = collections.Counter[str]()
+        total, cut = collections.Counter[str](), collections.Counter[str]()
         for path in [path for path in draw(language, Path(folder)) if path.stat().st_size < LARGE][:BROKEN_FILES]:
             data = path.read_bytes()
             whole = parse_symbols(language, data)
             if not isinstance(whole, ParsedFile):
                 continue
             symbols = FileSymbols(whole, data)
-            for mistake, at, parts in mistakes(language, data, chance):
+            for mistake, parts in mistakes(language, data, chance):
                 text, place = b"", 0
                 for offset, taken, put in parts:
                     text += data[place:offset] + put
                     place = offset + taken
                 after = parse_symbols(language, text + data[place:])
-                around = [row for row in whole.definitions.tolist() if row[START] <= at <= row[END]]
-                inner = range(around[-1][START], around[-1][END]) if around else range(0)
-                hidden = range(at, data.find(b"*/", at) % (len(data) + 1)) if mistake == "comment" else range(0)
-                left = set(after.definitions[:, NAME].tolist()) if isinstance(after, ParsedFile) else set()
+                spans = broken_spans(mistake, parts, whole, data)
+                left = dict(after.definitions[:, [NAME, END]].tolist()) if isinstance(after, ParsedFile) else {}
                 for index, name in enumerate(whole.definitions[:, NAME].tolist()):
-                    if name in inner or name in hidden:
+                    if any(name in span for span in spans):
                         continue
                     total[mistake] += 1
-                    now = name + sum(len(put) - taken for offset, taken, put in parts if offset <= name)
+                    now, end = (
+                        at + sum(len(put) - taken for offset, taken, put in parts if offset <= at)
+                        for at in whole.definitions[index, [NAME, END]].tolist()
+                    )
                     lost[mistake][symbols.kind(index)] += now not in left
+                    cut[mistake] += now in left and left[now] != end
         for mistake, count in total.items():
             share = lost[mistake].total() / max(1, count)
-            print(f"{language} {folder}, {mistake}: {share:.4f} of {count} lost; {dict(+lost[mistake])}")
+            rest = f"{cut[mistake] / max(1, count):.4f} end elsewhere"
+            print(f"{language} {folder}, {mistake}: {share:.4f} of {count} lost, {rest}; {dict(+lost[mistake])}")
             missed |= int(share > 0.05)  # noqa: PLR2004 - the bar
     return missed
 
 
-def mistakes(
-    language: str, data: bytes, chance: random.Random
-) -> Iterator[tuple[str, int, list[tuple[int, int, bytes]]]]:
-    """Yield kinds of mistakes in a text, each with its place and what it changes: where, bytes taken, and bytes put."""
+def broken_spans(mistake: str, parts: list[tuple[int, int, bytes]], whole: ParsedFile, data: bytes) -> list[range]:
+    """Return what is broken by itself: the innermost definition around each change, and what a comment hides."""
+    spans = []
+    for at, _, _ in parts[:1] if mistake == "merge" else parts:
+        around = [row for row in whole.definitions.tolist() if row[START] <= at <= row[END]]
+        spans += [range(around[-1][START], around[-1][END])] if around else []
+        if mistake.startswith("comment"):
+            spans.append(range(at, data.find(b"*/", at) % (len(data) + 1)))
+    return spans
+
+
+def mistakes(language: str, data: bytes, chance: random.Random) -> Iterator[tuple[str, list[tuple[int, int, bytes]]]]:
+    """Yield kinds of mistakes in a text, each with what it changes: where, bytes taken, and bytes put."""
     mark = rb"^[ \t]*(end)\b" if language in {"elixir", "julia", "lua", "ruby"} else rb"([{}])"
     places = list(re.finditer(mark, data, re.MULTILINE))
     for place in chance.sample(places, min(MISTAKES, len(places))):
         at, end = place.span(1)
-        yield "bracket", at, [(at, end - at, b" " * (end - at))]
-    lines = list(re.finditer(rb"^[ \t]*[^\s][^\n]*\n", data, re.MULTILINE))
+        yield "bracket", [(at, end - at, b" " * (end - at))]
+    lines = list(re.finditer(rb"^([ \t]*)[^\s][^\n]*\n", data, re.MULTILINE))
+    if not lines:
+        return
     for line in chance.sample(lines, min(MISTAKES, len(lines))):
         at, end = line.span()
-        indent = line[0][: len(line[0]) - len(line[0].lstrip())]
-        yield "merge", at, [(at, 0, b"<<<<<<< HEAD\n"), (end, 0, b"=======\n" + line[0] + b">>>>>>> theirs\n")]
-        yield "string", at, [(at, 0, indent + b'x = "abc\n')]
-        yield "half a line", at, [(at, 0, indent + b"if (x {\n")]
-        if b"*/" in data[at:] and language not in NESTED:
-            yield "comment", at, [(at, 0, indent + b"/* abc\n")]
+        yield "merge", [(at, 0, b"<<<<<<< HEAD\n"), (end, 0, b"=======\n" + line[0] + b">>>>>>> theirs\n")]
+    drawn = {
+        "": chance.sample(lines, min(MISTAKES, len(lines))),
+        ", first line": lines[:1],
+        ", middle": lines[len(lines) // 2 :][:1],
+        ", last line": lines[-1:],
+    }
+    for mistake, put in TYPED:
+        for where, chosen in drawn.items():
+            for line in chosen:
+                if mistake != "comment" or (b"*/" in data[line.start() :] and language not in NESTED):
+                    yield mistake + where, [(line.start(), 0, line[1] + put)]
+        two = sorted(chance.sample(lines, min(2, len(lines))), key=lambda line: line.start())
+        if mistake != "comment":
+            yield f"{mistake}, two", [(line.start(), 0, line[1] + put) for line in two]

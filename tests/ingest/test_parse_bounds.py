@@ -44,6 +44,12 @@ def test_any_bytes_parse_to_spans_inside_the_text(language: str, pieces: list[by
         symbols.documentation(index)
 
 
+@pytest.mark.parametrize("language", PARSED)
+def test_names_that_are_no_utf8_are_compared_with_nothing(language: str) -> None:
+    data = b"(\xe9)\n(define \xed\xa0\x80 \xff)\n\xe9 = \x80(\xff)\ndef \xe9(): \x80\n"
+    assert isinstance(parse_symbols(language, data), ParsedFile)
+
+
 def test_a_file_over_the_size_is_skipped_with_the_reason() -> None:
     assert parse_symbols("python", b"x = 1\n" * 100, max_bytes=599) == Skipped("too_large", "symbols: over 599 bytes")
 

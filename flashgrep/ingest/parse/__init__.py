@@ -53,16 +53,15 @@ def parse_symbols(
         grammar = grammar_of(source)
         text = blank_conflicts(data) if LANGUAGES[language].nature == "code" else data
         text = BLANKED[language](text) if language in BLANKED else text
-        root = parse_and_repair(source, grammar, text, seconds).root_node
+        parsed = parse_and_repair(source, grammar, text, seconds)
         if keep_tree is not None and text == data:
-            keep_tree(root)
-        found = tags(language, grammar, data, root)
+            keep_tree(parsed.tree.root_node)
+        found = tags(language, grammar, data, parsed.tree.root_node, parsed.blanked)
         if source == "html" and b"<script" in data:
             script, scripts = read_scripts(language, data)
             grammar = grammar_of(script)
-            found = found.merge(
-                tags(language, grammar, scripts, parse_and_repair(script, grammar, scripts, seconds).root_node)
-            )
+            parsed = parse_and_repair(script, grammar, scripts, seconds)
+            found = found.merge(tags(language, grammar, scripts, parsed.tree.root_node, parsed.blanked))
     except NoGrammar:
         return generic_tags(language, data)
     except ParseTimeout:

@@ -150,7 +150,7 @@ def generic_tags(language: str, data: bytes) -> ParsedFile:
     skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
     table = _table(language, data)
     # Operators are named in quotes, and begin like strings; what defines them does not.
-    table = table[~_is_inside(table[:, START if language in PATTERNS else NAME], skips)]
+    table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
     calls = [found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED]
     return ParsedFile(
         language=language,
@@ -215,7 +215,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     found: Ints
     if language in PATTERNS:
         found = np.array(list(_by_patterns(language, data)), np.int64).reshape(-1, COLUMNS)
-        return found if language in _BY_LINES else found[~_is_inside(found[:, START], skips)]
+        return found if language in _BY_LINES else found[~is_inside(found[:, START], skips)]
     if language in _C_FAMILY:
         return np.empty((0, COLUMNS), np.int64)
     introduced = list(_find_introductions(language, data))
@@ -235,7 +235,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
             or (quote * 3 in data[max(0, at - 2) : at + 3] and quote * 3 not in unclosed)
             or data[at - 1 : at] in _BEFORE_LONG
         )
-    counted = rows[is_clear | _is_inside(rows[:, 0], errors)]
+    counted = rows[is_clear | is_inside(rows[:, 0], errors)]
     if language in _BY_SHAPE:
         shaped = [
             (*match.span(1), match.end(0) - len(match[0].lstrip()), match.end(1), KIND_ID[kind], 0, 0, 0)
@@ -244,11 +244,11 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
             if match[1] not in _NOT_CALLED and match[0].split(None, 1)[0] not in _STATEMENTS
         ]
         counted = np.concatenate([counted, np.array(shaped, np.int64).reshape(-1, COLUMNS)])
-    found = counted[~_is_inside(counted[:, 0], skips[trusted])]
+    found = counted[~is_inside(counted[:, 0], skips[trusted])]
     return found
 
 
-def _is_inside(offsets: Ints, spans: Ints) -> Bools:
+def is_inside(offsets: Ints, spans: Ints) -> Bools:
     """Return which offsets are in one of the spans, which are sorted and apart from each other."""
     if not len(spans):
         return np.zeros(len(offsets), np.bool_)

@@ -192,9 +192,11 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tu
     if tree is None:
         checkpoint()  # where it was not the parser's own bound that came
         raise ParseTimeout
+    if not grammar.reads_text:
+        return tree
     # With a callable for its source, a tree asks that for each text that a query compares: once more, from bytes, which
-    # takes over all that was parsed without an error.
-    return parser.parse(data, old_tree=tree) if grammar.reads_text else tree
+    # takes over all that was parsed without an error. A query raises where it compares what is no UTF-8.
+    return parser.parse(data.decode("utf-8", "surrogateescape").encode("utf-8", "replace"), old_tree=tree)
 
 
 def _parse_in_time(parser: Parser, data: bytes, seconds: float) -> Tree | None:

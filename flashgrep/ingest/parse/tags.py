@@ -1,7 +1,7 @@
 """From a syntax tree to columns: run the tags query, nest by intervals, settle kinds by what stands around."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 from tree_sitter import Node, QueryCursor
 
 from flashgrep.checkpoint import checkpoint
-from flashgrep.ingest.parse.generic import definitions_beside
+from flashgrep.ingest.parse.generic import definitions_beside, is_inside
 from flashgrep.ingest.parse.grammar import DEPTH, MATCH_LIMIT, Grammar
 from flashgrep.ingest.parse.model import (
     CALLABLE_KINDS,
@@ -18,6 +18,7 @@ from flashgrep.ingest.parse.model import (
     KIND_ID,
     KINDS,
     MARKS,
+    NAME,
     TYPE_KINDS,
     Ints,
     ParsedFile,
@@ -68,8 +69,10 @@ declares, the qualifier's start and end. In the order of the first four, what is
 _PLACE: Final = itemgetter(0, 1, 2, 3)
 
 
-def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile:
-    """Return the symbols of a file; ``root``: of its syntax tree."""
+def tags(
+    language: str, grammar: Grammar, data: bytes, root: Node, blanked: Sequence[tuple[int, int]] = ()
+) -> ParsedFile:
+    """Return the symbols of a file; ``root``: of its syntax tree, which has nothing of what is ``blanked``."""
     cursor = QueryCursor(grammar.query, match_limit=MATCH_LIMIT)
     cursor.set_max_start_depth(DEPTH)
     word = LANGUAGES[language].word
@@ -97,10 +100,12 @@ def tags(language: str, grammar: Grammar, data: bytes, root: Node) -> ParsedFile
         ):  # the first pattern knows best
             named[name] = pattern, row
     skips = _spans(references["skip"])
-    if root.has_error and LANGUAGES[language].nature == "code":  # words of prose introduce no names
+    if (root.has_error or blanked) and LANGUAGES[language].nature == "code":  # words of prose introduce no names
         # Much of what follows a mistake may be lost to the grammar, exactly while somebody edits the file.
-        for row in definitions_beside(language, data, _spans(references["error"]), skips).tolist():
-            name, name_end, start, end, kind, *rest = row
+        errors = _outermost([*((node.start_byte, node.end_byte) for node in references["error"]), *blanked])
+        beside = definitions_beside(language, data, errors, skips)
+        beside = beside if root.has_error else beside[is_inside(beside[:, NAME], errors)]
+        for name, name_end, start, end, kind, *rest in beside.tolist():
             named.setdefault(name, (0, (start, -end, True, name, name_end, kind, *rest)))
     table = _settle(language, [*(row for _, row in named.values()), *scopes])
     taken = {row[0] for row in table}
@@ -202,9 +207,13 @@ def _starts(language: str, nodes: list[Node], data: bytes, taken: AbstractSet[in
 
 def _spans(nodes: Iterable[Node]) -> Ints:
     """Return the nodes' spans, sorted, those inside another left out."""
+    return _outermost((node.start_byte, node.end_byte) for node in nodes)
+
+
+def _outermost(spans: Iterable[tuple[int, int]]) -> Ints:
     outer: list[tuple[int, int]] = []
     last = -1
-    for start, minus_end in sorted({(node.start_byte, -node.end_byte) for node in nodes}):
+    for start, minus_end in sorted({(start, -end) for start, end in spans}):
         if -minus_end > last:
             last = -minus_end
             outer.append((start, last))
