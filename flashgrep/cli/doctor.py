@@ -147,8 +147,12 @@ def check_machine() -> Iterator[Finding]:
         yield Finding("ok" if is_new_enough else "warn", "ripgrep", described)
     installed = "ast-grep is installed" if is_installed() else f"not installed: {INSTALL}"
     yield Finding("ok", "by syntax", f"fgrep structural: {installed}")
-    folder = Path(find_user_paths().state)
-    free = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
+    paths = find_user_paths()
+    # The index may lie on another disk than the state; the fuller of the two is told.
+    free, folder = min(
+        (shutil.disk_usage(next(each for each in (one, *one.parents) if each.exists())).free, one)
+        for one in (Path(paths.cache), Path(paths.state))
+    )
     yield Finding("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")
     if sys.platform == "linux":
         try:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from flashgrep.cli.daemon_client import status_rows
+from flashgrep.cli.doctor import check_machine
 from flashgrep.errors import InvalidParams
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
@@ -58,6 +59,19 @@ def test_doctor_tells_a_state_folder_that_others_may_write(cold_daemon: DaemonAt
     Path(cold_daemon.paths.state).mkdir(mode=0o700)
     Path(cold_daemon.paths.state).chmod(0o777)
     assert "may be written by others" in checks(cold_daemon, status=1)["state"]
+
+
+@pytest.mark.parametrize("full", ["cache", "state"])
+def test_doctor_tells_the_fuller_of_the_disks_of_index_and_state(
+    full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cache", "state"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(f"FLASHGREP_{name.upper()}_DIR", str(tmp_path / name))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=0 if folder.name == full else 10**12))
+    told = [(one.state, one.text) for one in check_machine() if one.check == "disk"]
+    assert told == [("warn", f"0.0 GB free for {tmp_path / full}")]
 
 
 def test_doctor_tells_which_fgrep_the_shell_finds(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
