@@ -230,7 +230,7 @@ class Exports(ABC):
         return found
 
 
-_OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy"})
+_OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy", "elixir", "erlang"})
 """Languages in which functions of one name in one scope are ways to call one thing."""
 
 

@@ -57,6 +57,7 @@ _TYPE_PLACE: Final = re.compile(
     rb"|\.class\b|\s*::"
 )
 """What follows a type's name where something is declared to be of it."""
+_ATTRIBUTE: Final = re.compile(rb"@(?:(?:spec|callback|macrocallback)\s+)?\Z")
 _GENERIC: Final = re.compile(rb"\w<(?:[\w\s.?]*,)*\Z")
 _LABELS: Final = {
     **dict.fromkeys(("swift", "csharp", "dart", "ruby"), b":"),
@@ -89,6 +90,9 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
     """Whether what stands around a name tells that no definition of a kind can be meant."""
+    if symbols.language == "elixir" and kind in CALLABLE_KINDS:
+        # An attribute's name, or that of the function that a specification is about.
+        return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
     if symbols.language not in _WITH_TYPES_APART:
         return False
     data, end = symbols.data, offset + len(name.encode())

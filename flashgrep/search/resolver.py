@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from flashgrep.ingest.parse.describe import receiver
+from flashgrep.ingest.parse.imports import DOTTED, PACKAGED
 from flashgrep.ingest.parse.lookup import OWN, FileSymbols
 from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
 from flashgrep.ingest.parse.scoping import SCOPED
@@ -21,8 +22,10 @@ from flashgrep.search.conformance import conforms
 from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
 from flashgrep.search.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
+from flashgrep.search.packages import resolve_by_package, resolve_import, resolve_in_modules
 from flashgrep.search.receivers import find_declared_type
 from flashgrep.search.research_graph import Definition, Resolution
+from flashgrep.search.symbol_source import imports_of
 
 _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
 """Languages in which a method is never called by its bare name."""
@@ -37,8 +40,6 @@ _C_TYPES: Final = _TAGGED | {"type"}
 _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
 """What follows a type's name where something is declared to be of it."""
 _TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
-_PACKAGED: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "php"})
-"""Languages in which files of one folder see each other's names."""
 METHODS: Final = frozenset({"method", "constructor", "field", "property"})
 """What is asked of something, or stands in its class."""
 _EVERYDAY: Final = frozenset({
@@ -183,23 +184,24 @@ class Resolver:
 
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same by what the text tells, in languages whose names nobody resolves."""
-        if not is_same_family(use.symbols.language, target.language):
+        symbols, on, name, language = use.symbols, use.receiver, target.name, use.symbols.language
+        is_alike = is_same_family(language, target.language)
+        if not is_alike or is_other_kind(symbols, target.kind, name, use.offset):
             return None
-        on = use.receiver
-        if on is None:
-            symbols, name, is_callable = use.symbols, target.name, target.kind in CALLABLE_KINDS
-            if is_other_kind(symbols, target.kind, name, use.offset):
-                return None
-            # What is local hides all but what is local itself.
-            is_beside = use.path == target.path and is_within(symbols, use.offset, target.key[1])
-            is_asked = target.kind not in TYPE_KINDS and not is_beside
-            if is_asked and is_hidden(symbols, name, use.offset, is_callable=is_callable):
-                return None
-            if is_label(symbols, name, use.offset):
-                return Resolution(UNLIKELY, "argument's name")
-            is_method = target.kind in METHODS and target.owner
-            return self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
-        return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
+        if language == "elixir":
+            return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
+        if language in PACKAGED and symbols.role(use.offset) == "import":
+            return resolve_import(symbols, use.offset, target, PROVEN)
+        if on is not None:
+            return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
+        # What is local hides all but what is local itself.
+        is_beside = use.path == target.path and is_within(symbols, use.offset, target.key[1])
+        is_asked, is_callable = target.kind not in TYPE_KINDS and not is_beside, target.kind in CALLABLE_KINDS
+        if is_asked and is_hidden(symbols, name, use.offset, is_callable=is_callable):
+            return None
+        is_method = target.kind in METHODS and target.owner
+        found = self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
+        return Resolution(UNLIKELY, "argument's name") if is_label(symbols, name, use.offset) else found
 
     def compare(
         self,
@@ -228,28 +230,32 @@ class Resolver:
         return Resolution(0.4, OVERRIDDEN) if is_over else None
 
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
+        symbols, word = use.symbols, use.symbols.word_at(use.offset)
         # ``struct``, ``union`` or ``enum`` stands right before it.
-        is_tag = _TAG.search(use.symbols.data, max(0, use.offset - 40), use.offset) is not None
+        is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
         # Or it stands in C before the name of what it is the type of, as in ``user *user``.
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
         is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in _LINKED and after is not None)
-        if not _in_scope(use, target) or (not is_type and has_parameter(use.symbols, target.name, use.offset)):
-            return None
         # In C ``struct log`` and ``log`` are two names.
         others = _C_TYPES - _TAGGED if is_tag else _TAGGED
-        others = others if use.symbols.language == "c" else frozenset()
-        if target.kind in others:
+        others = others if symbols.language == "c" else frozenset()
+        is_local = not is_type and has_parameter(symbols, target.name, use.offset)
+        if target.kind in others or is_local or not _in_scope(use, target):
             return None
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
         beside = (one for one in self.rivals if one.path == use.path and one.kind not in METHODS | others)
         if any(_in_scope(use, one) for one in beside):
             return None
-        language, folder = use.symbols.language, use.path.rpartition(b"/")[0]
+        language, folder = symbols.language, use.path.rpartition(b"/")[0]
         if language in _LINKED and not target.owner:
             return self._resolve_in_program(use, target)
+        inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
+        told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=inherits)
+        if not isinstance(told, str):
+            return told
         resolution = _resolve_import(use, target)
-        if resolution is None and language in _PACKAGED and target.path.rpartition(b"/")[0] == folder:
+        if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:
             resolution = Resolution(0.9, "same package")
         # Where every name is imported, one that is not means something else.
         return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
@@ -286,9 +292,12 @@ class Resolver:
             above = self.ancestors(owner)
             if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
                 return self._resolve_of(use, target, owner)
-        if any(rival.kind not in METHODS for rival in self.rivals):
-            return None
-        return Resolution(0.4, "name only") if use.owners() else None
+        symbols, word = use.symbols, use.symbols.word_at(use.offset)
+        told = resolve_by_package(symbols, word, target, self.rivals, PROVEN, inherits=False)
+        if isinstance(told, Resolution):
+            return told
+        is_free = any(rival.kind not in METHODS for rival in self.rivals)
+        return Resolution(0.4, "name only") if use.owners() and not is_free else None
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
         owner = next(iter(use.owners()), "")
@@ -451,6 +460,8 @@ def _resolve_import(use: Use, target: Definition) -> Resolution | None:
 
 def imported_as(symbols: FileSymbols, name: str) -> set[str]:
     """Return other names a file gives to what it imports by the name."""
+    if symbols.language in DOTTED:
+        return {one.local for some in imports_of(symbols).names.values() for one in some if one.name == name} - {name}
     renamed = re.escape(name.encode()) + rb"\s+as\s+(\w+)"
     if re.search(renamed, symbols.data) is None:  # a tenth of the time that all statements take
         return set()

@@ -95,13 +95,13 @@ RUBY = {
 }
 
 
-def users_of(root: Path, files: dict[str, str], question: str) -> set[str]:
-    """Return who uses what, with the confidence where it is not proven."""
+def users_of(root: Path, files: dict[str, str], question: str, *, by_file: bool = False) -> set[str]:
+    """Return who uses what, or in which files, with the confidence where it is not proven."""
     research = researched(project(root, files), question, 1)
     nodes = research.graph.nodes
     return {
-        nodes[edge.source].definition.name
-        + (f" {edge.resolution.confidence}" if edge.resolution.confidence < 0.95 else "")
+        (edge.path.decode() if by_file else nodes[edge.source].definition.name)
+        + (f" {edge.resolution.confidence}" if edge.resolution.confidence < 0.95 and edge.kind != "imports" else "")
         for edge in research.graph.edges
     }
 

@@ -13,6 +13,9 @@ from flashgrep.ingest.parse.lookup import FileSymbols
 WHOLE, ALL, DEFAULT = "", "*", "default"
 """What may be imported beside a name: the module itself, all of its names, what it exports as its default."""
 ECMA: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
+PACKAGED: Final = frozenset({"java", "kotlin", "groovy", "scala", "csharp", "php"})
+"""Languages whose files say which package they are of, and what they import by its full name."""
+DOTTED: Final = frozenset({*PACKAGED, "elixir"})
 # Sources are anybody's: none of these may take more than a few steps a character.
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FROM: Final = re.compile(
@@ -49,6 +52,10 @@ _MOST_BEFORE: Final = 100
 _ENDS_BEFORE: Final = (b"default", b"async", b"abstract", b"function", b"*", b"class", b"interface", b"=", b").", b":")
 """What ``_GIVES`` and ``_GIVES_IN_OBJECT`` may end with."""
 _GO_IMPORT: Final = re.compile(r"""(?:(?<![\w.])([\w.]++)\s++)?["`]([^"`]+)["`]""")
+_BRACED: Final = re.compile(r"(?:([\w.]+\.)\{([^{}]*)\}|([^,{}]+))(?:,|$|\s*)")
+_AS: Final = re.compile(r"\s+as\s+|\s*=>\s*")
+_ELIXIR_NAME: Final = re.compile(r"\bas:\s*(\w+)")
+_ELIXIR_OPTIONS: Final = re.compile(r"\)?,\s*\w+:.*|[()]")
 _PYTHON_COMMENT: Final = re.compile(r"#[^\n]*|\\\n")
 _MAJOR_VERSION: Final = re.compile(r"v\d+")
 
@@ -95,6 +102,9 @@ def read_imports(symbols: FileSymbols) -> FileImports:
                 last = parts[-2] if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1 else parts[-1]
                 name = spec[1] or last.partition(".")[0]
                 found.add(Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start))
+        elif symbols.language in DOTTED:
+            for one in read_packages(symbols.language, text, start):
+                found.add(one)
         else:
             _read_ecma(_COMMENT.sub("", text) if "//" in text or "/*" in text else text, start, found)
     if symbols.language in ECMA:
@@ -117,6 +127,33 @@ def _read_python(text: str, offset: int) -> Iterator[Import]:
             yield Import(local, name, WHOLE, offset)
         else:  # ``import a.b`` binds a, and makes sure of b
             yield Import(name.partition(".")[0], name.partition(".")[0], WHOLE, offset)
+
+
+def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
+    """Yield the imports of a statement that names packages, ``a.b.C``, some with braces, stars and other names."""
+    flat = " ".join(_COMMENT.sub(" ", text).replace("\\", ".").split()).rstrip("; ")
+    keyword, _, said = flat.removeprefix("global ").partition(" ")
+    takes_all = (language == "elixir" and keyword == "import") or (language == "csharp" and "=" not in said)
+    for words in ("static ", "function ", "const "):
+        said = said.removeprefix(words)
+    if language == "elixir":
+        if keyword == "require" and "as:" not in said:
+            return
+        named = _ELIXIR_NAME.search(said)
+        said = _ELIXIR_OPTIONS.sub("", said) + (f" as {named[1]}" if named else "")
+    if language == "csharp" and not takes_all:  # ``using B = A.C``
+        local, _, path = said.partition("=")
+        said = f"{path} as {local}"
+    for before, inside, after in _BRACED.findall(said):
+        for part in inside.split(",") if inside else [after]:
+            name, _, local = (one.strip() for one in _AS.sub(" as ", part).partition(" as "))
+            module, _, last = f"{before.strip()}{name}".lstrip(".").rpartition(".")
+            if takes_all:
+                yield Import("", f"{module}.{last}".strip("."), ALL, offset)
+            elif last in {"*", "_"}:
+                yield Import("", module, ALL, offset)
+            elif last:
+                yield Import(local or last, module, last, offset)
 
 
 def _read_ecma(text: str, offset: int, found: FileImports) -> None:

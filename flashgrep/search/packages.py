@@ -1,0 +1,127 @@
+"""What a name means by packages: of Java, Kotlin, Groovy and Scala, namespaces of C# and PHP, modules of Elixir.
+
+A definition has one full name, of its package, what it is in, and its own. An import names it, or all that is beside
+it; without one a file sees its own package, in C# and Scala those around it, too.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import Final
+
+from flashgrep.ingest.parse.imports import ALL, PACKAGED, FileImports
+from flashgrep.ingest.parse.lookup import FileSymbols
+from flashgrep.ingest.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
+from flashgrep.search.research_graph import Definition, Resolution
+from flashgrep.search.symbol_source import imports_of
+
+_HEAD: Final = 20_000
+"""Bytes in which a file says which package it is of, behind its licence."""
+_PACKAGE: Final = re.compile(rb"(?m)^[ \t]*(?:package|namespace)\s+([\w.\\]+)")
+_NESTED: Final = frozenset({"csharp", "scala"})
+"""Languages in which a package sees what those around it have."""
+_STRICT: Final = frozenset({"java", "php"})
+"""Languages in which what is of another package is seen where an import says so, and nowhere else."""
+_DOTTED: Final = re.compile(rb"([A-Za-z_][\w.]{0,200})\.\s*\Z")
+_MODULES: Final = frozenset({"module", "interface", "extension"})
+_GOES_ON: Final = re.compile(rb"\.[A-Z{]")
+"""What follows a module's name that is only the beginning of another's."""
+_PARTS: Final = 0.9
+"""What it is worth where one full name stands for several definitions: parts of a class, one for each platform."""
+_ASKED: Final = 0.2
+"""What a function of Elixir is worth that is asked of a variable, or that ``use`` of some module may bring in."""
+
+
+def resolve_by_package(
+    symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], sure: float, *, inherits: bool
+) -> Resolution | str | None:
+    """Return how a bare name means a target; None: it means something else; "unknown": nothing tells.
+
+    ``sure``: what it is worth to be told by a full name. ``inherits``: whether a type around builds upon the target's.
+    """
+    if symbols.language not in PACKAGED or target.language not in PACKAGED:
+        return "unknown"
+    imports, full = imports_of(symbols), _full_name(target)
+    alike = sure if sum(_full_name(one) == full for one in rivals) == 1 else _PARTS
+    if named := imports.names.get(word):
+        is_meant = any(f"{one.module}.{one.name}".replace(".Companion", "") == full for one in named)
+        return Resolution(alike, "import") if is_meant else None
+    package, own, around = _package_of(target.symbols), _package_of(symbols), full.rpartition(".")[0]
+    is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
+    if around == package and (package == own or is_above):
+        return Resolution(alike, "same package")
+    if any(one.module == around for one in imports.stars):
+        # What the package has itself comes first.
+        is_own = any(_full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
+        return None if is_own else Resolution(alike, "import")
+    if inherits:
+        return Resolution(0.9, "inherited")
+    # A constant may be named bare behind ``case``.
+    is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
+    return None if is_told else "unknown"
+
+
+def resolve_import(symbols: FileSymbols, offset: int, target: Definition, sure: float) -> Resolution | None:
+    """Return how a name in an import means a target: what is imported, or what that is in."""
+    spans, imports, full = symbols.parsed.statements, imports_of(symbols), _full_name(target)
+    start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
+    here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
+    paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
+    is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
+    return Resolution(sure, "import") if is_meant else None
+
+
+def resolve_in_modules(
+    path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
+) -> Resolution | None:
+    """Return how a name of Elixir means a target: by the module that is written before it, its own, or imported."""
+    imports, data = imports_of(symbols), symbols.data
+    at = symbols.enclosing(offset)
+    while at >= 0 and symbols.kind(at) not in _MODULES:
+        at = symbols.parent(at)
+    own = symbols.qualified(at) if at >= 0 else ""
+    before = _DOTTED.search(data, max(0, offset - 200), offset)
+    on = before[1].decode() if before else ""
+    if target.kind in _MODULES:
+        is_part = _GOES_ON.match(data, offset + len(target.name.encode())) is not None
+        written = f"{on}.{target.name}" if on else target.name
+        is_meant = not is_part and _means(imports, own, written, target.qualified)
+        return Resolution(sure, "module") if is_meant else None
+    container = target.symbols.container(target.index)
+    if data[offset - 1 : offset] == b".":
+        if not on[:1].isupper() and not on.startswith("__"):
+            return Resolution(_ASKED, "name only")
+        return Resolution(sure, "module") if _means(imports, own, on, container) else None
+    if container == own:
+        return Resolution(sure, "same file") if target.path == path else None
+    if any(_means(imports, own, one.module, container) for one in imports.stars):
+        return Resolution(sure, "import")
+    is_brought = b"use " in data and not any(one.symbols.container(one.index) == own for one in rivals)
+    return Resolution(_ASKED, "name only") if is_brought else None
+
+
+def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
+    """Whether a module as it is written in one is the wanted one: by an alias, in full, or in a module around."""
+    if written == "__MODULE__" or written.startswith("__MODULE__."):
+        return wanted == own + written.removeprefix("__MODULE__")
+    first, dot, rest = written.partition(".")
+    if aliased := imports.names.get(first):
+        return any(f"{one.module}.{one.name}".lstrip(".") + dot + rest == wanted for one in aliased)
+    parts = own.split(".")
+    return any(".".join([*parts[:size], written]) == wanted for size in range(len(parts) + 1))
+
+
+def _full_name(one: Definition) -> str:
+    """Return a definition's name with its package; a function that extends a type is beside that."""
+    package, row = _package_of(one.symbols), one.symbols.row(one.index)
+    container = one.symbols.container(one.index)
+    if row[QUALIFIER_END] > row[QUALIFIER] and one.symbols.parent(one.index) < 0 and one.language == "kotlin":
+        container = ""
+    container = container.replace(".Companion", "")
+    inside = container if f"{container}.".startswith(f"{package}.") else f"{package}.{container}".strip(".")
+    return f"{inside}.{one.name}" if inside else one.name
+
+
+def _package_of(symbols: FileSymbols) -> str:
+    found = _PACKAGE.search(symbols.data, 0, _HEAD)
+    return found[1].decode("utf-8", "replace").replace("\\", ".") if found else ""
