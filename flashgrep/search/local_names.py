@@ -114,10 +114,10 @@ def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
     return follows not in {b"=", b":", b">"} and data[max(0, offset - 100) : offset].rstrip()[-1:] in {b"(", b","}
 
 
-def is_within(symbols: FileSymbols, offset: int, other: int) -> bool:
+def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:
     """Whether the outermost function around a place has another place in it, behind its own name."""
-    around = _outermost(symbols, offset)
-    return around >= 0 and symbols.row(around)[NAME_END] <= other < symbols.row(around)[END]
+    around = _outermost(symbols, place[1]) if place[0] == other[0] else -1
+    return around >= 0 and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
 
 
 def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:

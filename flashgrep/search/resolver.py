@@ -185,8 +185,7 @@ class Resolver:
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Return the same by what the text tells, in languages whose names nobody resolves."""
         symbols, on, name, language = use.symbols, use.receiver, target.name, use.symbols.language
-        is_alike = is_same_family(language, target.language)
-        if not is_alike or is_other_kind(symbols, target.kind, name, use.offset):
+        if not is_same_family(language, target.language) or is_other_kind(symbols, target.kind, name, use.offset):
             return None
         if language == "elixir":
             return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
@@ -194,10 +193,9 @@ class Resolver:
             return resolve_import(symbols, use.offset, target, PROVEN)
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
-        # What is local hides all but what is local itself.
-        is_beside = use.path == target.path and is_within(symbols, use.offset, target.key[1])
-        is_asked, is_callable = target.kind not in TYPE_KINDS and not is_beside, target.kind in CALLABLE_KINDS
-        if is_asked and is_hidden(symbols, name, use.offset, is_callable=is_callable):
+        # What is local hides all but types, and what is local itself.
+        is_local = is_hidden(symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS)
+        if is_local and target.kind not in TYPE_KINDS and not is_within(symbols, (use.path, use.offset), target.key):
             return None
         is_method = target.kind in METHODS and target.owner
         found = self._resolve_bare_method(use, target) if is_method else self._resolve_bare(use, target)
