@@ -62,6 +62,23 @@ class Definitions:
             self._known[name], self.declared[name] = chosen, declared
         return chosen
 
+    def find_at_lines(self, path: bytes, first: int, last: int) -> list[Definition]:
+        """Return the innermost definitions that lines of a file are in."""
+        symbols = self.open(path)
+        if symbols is None:
+            return []
+        starts = list[int]()
+        for line in range(first, last + 1):
+            checkpoint()
+            starts.append(symbols.lines.start(line))
+            if starts[-1] >= len(symbols.data):
+                break
+        texts = [symbols.data[at : symbols.lines.start(symbols.lines.line(at) + 1)] for at in starts]
+        # A line's indentation belongs to what is around it.
+        firsts = (at + len(text) - len(text.lstrip()) for at, text in zip(starts, texts, strict=True) if text.strip())
+        found = dict.fromkeys(symbols.around(at) for at in firsts)
+        return [Definition(path, symbols, index) for index in found if index >= 0]
+
 
 FindAncestors = Callable[[str], frozenset[str]]
 """Returns the names of all types a type builds upon, near and far."""

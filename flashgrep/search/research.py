@@ -226,7 +226,7 @@ class Research:
             self.roots = []
         elif (lines := self._lines) is not None:
             path = os.fsencode(lines[1]) if self.path is None else self.path
-            self.roots = self._find_at_lines(path, int(lines[2]), int(lines[3] or lines[2]))
+            self.roots = self._definitions.find_at_lines(path, int(lines[2]), int(lines[3] or lines[2]))
         elif kind == "path":
             self.goals = self._find_by_name(names[0])
             self.roots = self._find_by_name(names[1])
@@ -268,22 +268,6 @@ class Research:
         """Return all definitions of a name, overloads as the first; declarations only where nothing defines it."""
         found = (find_overloads(one)[0] for one in self._definitions.find(name, self._bound, fold=fold))
         return list({one.key: one for one in found}.values())
-
-    def _find_at_lines(self, path: bytes, first: int, last: int) -> list[Definition]:
-        """Return the innermost definitions that lines of a file are in."""
-        symbols = self._definitions.open(path)
-        if symbols is None:
-            return []
-        lines = symbols.lines
-        starts = [
-            lines.start(first),
-            *(lines.start(line) for line in range(first + 1, min(last, first + MOST_FILES) + 1)),
-        ]
-        texts = [symbols.data[at : lines.start(lines.line(at) + 1)] for at in starts]
-        # A line's indentation belongs to what is around it.
-        firsts = (at + len(text) - len(text.lstrip()) for at, text in zip(starts, texts, strict=True) if text.strip())
-        found = dict.fromkeys(symbols.around(at) for at in firsts)
-        return [Definition(path, symbols, index) for index in found if index >= 0]
 
     # One hop
 

@@ -76,6 +76,11 @@ def test_an_impact_reaches_the_tests_from_a_symbol_and_from_lines(tmp_path: Path
         assert find_tests(research) == ["tests/test_run.py test_start"]
 
 
+def test_an_impact_of_lines_looks_at_all_of_them(tmp_path: Path) -> None:
+    source = project(tmp_path, {"a.py": "\n" * 2_500 + "def last(): ...\n"})
+    assert [root.name for root in researched(source, "impact of a.py:1-9999999999").roots] == ["last"]
+
+
 def test_unused_is_what_nothing_names_and_what_cannot_be_told_is_counted(tmp_path: Path) -> None:
     search = UnusedSearch(b"shop")
     search.run(project(tmp_path, SHOP))
