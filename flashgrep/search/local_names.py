@@ -64,6 +64,15 @@ _LABELS: Final = {
     **dict.fromkeys(("kotlin", "scala"), b"="),
 }
 """What follows the name of a parameter where a call says which one it gives."""
+_PARAMETER: Final = rb"(?:^|[,*&\s])%s\s*(?:[:=,?]|$)"
+_TYPED_PARAMETER: Final = rb"[\w>\]*&?][\s*&]*(?<!\w)%s\s*(?:[=,\[]|$)"
+_PARAMETERS: Final = {
+    **dict.fromkeys(("kotlin", "scala", "swift", "rust"), rb"(?:^|[,\s])%s\s*:(?!:)"),
+    **dict.fromkeys(("java", "csharp", "cpp", "cuda"), _TYPED_PARAMETER),
+    **dict.fromkeys(("dart", "groovy"), rb"(?:^|[,\s])%s\s*(?:[=,]|$)"),
+    "ruby": rb"(?:^|[,*&])\s*%s\s*(?:[:=,]|$)",
+}
+"""How parameters are named, where that can be told from their types."""
 _CALLED_ALONE: Final = frozenset({"java", "kotlin", "scala", "csharp", "swift", "dart", "groovy", "ruby"})
 """Languages in which what is called by a bare name is a function or a method, if there is one of the name."""
 
@@ -122,12 +131,13 @@ def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes
 
 def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
     """Whether a function around the place has a parameter of the name."""
-    around, word = symbols.enclosing(offset), re.escape(name.encode())
+    around, named = symbols.enclosing(offset), _PARAMETERS.get(symbols.language, _PARAMETER)
+    named = named.replace(b"%s", re.escape(name.encode()))
     while around >= 0:
         row = symbols.row(around)
         head = b"" if symbols.kind(around) in TYPE_KINDS else symbols.data[row[NAME_END] : row[NAME_END] + _MOST_HEAD]
         parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*+)\)", head)
-        if parameters and re.search(rb"(?:^|[,*&\s])" + word + rb"\s*(?:[:=,?]|$)", parameters[1]):
+        if parameters and re.search(named, parameters[1]):
             return True
         around = symbols.parent(around)
     return False

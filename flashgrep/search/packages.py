@@ -6,7 +6,7 @@ it; without one a file sees its own package, in C# and Scala those around it, to
 
 import re
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final
 
 from flashgrep.ingest.parse.imports import ALL, PACKAGED, FileImports
@@ -17,7 +17,12 @@ from flashgrep.search.symbol_source import imports_of
 
 _HEAD: Final = 20_000
 """Bytes in which a file says which package it is of, behind its licence."""
-_PACKAGE: Final = re.compile(rb"(?m)^[ \t]*(?:package|namespace)\s+([\w.\\]+)")
+_PACKAGE: Final = re.compile(
+    rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
+)
+"""Alone on its line, behind what opens PHP, or behind a comment."""
+_BEFORE: Final = re.compile(rb"(?<![\w.\\$>])([A-Za-z_\\][\w.\\]{0,200}[.\\])\Z")
+"""What is written before a name: its package, or what begins one."""
 _NESTED: Final = frozenset({"csharp", "scala"})
 """Languages in which a package sees what those around it have."""
 _STRICT: Final = frozenset({"java", "php"})
@@ -48,6 +53,9 @@ def resolve_by_package(
         return Resolution(alike, "import") if is_meant else None
     package, own, around = _package_of(target.symbols), _package_of(symbols), full.rpartition(".")[0]
     is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
+    if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
+        # Of functions a namespace that has none of the name sees those of no namespace.
+        is_above = not any(_full_name(one) == f"{own}.{word}" for one in rivals)
     if around == package and (package == own or is_above):
         return Resolution(alike, "same package")
     if any(one.module == around for one in imports.stars):
@@ -61,14 +69,34 @@ def resolve_by_package(
     return None if is_told else "unknown"
 
 
-def resolve_import(symbols: FileSymbols, offset: int, target: Definition, sure: float) -> Resolution | None:
-    """Return how a name in an import means a target: what is imported, or what that is in."""
-    spans, imports, full = symbols.parsed.statements, imports_of(symbols), _full_name(target)
-    start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
-    here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
-    paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
-    is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
-    return Resolution(sure, "import") if is_meant else None
+def resolve_written(
+    symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
+) -> Resolution | str | None:
+    """Return how a name in an import, or behind its package, means a target; "unknown": it is neither."""
+    imports, full = imports_of(symbols), _full_name(target)
+    if symbols.role(offset) == "import":
+        spans = symbols.parsed.statements
+        start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
+        here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
+        paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
+        is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
+        return Resolution(sure, "import") if is_meant else None
+    before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
+    if before is None:
+        return "unknown"
+    own, written = _package_of(symbols), before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
+    first, _, rest = written.partition(".")
+    if not first:  # \A\B
+        meant = {rest}
+    elif symbols.language == "php":
+        meant = {f"{one.module}.{one.name}.{rest}" for one in imports.names.get(first, [])}
+        meant = meant or {f"{own}.{written}"}
+    else:
+        outer = [*accumulate(own.split("."), "{}.{}".format)] if symbols.language in _NESTED else []
+        meant = {written, *(f"{package}.{written}" for package in outer)}
+    if full in {one.lstrip(".") for one in meant}:
+        return Resolution(sure if sum(_full_name(one) == full for one in rivals) == 1 else _PARTS, "full name")
+    return None if symbols.language == "php" else "unknown"
 
 
 def resolve_in_modules(

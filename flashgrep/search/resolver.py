@@ -22,7 +22,7 @@ from flashgrep.search.conformance import conforms
 from flashgrep.search.definitions import FindAncestors
 from flashgrep.search.inference import Names
 from flashgrep.search.local_names import has_parameter, is_hidden, is_label, is_other_kind, is_within
-from flashgrep.search.packages import resolve_by_package, resolve_import, resolve_in_modules
+from flashgrep.search.packages import resolve_by_package, resolve_in_modules, resolve_written
 from flashgrep.search.receivers import find_declared_type
 from flashgrep.search.research_graph import Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
@@ -189,8 +189,9 @@ class Resolver:
             return None
         if language == "elixir":
             return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals, PROVEN)
-        if language in PACKAGED and symbols.role(use.offset) == "import":
-            return resolve_import(symbols, use.offset, target, PROVEN)
+        told = resolve_written(symbols, use.offset, target, self.rivals, PROVEN) if language in PACKAGED else "unknown"
+        if not isinstance(told, str):
+            return told
         if on is not None:
             return self._resolve_own(use, target) if on in OWN else self._resolve_on(use, target, on)
         # What is local hides all but types, and what is local itself.
@@ -235,8 +236,7 @@ class Resolver:
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
         is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in _LINKED and after is not None)
         # In C ``struct log`` and ``log`` are two names.
-        others = _C_TYPES - _TAGGED if is_tag else _TAGGED
-        others = others if symbols.language == "c" else frozenset()
+        others = (_C_TYPES - _TAGGED if is_tag else _TAGGED) if symbols.language == "c" else frozenset()
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)
         if target.kind in others or is_local or not _in_scope(use, target):
             return None
@@ -371,12 +371,12 @@ class Resolver:
         return Resolution(0.2, "name only")
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
-        """Return one by the number of definitions it may be; those of one family of types count as one."""
+        """Return one by the number of definitions it may be; those of one family of types, or constructors, are one."""
         if target.name in _EVERYDAY and target.kind in METHODS:
             return Resolution(0.2, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
-            alike = [rival for rival in self.rivals if is_same_family(rival.language, family)]
+            alike = [one for one in self.rivals if is_same_family(one.language, family) and one.name != one.owner]
             owners, families = {rival.owner for rival in alike}, set[str]()
             for one in alike:
                 families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))

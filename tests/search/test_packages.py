@@ -17,6 +17,7 @@ JAVA = {
     "c/Without.java": "package c;\nclass Without { Element one() { return new Element(); } }\n",
     "d/Token.java": "package d;\nclass Token { static class Start {} Start own() { return new Start(); } }\n",
     "d/Below.java": "package d;\nclass Below extends Token { Start below() { return new Start(); } }\n",
+    "e/Full.java": "/* ours */ package e;\nclass Full { Object full() { return new a.Element(); } }\n",
     "d/Near.java": "package d;\nclass Near { Start near() { return new Start(); } }\n",
 }
 KOTLIN = {
@@ -28,6 +29,7 @@ CSHARP = {
     "Core/Log.cs": "namespace Serilog.Core\n{\n    public class Logger { public Logger() {} }\n}\n",
     "Core/Inner.cs": "namespace Serilog.Core.Inner;\nclass Inner { Logger Below() => new Logger(); }\n",
     "App.cs": "using Serilog.Core;\nnamespace App;\nclass Program { Logger Main() => new Logger(); }\n",
+    "Core/Full.cs": "namespace Serilog.Far;\nclass Full { object Whole() => new Core.Logger(); }\n",
     "Named.cs": "using Log = Serilog.Core.Logger;\nnamespace App;\nclass Short { Log Brief() => new Log(); }\n",
 }
 PHP = {
@@ -39,6 +41,11 @@ PHP = {
         function run() { new Logger(); track(); }
     """,
     "src/Far.php": "<?php\nnamespace Far;\nfunction far() { new Logger(); }\n",
+    "src/Open.php": "<?php namespace Open;\nfunction full() { new \\Mono\\Logger(); \\Mono\\track(); }\n",
+    "src/Part.php": "<?php\nnamespace Part;\nuse Mono as M;\nfunction part() { new M\\Logger(); return all(); }\n",
+    "src/Rest.php": "<?php\nnamespace Mono;\nfunction rest() { \\all(); }\n",
+    "src/all.php": "<?php\nfunction all() { return new Logger(); }\n",
+    "src/Own.php": "<?php\nnamespace Own;\nfunction all() {}\nfunction own() { all(); }\n",
 }
 ELIXIR = {
     "lib/codec.ex": """
@@ -75,14 +82,15 @@ ELIXIR = {
 @pytest.mark.parametrize(
     ("files", "question", "expected"),
     [
-        (JAVA, "callers of Element", {"one"}),
+        (JAVA, "callers of Element", {"one", "full"}),
         (JAVA, "callers of Element.count", {"one"}),
         (JAVA, "callers of Token.Start", {"own", "below 0.9"}),
         (KOTLIN, "callers of plain", {"use"}),
         (KOTLIN, "callers of Sink.mac", {"use"}),
-        (CSHARP, "usages of Logger", {"Below", "Main", "Brief"}),
-        (PHP, "callers of Logger", {"run"}),
-        (PHP, "callers of track", {"run"}),
+        (CSHARP, "usages of Logger", {"Below", "Main", "Brief", "Whole"}),
+        (PHP, "callers of Logger", {"run", "full", "part"}),
+        (PHP, "callers of track", {"run", "full"}),
+        (PHP, "callers of all", {"part", "rest", "own"}),
         (ELIXIR, "callers of Shop.Codec.decode", {"decode", "short", "given", "full", "brought"}),
         (ELIXIR, "callers of Shop.Codec.Error.decode", {"inner", "wrong"}),
         (ELIXIR, "usages of Shop.Codec.table", set()),
@@ -95,9 +103,18 @@ def test_a_bare_name_is_what_its_package_or_an_import_says(
     assert {one for one in told if "." not in one.removesuffix("0.9")} == expected
 
 
+def test_a_constructor_is_no_other_thing_than_its_type(tmp_path: Path) -> None:
+    files = {
+        "Level.cs": "namespace Core;\nclass Level { public Level() {} }\n",
+        "Usings.cs": "global using Core;\n",
+        "App.cs": "namespace App;\nclass Program { object Main() => new Level(); }\n",
+    }
+    assert users_of(tmp_path, files, "usages of Level") == {"Main 0.5"}
+
+
 def test_of_one_name_in_two_packages_only_the_imported_one_is_used(tmp_path: Path) -> None:
     research = users_of(tmp_path, JAVA, "usages of Element", by_file=True)
-    assert research == {"a/Beside.java", "b/Named.java", "b/All.java", "b/Static.java"}
+    assert research == {"a/Beside.java", "b/Named.java", "b/All.java", "b/Static.java", "e/Full.java"}
 
 
 @pytest.mark.parametrize(

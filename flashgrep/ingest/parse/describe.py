@@ -22,6 +22,8 @@ _RECEIVER: Final = re.compile(
     rb"(?:(\w+)[!?]?|[)\]}\"'`])\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
 )
 """What a call is made on, with what stands between: a word, the end of an expression, or type arguments."""
+_ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
+"""Languages in which an arrow asks what stands before it; elsewhere a type or a body follows it."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
@@ -110,4 +112,6 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
 def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None for none."""
     found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(data, max(0, name - 80), name)
-    return None if found is None else (found[1] or b"").decode("utf-8", "replace")
+    if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):
+        return None
+    return (found[1] or b"").decode("utf-8", "replace")
