@@ -4,25 +4,11 @@ import ctypes
 import os
 import sys
 
-_ARENA_MAX = -8
-"""glibc's number of the option."""
-
 
 def count_cores() -> int:
     """Return how many processor cores this process may use; macOS tells only how many there are."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
-
-
-def use_one_heap() -> None:
-    """Have all threads allocate from one heap; before there are others. glibc makes up to eight a core.
-
-    What is free in one heap is not used by another one's threads, and holes in each keep pages from the system.
-    """
-    if sys.platform == "linux":
-        set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # as below
-        if set_option is not None:
-            set_option(_ARENA_MAX, 1)
 
 
 def release_memory() -> None:

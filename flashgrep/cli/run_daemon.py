@@ -30,7 +30,6 @@ from flashgrep.daemon.lifecycle import hold_lock
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.server import Daemon
 from flashgrep.errors import BadSetting, FlashgrepError
-from flashgrep.machine import use_one_heap
 from flashgrep.paths import (
     GRAMMARS_FOLDER,
     GRAMMARS_VARIABLE,
@@ -56,7 +55,6 @@ def main() -> int:
     option, descriptor = sys.argv[1:]
     # A crash leaves no image of the memory, which has unsaved texts of editors.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    use_one_heap()
     gc.freeze()  # what was imported stays: each full collection took 50 ms, and the last ones most of the end's 0.3 s
     gc.enable()
     try:

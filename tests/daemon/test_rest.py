@@ -1,8 +1,5 @@
-"""What memory a daemon holds once it has been busy."""
+"""What a daemon holds once nobody has asked for a while."""
 
-import ctypes
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -36,22 +33,3 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
             with anyio.fail_after(BOUND):
                 while parse_and_keep.cache_info().currsize:
                     await checkpoint()
-
-
-@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallopt"), reason="glibc's heaps")
-@pytest.mark.parametrize("shared", [True, False])
-def test_threads_share_one_heap(*, shared: bool) -> None:
-    program = f"""
-import threading
-from flashgrep.machine import use_one_heap
-if {shared}:
-    use_one_heap()
-held = []
-thread = threading.Thread(target=lambda: held.extend(bytes(1000) for _ in range(1000)))
-thread.start()
-thread.join()
-spans = [line.split()[0].split("-") for line in open("/proc/self/maps") if " ---p " in line]
-print(sum(32 << 20 < int(end, 16) - int(start, 16) < 64 << 20 for start, end in spans))
-"""
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert (int(said) == 0) == shared  # of a heap's 64 MB what is not used yet can be neither read nor written
