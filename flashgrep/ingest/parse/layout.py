@@ -245,9 +245,11 @@ class Mender:
 
     def _find_room(self, line: int) -> int | None:
         """Return where the last sign before a line ends, if the text does not end there."""
-        text = bytes(self.text[: self._lines[line - 1].end])
-        end = len(text.rstrip())
-        return end if end < len(text) else None
+        for at in range(line - 1, -1, -1):
+            if text := self._read(at, at + 1).rstrip():
+                end = self._lines[at].start + len(text)
+                return end if end < self._lines[line - 1].end else None
+        return 0
 
     def _split(self, low: int, high: int) -> list[tuple[int, int]]:
         """Return the parts that lines consist of: each from a line at the level of the first one to the next."""
