@@ -72,7 +72,7 @@ class Reader:
     """A pool of read-only connections to a store, for one of its projects; every look-up is safe from any thread."""
 
     def __init__(self, file: Path, root: bytes, *, seconds: float = MOST_SECONDS) -> None:
-        """``root``: the project's. ``seconds``: processor time a look-up may take; more is damage: none is so long."""
+        """``root``: the project's. ``seconds``: processor time a look-up may take; none of a sound index is so long."""
         self.file = file
         self.root = root
         self._seconds = seconds
@@ -82,6 +82,8 @@ class Reader:
         # By expression, with the generation it was answered at; an answer of an older one is never used.
         self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
         self._cut: tuple[int, list[bytes]] = -1, []
+        self._is_sound = False
+        """Whether it was looked at for damage, and there is none."""
         connection = schema.connect(file)
         # After connecting: that may make the log, whose inode counts, too.
         self.identity = identity_of(file)
@@ -119,6 +121,7 @@ class Reader:
 
         Raises:
             Damaged: what was read is not what was written.
+            Unreadable: it is, but made no sense.
 
         """
         try:
@@ -134,15 +137,10 @@ class Reader:
         try:
             with schema.transaction(connection, "DEFERRED"):
                 yield connection
-        except sqlite3.DatabaseError as error:
-            # SQLite reports the interruption as an error like any other; only the clock tells why it came.
-            if time.thread_time() > until:
-                raise Damaged(f"a look-up took more than {self._seconds} s") from error
-            if schema.is_damage(error):
-                raise Damaged(str(error)) from error
-            raise
-        except schema.MISREAD as error:
-            raise Damaged(f"misread: {error}") from error
+        except (sqlite3.DatabaseError, *schema.MISREAD) as error:
+            problem = schema.judge(connection, error, sound=self._is_sound)
+            self._is_sound |= isinstance(problem, schema.Unreadable)
+            raise problem from error
         finally:
             self._put_back(connection)
 

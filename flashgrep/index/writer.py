@@ -79,12 +79,8 @@ class Writer:
         try:
             with schema.transaction(self.connection):
                 yield self.connection
-        except sqlite3.DatabaseError as error:
-            if schema.is_damage(error):
-                raise Damaged(str(error)) from error
-            raise
-        except schema.MISREAD as error:
-            raise Damaged(f"misread: {error}") from error
+        except (sqlite3.DatabaseError, *schema.MISREAD) as error:
+            raise schema.judge(self.connection, error) from error
 
     def add_project(self, root: bytes) -> int:
         """Return the number of the project at a root, whose files are stored by it."""

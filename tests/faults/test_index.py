@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.search.snapshot import Snapshot
 from tests.faults.harness import agree, changing, fill, indexed, integrity
 from tests.support.workspace import index_of, opened, put
 
@@ -225,3 +226,23 @@ async def test_files_that_change_while_they_are_indexed_are_found_as_they_are(ro
         await agree(workspace, root)
     async with opened(root) as workspace:
         await agree(workspace, root)
+
+
+async def test_a_mistake_in_a_question_is_answered_by_a_scan_and_leaves_the_index(root: Path) -> None:
+    some_tree(root, random.Random(2))
+    async with opened(root) as workspace:
+        await indexed(workspace)
+        reader = workspace.index.reader
+
+        def misread(snapshot: Snapshot) -> str:
+            if snapshot.own_index is not None:
+                with snapshot.own_index.transaction():
+                    int("no number")
+            return "scanned"
+
+        for _ in range(2):
+            assert await workspace.in_thread(misread) == "scanned"
+            assert "the index cannot be read" in workspace.progress.detail
+        await agree(workspace, root)
+        assert workspace.index.reader is reader
+        assert not list(index_of(root).parent.glob("*.damaged"))

@@ -1,6 +1,7 @@
 """A database that is not what was written costs bounded time and memory: it is damage, told at once."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -55,10 +56,71 @@ def test_a_value_longer_than_any_that_is_written_is_damage(file: Path) -> None:
     reader.close()
 
 
-def test_a_look_up_that_does_not_end_is_damage(file: Path) -> None:
+def test_a_look_up_that_does_not_end_is_ended_and_the_index_stays(file: Path) -> None:
     reader = Reader(file, b"/tree", seconds=0.05)
-    with pytest.raises(Damaged, match="took more than"), reader.transaction() as connection:
+    with pytest.raises(schema.Unreadable, match="interrupted"), reader.transaction() as connection:
         connection.execute(ENDLESS).fetchone()
     with reader.transaction() as connection:
         assert connection.execute("SELECT count(*) FROM path").fetchone() == (0,)
     reader.close()
+
+
+def mistaken_value(_connection: sqlite3.Connection) -> None:
+    int("no number")
+
+
+def mistaken_column(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT misspelt FROM path")
+
+
+def read_only(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM path")
+
+
+def out_of_memory(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT zeroblob(?)", [1 << 62])
+
+
+@pytest.mark.parametrize("mistake", [mistaken_value, mistaken_column, read_only, out_of_memory])
+def test_a_mistake_of_ours_is_no_damage(file: Path, mistake: Callable[[sqlite3.Connection], None]) -> None:
+    reader = Reader(file, b"/tree")
+    for _ in range(2):
+        with pytest.raises(sqlite3.OperationalError), reader.transaction() as connection:
+            mistake(connection)
+    assert reader.generation() == 0
+    reader.close()
+
+
+def test_a_mistake_is_damage_where_a_row_is_not_what_is_written(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO text VALUES (1, x'00', 'many', 1, NULL, '')")
+    reader = Reader(file, b"/tree")
+    with pytest.raises(Damaged, match="a row of text"), reader.transaction() as connection:
+        mistaken_value(connection)
+    reader.close()
+
+
+def test_a_writer_that_is_refused_or_mistaken_leaves_the_index(file: Path) -> None:
+    with closing(Writer(file)) as writer:
+        connection = writer.connection
+        with pytest.raises(schema.Unreadable, match="UNIQUE"), writer.transaction():
+            connection.execute("INSERT INTO meta VALUES ('format', 1)")
+        connection.execute("PRAGMA max_page_count=1")
+        with pytest.raises(sqlite3.OperationalError, match="full"), writer.transaction():
+            connection.execute("INSERT INTO posting_block VALUES (1, zeroblob(100000))")
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            connection.execute("PRAGMA busy_timeout=0")
+            with pytest.raises(sqlite3.OperationalError, match="locked"), writer.transaction():
+                pass
+
+
+def test_numbers_that_would_be_given_again_are_damage(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO text VALUES (1, x'00', 1, 1, NULL, '')")
+    with (
+        closing(Writer(file)) as writer,
+        pytest.raises(Damaged, match="next_text_id"),
+        writer.transaction() as connection,
+    ):
+        connection.execute("INSERT INTO text VALUES (1, x'01', 1, 1, NULL, '')")
