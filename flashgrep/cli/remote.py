@@ -85,7 +85,7 @@ async def _call_method(context: RequestContext, invocation: Invocation, style: S
         if invocation.method != "stats" or invocation.projects:
             raise
         stats = await context.call_method("stats", invocation.params)  # of the daemon: there is no project here
-        return render(stats, style, as_json=invocation.as_json)
+        return render(stats, style, REGISTRY.get("stats").render, as_json=invocation.as_json)
     root = workspace.path
     # The call is bound, not its connection: commands on one connection run side by side, each in its own folder.
     context.call.session = replace(context.call.session, projects=(str(root),))

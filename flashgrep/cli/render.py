@@ -1,10 +1,8 @@
-"""Answers to a person's terminal or pipe: a method's own lines, its notes on stderr; everything else as JSON."""
+"""Answers to a person's terminal or pipe: the lines of the method's renderer, and its notes on stderr."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from flashgrep.handlers.text import Style, escape_controls, find_notes, format_json
 from flashgrep.registry import Renderer
@@ -34,11 +32,12 @@ def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_js
 
 
 def _render_any(result: Any, style: Style) -> Iterator[str]:
-    """Yield an answer that has no renderer: a list by its files and places, a text as it is, anything else as JSON."""
+    """Yield an answer that has no renderer: a list by its files and places, a text as it is, else its members."""
     if isinstance(result, dict) and isinstance(result.get("results"), list):
-        for item in result["results"]:
+        for at, item in enumerate(result["results"]):
             if not isinstance(item, dict) or "file_path" not in item:
-                yield style.text(item) if isinstance(item, str) else orjson.dumps(item).decode()
+                yield from [""] if at and isinstance(item, dict) else []
+                yield from _render_members(item, style)
             elif "start_line" not in item:
                 yield style.path(item)
             else:
@@ -48,4 +47,31 @@ def _render_any(result: Any, style: Style) -> Iterator[str]:
         return
     texts = (result.get(name) for name in ("content", "text")) if isinstance(result, dict) else ()
     text = next((text for text in texts if isinstance(text, str)), None)
-    yield format_json(result) if text is None else style.text(text)
+    yield from _render_members(result, style) if text is None else [style.text(text)]
+
+
+def _render_members(value: Any, style: Style, indent: str = "") -> Iterator[str]:
+    """Yield a value as an indented outline, a member a line; what is empty is left out."""
+    if not isinstance(value, dict):
+        yield from (indent + style.text(line) for line in str(value).splitlines())
+        return
+    for name, member in value.items():
+        label = f"{indent}{name.replace('_', ' ')}:"
+        if isinstance(member, bool):
+            yield f"{label} {'yes' if member else 'no'}"
+        elif member in (None, "", [], {}):
+            continue
+        elif isinstance(member, list) and not any(isinstance(item, dict) for item in member):
+            yield f"{label} {style.text(', '.join(map(str, member)))}"
+        elif isinstance(member, list):
+            yield label
+            for item in member:
+                # The first member stands behind a dash, the others below it.
+                lines = [*_render_members(item, style, indent + "    ")]
+                yield f"{indent}  - {lines[0].lstrip()}" if lines else f"{indent}  -"
+                yield from lines[1:]
+        elif isinstance(member, dict) or "\n" in str(member):
+            yield label
+            yield from _render_members(member, style, indent + "  ")
+        else:
+            yield f"{label} {style.text(str(member))}"

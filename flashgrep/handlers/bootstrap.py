@@ -14,7 +14,7 @@ from flashgrep.edit.editor import Project, Projects
 from flashgrep.edit.system import read_all
 from flashgrep.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
 from flashgrep.handlers.common import ProjectName
-from flashgrep.handlers.text import for_models
+from flashgrep.handlers.text import Style
 from flashgrep.ingest.openat import Descriptor
 from flashgrep.registry import RARE, Call, Handler, NameText, Params, PathText, handler
 
@@ -109,14 +109,15 @@ class BootstrapResult(TypedDict):
     skill_markdown: NotRequired[str]
 
 
-def render_skill(result: BootstrapResult) -> Iterator[str]:
+def render_skill(result: BootstrapResult, style: Style) -> Iterator[str]:
     """Yield what was injected, and the skill without its heading."""
-    told = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
-    yield f"{result['canonical_trigger']}: {', '.join(told)}"
+    if not style.is_person:
+        told = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
+        yield f"{result['canonical_trigger']}: {', '.join(told)}"
     yield result.get("skill_markdown", "").partition("\n---\n")[2].lstrip("\n")
 
 
-@handler(NAME, *ALIASES, title="Learn to use flashgrep", render=for_models(render_skill))
+@handler(NAME, *ALIASES, title="Learn to use flashgrep", render=render_skill)
 async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
     """Return the skill that teaches a coding agent flashgrep's methods with worked calls, once a connection."""
     if params.trigger not in {None, NAME, *ALIASES}:

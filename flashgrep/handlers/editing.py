@@ -23,7 +23,7 @@ from flashgrep.handlers.common import (
     ProjectParams,
 )
 from flashgrep.handlers.reading import TargetParams
-from flashgrep.handlers.text import for_models
+from flashgrep.handlers.text import Style
 from flashgrep.model import path_from_json
 from flashgrep.registry import (
     RARE,
@@ -42,7 +42,7 @@ from flashgrep.registry import (
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
 """The engine's own bound is a setting of it and lower, and its error names it."""
-NOTHING_WRITTEN = "[dry run: nothing is written]"
+NOTHING_WRITTEN = "dry run: nothing is written"
 
 
 class PreconditionParams(Params):
@@ -144,24 +144,26 @@ class WriteCodeParams(EditParams, ProjectParams):
         return Chunk(self.continuation_id or secrets.token_hex(8), index, bool(self.is_final_chunk))
 
 
-def render_write(result: WriteResult) -> Iterator[str]:
+def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     """Yield what was written and the file's new hash, or in a dry run the difference."""
     if result.get("dry_run"):
-        yield from _render_diff(result.get("diff", ""), is_cut=result.get("diff_truncated", False))
+        yield from _render_diff(result.get("diff", ""), style, is_cut=result.get("diff_truncated", False))
         return
     continuation = result.get("continuation")
     if continuation is not None and continuation["cursor"] is not None:
         cursor = " ".join(f"{name}={value}" for name, value in continuation["cursor"].items())
-        yield f"[received {result.get('received_bytes', 0)} bytes, nothing is written yet; go on with {cursor}]"
+        yield style.note(
+            f"received {result.get('received_bytes', 0)} bytes, nothing is written yet; go on with {cursor}"
+        )
         return
     places = result.get("occurrences", 1)
     did = "made" if result.get("created") else f"{places} places changed" if places > 1 else "changed"
     after = result.get("file_hash_after") or ""
     lines = "" if places > 1 else f":{result.get('start_line')}-{result.get('end_line')}"
-    yield f"{result['file_path']}{lines} {did}, {result.get('new_line_count', 0)} lines now #{after[:HASH_SHOWN]}"
+    yield f"{style.path({**result})}{lines} {did}, {result.get('new_line_count', 0)} lines now #{after[:HASH_SHOWN]}"
 
 
-def render_batch(result: BatchResult) -> Iterator[str]:
+def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
     """Yield what became of each operation, with its file's new hash; in a dry run the difference.
 
     Of one edit of several files it is how many places were changed, as the caller has named the files.
@@ -183,16 +185,16 @@ def render_batch(result: BatchResult) -> Iterator[str]:
             continue
         said = " ".join(filter(None, [one["status"], one["reason_code"], one["message"]]))
         after = f" #{one['file_hash_after'][:HASH_SHOWN]}" if one["file_hash_after"] else ""
-        yield f"{one['id']}: {one['file_path']} {said}{after}"
+        yield f"{one['id']}: {style.path({**one})} {said}{after}"
         if one.get("data"):
             yield json.dumps(one["data"], ensure_ascii=False)
     if "diff" in result:
-        yield from _render_diff(result["diff"], is_cut=result.get("diff_truncated", False))
+        yield from _render_diff(result["diff"], style, is_cut=result.get("diff_truncated", False))
 
 
-def _render_diff(diff: str, *, is_cut: bool) -> Iterator[str]:
-    yield diff.removesuffix("\n") or "no difference"
-    yield f"[dry run: nothing is written{'; the difference is cut' if is_cut else ''}]"
+def _render_diff(diff: str, style: Style, *, is_cut: bool) -> Iterator[str]:
+    yield style.text(diff.removesuffix("\n")) or "no difference"
+    yield style.note(f"{NOTHING_WRITTEN}{'; the difference is cut' if is_cut else ''}")
 
 
 @handler(
@@ -200,7 +202,7 @@ def _render_diff(diff: str, *, is_cut: bool) -> Iterator[str]:
     command="write-code path",
     title="Write code",
     safety="destructive",
-    render=for_models(render_write),
+    render=render_write,
 )
 async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
     """Replace lines of a file, or a text that occurs once, without touching anything else; or make a new file.
@@ -262,9 +264,7 @@ class BatchWriteCodeParams(ProjectParams):
     dry_run: bool = Field(False, description="Check everything, change nothing, return the diff.")
 
 
-@handler(
-    "batch_write_code", title="Write code in several places", safety="destructive", render=for_models(render_batch)
-)
+@handler("batch_write_code", title="Write code in several places", safety="destructive", render=render_batch)
 async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -> BatchResult:
     """Carry out several edits of one or more files, all or none of them, each checked before anything is written.
 

@@ -1,7 +1,6 @@
 """Files and folders of a project: the fs_* methods."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, NotRequired, ParamSpec, TypeVar
 
@@ -17,7 +16,7 @@ from flashgrep.errors import FlashgrepError
 from flashgrep.handlers.common import PATH, PATH_BYTES, ProjectParams
 from flashgrep.handlers.editing import NOTHING_WRITTEN, check_may_write, to_the_end
 from flashgrep.handlers.reading import NO_LINE_END, describe_text
-from flashgrep.handlers.text import FOR_MODEL, Style, for_models
+from flashgrep.handlers.text import FOR_MODEL, Style, format_time
 from flashgrep.model import path_from_json
 from flashgrep.registry import RARE, Call, Count, FileText, Handler, NameText, PathBase64, PathText, Usage, handler
 
@@ -167,20 +166,25 @@ class FsRemoveResult(TypedDict):
     already_missing: NotRequired[bool]
 
 
-def render_entry(result: FsEntryResult) -> Iterator[str]:
+def render_entry(result: FsEntryResult, style: Style) -> Iterator[str]:
     """Yield what is there, on one line."""
-    yield describe_entry(result["entry"])
+    yield describe_entry(result["entry"], style)
     if result.get("dry_run"):
-        yield NOTHING_WRITTEN
+        yield style.note(NOTHING_WRITTEN)
 
 
-def describe_entry(entry: FileEntry) -> str:
-    """Return a path with its type, unless it is a file, its size, time and what is odd of it."""
-    place = {"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")}
-    kind = "" if entry["file_type"] == "file" else entry["file_type"]
-    size = str(entry["size"]) if entry["file_type"] == "file" else ""
-    time = f"{datetime.fromtimestamp(entry['modified_unix'], UTC):%Y-%m-%dT%H:%M:%SZ}"
-    return " ".join(filter(None, [FOR_MODEL.path(place), kind, size, time, "readonly" if entry["readonly"] else ""]))
+def describe_entry(entry: FileEntry, style: Style) -> str:
+    """Return a path with its type, unless it is a file, its size, time and whether it is read-only.
+
+    A person gets the columns before the path, as ls has them.
+    """
+    path = style.path({"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")})
+    is_file = entry["file_type"] == "file"
+    size, time = str(entry["size"]) if is_file else "", format_time(entry["modified_unix"])
+    readonly = "readonly" if entry["readonly"] else ""
+    if style.is_person:
+        return f"{size if is_file else entry['file_type']:>10}  {time}  {path}" + (readonly and f"  {readonly}")
+    return " ".join(filter(None, [path, "" if is_file else entry["file_type"], size, time, readonly]))
 
 
 def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
@@ -195,25 +199,25 @@ def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
         yield NO_LINE_END
 
 
-def render_folder(result: FsListResult) -> Iterator[str]:
+def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
     """Yield the entries, one a line, and how to go on."""
-    yield from map(describe_entry, result["entries"])
-    if not result["entries"]:
+    yield from (describe_entry(entry, style) for entry in result["entries"])
+    if not result["entries"] and not style.is_person:
         yield "[no entries]"
-    if result["next_offset"] is not None:
+    if result["next_offset"] is not None and not style.is_person:
         yield f"[{result['returned']} of {result['total']} shown; more: offset={result['next_offset']}]"
 
 
-def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult) -> Iterator[str]:
+def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult, style: Style) -> Iterator[str]:
     """Yield what became of a file or folder."""
     told: dict[str, Any] = {**result}
     did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[result["operation"]]
-    source = told.get("source") or told.get("source_path")
-    yield f"{did} {source} to {told['target_path']}" if source else f"{did} {told['target_path']}"
+    source, target = told.get("source") or told.get("source_path"), style.path({"file_path": told["target_path"]})
+    yield f"{did} {style.path({'file_path': source})} to {target}" if source else f"{did} {target}"
     if told.get("already_missing"):
-        yield "[it was not there]"
+        yield style.note("it was not there")
     if result["dry_run"]:
-        yield NOTHING_WRITTEN
+        yield style.note(NOTHING_WRITTEN)
 
 
 @handler(
@@ -222,7 +226,7 @@ def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult) -> Iterato
     title="Make a file or folder",
     safety="destructive",
     toolset="fs",
-    render=for_models(render_entry),
+    render=render_entry,
 )
 async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResult:
     """Make an empty file, or a folder."""
@@ -261,7 +265,7 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     title="Write a whole file",
     safety="destructive",
     toolset="fs",
-    render=for_models(render_entry),
+    render=render_entry,
 )
 async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult:
     """Write a whole file, or add to its end; an existing file keeps its mode, encoding and byte order mark."""
@@ -273,7 +277,7 @@ async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult
     return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
 
 
-@handler("fs_list", command="fs-list path", title="List a folder", toolset="fs", render=for_models(render_folder))
+@handler("fs_list", command="fs-list path", title="List a folder", toolset="fs", render=render_folder)
 async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     """List the entries of one folder, in a stable order; links are told as links."""
     project = await call.host.workspace(call, params.project)
@@ -288,7 +292,7 @@ async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     return {"ok": True, "operation": "fs_list", **found}
 
 
-@handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs", render=for_models(render_entry))
+@handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs", render=render_entry)
 async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     """Tell what a path is: its type, size and time of change."""
     project = await call.host.workspace(call, params.project)
@@ -296,7 +300,7 @@ async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     return {"ok": True, "operation": "fs_stat", "entry": entry}
 
 
-@handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs", render=for_models(render_tree))
+@handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs", render=render_tree)
 async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     """Copy a file, or with recursive a folder; the copy appears whole or not at all."""
     project = await _writable(call, params)
@@ -313,7 +317,7 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     }
 
 
-@handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs", render=for_models(render_tree))
+@handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs", render=render_tree)
 async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move a file or a folder, also under another name."""
     project = await _writable(call, params)
@@ -335,7 +339,7 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     title="Remove a file or folder",
     safety="destructive",
     toolset="fs",
-    render=for_models(render_tree),
+    render=render_tree,
 )
 async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveResult:
     """Remove a file, a link or a folder."""

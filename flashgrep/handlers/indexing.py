@@ -17,7 +17,7 @@ from flashgrep.embed import available, open_embedder
 from flashgrep.embed.providers import HOSTED
 from flashgrep.errors import InvalidParams, NotFound, ProviderUnavailable, Unavailable
 from flashgrep.handlers.common import FilePlace, ProjectParams
-from flashgrep.handlers.text import for_models
+from flashgrep.handlers.text import Style, format_time, render_fields
 from flashgrep.index.reader import NOTHING_STORED
 from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.model import path_to_json, path_to_text
@@ -79,7 +79,7 @@ class IndexCodebaseResult(TypedDict):
     detail: NotRequired[str]
 
 
-def render_index(result: IndexCodebaseResult) -> Iterator[str]:
+def render_index(result: IndexCodebaseResult, style: Style) -> Iterator[str]:
     """Yield what the index holds, and whether it is all."""
     files, changes = result["files"] + result["test_files"], result["incremental"]
     changed = ", ".join(f"{changes[name]} {name}" for name in ("added", "changed", "removed") if changes[name])
@@ -88,12 +88,12 @@ def render_index(result: IndexCodebaseResult) -> Iterator[str]:
         f"{result['stage']}, in {result['duration_seconds']:.1f} s" + (f"; {changed}" if changed else "")
     )
     if not result["complete"]:
-        yield "[not done yet; indexing goes on, and answers are right meanwhile]"
+        yield style.note("not done yet; indexing goes on, and answers are right meanwhile")
     if "detail" in result:
-        yield f"[{result['detail']}]"
+        yield style.note(result["detail"])
 
 
-@handler(NAME, title="Index a codebase", toolset="research", safety="changes_index", render=for_models(render_index))
+@handler(NAME, title="Index a codebase", toolset="research", safety="changes_index", render=render_index)
 async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> IndexCodebaseResult:
     """Index a folder and wait until it is done; called again, only what changed is read.
 
@@ -193,11 +193,11 @@ class WatchCodebaseResult(TypedDict):
     generation: int
 
 
-def render_watch(result: WatchCodebaseResult) -> Iterator[str]:
+def render_watch(result: WatchCodebaseResult, style: Style) -> Iterator[str]:
     """Yield the state."""
     yield f"{result['path']}: {result['message']}"
     if result["problem"]:
-        yield f"[{result['problem']}]"
+        yield style.note(result["problem"])
 
 
 @handler(
@@ -206,7 +206,7 @@ def render_watch(result: WatchCodebaseResult) -> Iterator[str]:
     toolset="research",
     safety="changes_index",
     idempotent=True,
-    render=for_models(render_watch),
+    render=render_watch,
 )
 async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> WatchCodebaseResult:
     """Start or stop following a folder's changes, or tell whether they are followed and which files.
@@ -303,7 +303,7 @@ class StatsResult(TypedDict):
     watch_problem: NotRequired[str]
 
 
-def render_stats(result: StatsResult) -> Iterator[str]:
+def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
     """Yield the figures of the index, and what is not as it should be."""
     if "message" in result:
         yield result["message"]
@@ -311,21 +311,36 @@ def render_stats(result: StatsResult) -> Iterator[str]:
         return
     skipped = ", ".join(f"{count} {reason}" for reason, count in result.get("files_skipped", {}).items() if count)
     pending, size = result.get("files_pending", 0), result.get("index_size_bytes", 0)
-    yield f"{result['project']} ({result.get('root')}), flashgrep {result['version']}"
-    yield (
-        f"{result.get('total_files', 0):,} files, {result.get('total_lines', 0):,} lines, "
-        f"{result.get('total_chunks', 0):,} chunks, index {size:,} bytes, {result.get('stage')}"
-        + (f", skipped: {skipped}" if skipped else "")
-    )
+    files, stage = result.get("total_files", 0), str(result.get("stage"))
+    held = f"{result.get('total_lines', 0):,} lines, {result.get('total_chunks', 0):,} chunks"
     share = result.get("indexing", {}).get("share", 1)
+    waiting = f"{pending} files wait; answers are right, only slower and ranked by words"
+    problems = (result.get("problem"), result.get("watch_problem"), *result.get("settings_warnings", ()))
+    if style.is_person:
+        yield from render_fields(
+            [
+                ("project", f"{result['project']} ({result.get('root')})"),
+                ("files", f"{files:,}"),
+                ("indexed", held),
+                ("skipped", skipped),
+                ("index", f"{size:,} bytes, {stage}"),
+                ("updated", format_time(updated) if (updated := result.get("last_update")) else ""),
+                ("watching", "yes" if result.get("watching") else "no: each question looks at the whole tree"),
+                ("indexing", f"{share:.0%}, {waiting}" if share < 1 else ""),
+                *(("problem", str(problem)) for problem in problems if problem),
+                ("version", result["version"]),
+            ],
+            style,
+        )
+        return
+    yield f"{result['project']} ({result.get('root')}), flashgrep {result['version']}"
+    yield f"{files:,} files, {held}, index {size:,} bytes, {stage}" + (f", skipped: {skipped}" if skipped else "")
     if share < 1:
-        yield f"[indexing: {share:.0%}, {pending} files wait; answers are right, only slower and ranked by words]"
-    for problem in (result.get("problem"), result.get("watch_problem"), *result.get("settings_warnings", ())):
-        if problem:
-            yield f"[{problem}]"
+        yield f"[indexing: {share:.0%}, {waiting}]"
+    yield from (f"[{problem}]" for problem in problems if problem)
 
 
-@handler("stats", title="Index statistics", render=for_models(render_stats))
+@handler("stats", title="Index statistics", render=render_stats)
 async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
     """Return a project's live figures: files, indexed texts, index size, last update, stage and progress."""
     session = call.session

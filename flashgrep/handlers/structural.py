@@ -34,7 +34,7 @@ from flashgrep.handlers.common import (
     open_view,
 )
 from flashgrep.handlers.editing import check_may_write, render_batch, to_the_end
-from flashgrep.handlers.text import Style, for_models, render_hits
+from flashgrep.handlers.text import Style, render_hits
 from flashgrep.ingest.globs import PathFilter
 from flashgrep.languages import SYNTAX
 from flashgrep.model import path_to_json
@@ -258,7 +258,7 @@ class StructuralRewriteParams(Params):
     title="Rewrite by syntax",
     safety="destructive",
     toolset="structural",
-    render=for_models(render_batch),
+    render=render_batch,
 )
 async def structural_rewrite(call: Call[Catalogue], params: StructuralRewriteParams) -> BatchResult:
     """Write the diff that structural has shown for a rewrite: all of it, or nothing if it would be another one now."""

@@ -1,6 +1,6 @@
 """For editors: what of a file can be folded away, and what is around its places."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, NotRequired, TypeVar
 
 from pydantic import Field
@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.catalogue import Catalogue
 from flashgrep.handlers.common import PATH, Encoding, Fresh, ProjectName, Rev, open_view, resolve_path
+from flashgrep.handlers.text import Style, span
 from flashgrep.ingest.columns import Columns, Range, find_column
 from flashgrep.ingest.parse.lookup import FileSymbols
 from flashgrep.model import Skipped
@@ -46,7 +47,12 @@ class FoldsResult(TypedDict):
     reason: NotRequired[str]
 
 
-@handler("folds", command="folds path", toolset="editors")
+def render_folds(result: FoldsResult, style: Style) -> Iterator[str]:
+    """Yield each range of lines with what it is."""
+    yield from (f"{style.line(span({**one}))} {one['kind']}" for one in result["results"])
+
+
+@handler("folds", command="folds path", toolset="editors", render=render_folds)
 async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
     """Tell which lines of a file can be folded away: bodies, brackets, runs of comments and of imports."""
 
@@ -80,7 +86,15 @@ class EnclosingResult(TypedDict):
     reason: NotRequired[str]
 
 
-@handler("enclosing", toolset="editors")
+def render_enclosing(result: EnclosingResult, _style: Style) -> Iterator[str]:
+    """Yield a line for each place: the ranges around it, the innermost first."""
+    for ranges in result["results"]:
+        yield " ".join(
+            f"{one['start_line']}:{one['start_column']}-{one['end_line']}:{one['end_column']}" for one in ranges
+        )
+
+
+@handler("enclosing", toolset="editors", render=render_enclosing)
 async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> EnclosingResult:
     """Tell what is around places of a file: the name, the expression, the statement, the function, and so on."""
 

@@ -9,8 +9,9 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -83,6 +84,10 @@ class Style:
     def text(self, text: str) -> str:
         """Return text of a file; what stands in it must not give a terminal orders."""
         return escape_controls(text) if self.is_person and self.headings else text
+
+    def note(self, text: str) -> str:
+        """Return a remark on the answer: a model sees it in brackets."""
+        return self.text(text) if self.is_person else f"[{text}]"
 
     def line(self, number: int | str) -> str:
         """Return a line's number."""
@@ -207,13 +212,16 @@ def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL
     return lines + ("\n" if lines and notes and not lines.endswith("\n") else "") + notes.removesuffix("\n")
 
 
-def for_models(render: Callable[[Any], Iterator[str]]) -> Callable[[Any, Style], Iterator[str]]:
-    """Return a renderer that is for models; a person who asks for such an answer gets it whole, as JSON."""
+def render_fields(fields: Iterable[tuple[str, str]], style: Style) -> Iterator[str]:
+    """Yield a table of names and values for a person."""
+    rows = [(name, value) for name, value in fields if value]
+    width = max((len(name) for name, _ in rows), default=0)
+    yield from (f"{name:<{width}}  {style.text(value)}" for name, value in rows)
 
-    def render_either(result: Any, style: Style) -> Iterator[str]:
-        return iter([format_json(result)]) if style.is_person else render(result)
 
-    return render_either
+def format_time(seconds: float) -> str:
+    """Return a time in seconds since 1970, in UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def format_json(result: Any) -> str:
@@ -259,6 +267,8 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield "no path has all of it; these are nearest"
     elif results and result.get("ranked_by") == "words":
         yield "still indexing: ranked by words only"
+    if style.is_person and isinstance(offset := result.get("next_offset"), int) and "next" not in result:
+        yield f"{result['returned']} of {result['total']:,} shown; go on with --offset {offset}"
     if result.get("truncated"):
         cursor = {name: value for name, value in result["continuation"]["cursor"].items() if name in GOING_ON}
         flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
@@ -277,7 +287,5 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
             else f"more: cursor={result['next']}"
         )
         yield f"{of_all}; {way}"
-    if near and style.is_person:
-        yield from (f"did you mean {one}?" for one in near)
-    elif near:
-        yield f"near: {', '.join(near)}"
+    if near:
+        yield from (f"did you mean {one}?" for one in near) if style.is_person else [f"near: {', '.join(near)}"]

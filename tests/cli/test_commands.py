@@ -136,7 +136,7 @@ def test_index_says_what_it_did_and_then_stats_are_ready(daemon: DaemonAtHand, r
     done = daemon.run("index", cwd=root)
     assert done.returncode == 0
     assert "indexed: 3 files" in done.stderr
-    assert json.loads(daemon.run("stats", cwd=root).stdout)["stage"] == "ready"
+    assert json.loads(daemon.run("stats", "--json", cwd=root).stdout)["stage"] == "ready"
 
 
 def test_called_as_flashgrep_an_unknown_command_is_an_error(daemon: DaemonAtHand) -> None:

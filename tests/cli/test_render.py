@@ -92,7 +92,7 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
         (None, {"file_path": "a.py"}, b"a.py"),
         (None, {"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function: f"),
         (None, "plain", b"plain"),
-        (None, {"other": 1}, b'{"other":1}'),
+        (None, {"other": 1}, b"other: 1"),
     ],
 )
 def test_items_of_a_list_are_lines(renderer: Any, item: Any, line: bytes) -> None:
@@ -135,10 +135,6 @@ def test_a_read_is_its_text_with_an_end_of_line() -> None:
         assert shown({"content": ""}, renderer)[0] == b""
 
 
-def test_any_other_answer_is_json() -> None:
-    assert json.loads(shown({"total_files": 3}, None)[0]) == {"total_files": 3}
-
-
 def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None:
     coverage = {"complete": True, "files_searched": 7, "files_skipped": {"binary": 2, "too_large": 0}}
     stdout, stderr, status = shown({"results": [], "coverage": coverage, "suggestions": ["needle"]})
@@ -162,3 +158,14 @@ def test_more_than_is_shown_is_announced_with_the_way_to_it() -> None:
 
 def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
     assert b"the text itself is nowhere" in shown({"results": [HIT], "mode": "words"})[1]
+
+
+def test_an_answer_without_a_renderer_is_an_outline_of_what_it_has() -> None:
+    step = {"keyword": "WHEN", "text": "it\nrains\x1b", "line": 3}
+    answer = {"valid": False, "given": ["a", "b"], "empty": [], "nothing": None, "steps": [step, {"line": 4}], "n": 0}
+    stdout, stderr, status = shown(answer, None, headings=True)
+    assert stdout.decode() == (
+        "valid: no\ngiven: a, b\nsteps:\n  - keyword: WHEN\n    text:\n      it\n      rains\\x1b\n    line: 3\n"
+        "  - line: 4\nn: 0\n"
+    )
+    assert (stderr, status) == (b"", 0)

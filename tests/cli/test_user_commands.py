@@ -117,9 +117,19 @@ def test_commands_on_files_take_paths_as_seen_from_the_current_folder(
 ) -> None:
     root = project({"sub/a.txt": "one\n"})
     here = root / "sub"
-    assert daemon.run("fs-write", "b.txt", "two", cwd=here).returncode == 0
-    assert daemon.run("fs-copy", "b.txt", "../c.txt", cwd=here).returncode == 0
-    assert daemon.run("fs-move", "a.txt", "d.txt", cwd=here).returncode == 0
-    assert daemon.run("fs-remove", "b.txt", cwd=here).returncode == 0
+    written = daemon.run("fs-write", "b.txt", "two", cwd=here).stdout.split()
+    assert (written[0], written[2:]) == ("3", ["b.txt"])
+    assert daemon.run("fs-copy", "b.txt", "../c.txt", cwd=here).stdout == "copied b.txt to ../c.txt\n"
+    assert daemon.run("fs-move", "a.txt", "d.txt", cwd=here).stdout == "moved a.txt to d.txt\n"
+    listed = daemon.run("fs-list", ".", "--limit", "1", cwd=here)
+    assert listed.stdout.split()[2:] == ["b.txt"]
+    assert listed.stderr == "fgrep: 1 of 2 shown; go on with --offset 1\n"
+    assert daemon.run("fs-remove", "b.txt", cwd=here).stdout == "removed b.txt\n"
+    assert daemon.run("fs-remove", "b.txt", "--force", "--dry-run", cwd=here).stdout == (
+        "removed b.txt\nit was not there\ndry run: nothing is written\n"
+    )
     assert daemon.run("fs-read", "d.txt", cwd=here).stdout == "one\n"
+    told = dict(line.split(maxsplit=1) for line in daemon.run("stats", cwd=here).stdout.splitlines())
+    assert told["project"].endswith(f" ({root})")
+    assert told["files"] == "2"
     assert sorted(path.name for path in root.rglob("*.txt") if ".flashgrep" not in path.parts) == ["c.txt", "d.txt"]

@@ -103,7 +103,7 @@ def test_its_cache_folder_deleted_under_the_daemon_a_project_answers_and_is_inde
     assert results(daemon, root, "needle") == ["a.txt:1:1:needle"]
     again = daemon.run("index", cwd=root)
     assert "indexed: 1 file," in again.stderr
-    stats = json.loads(daemon.run("stats", cwd=root).stdout)
+    stats = json.loads(daemon.run("stats", "--json", cwd=root).stdout)
     assert (stats["stage"], stats["files_pending"]) == ("ready", 0)
 
 
