@@ -1,7 +1,6 @@
 """Answers as text: what stands on stdout, what is noted on stderr, and with which status."""
 
 import base64
-import json
 from typing import Any, cast
 
 import pytest
