@@ -26,6 +26,9 @@ ENOUGH = 4
 FEW = 12
 """So few candidates are read sooner (20 µs each) than another list is looked up (25 µs)."""
 
+SEARCHED = 16
+"""Few documents are searched in a list of so many times as many (100 in 70,000: 4 µs), else the list is marked (80)."""
+
 
 class GramLists(Protocol):
     """The lists of one segment, encoded: document numbers less the segment's first."""
@@ -109,17 +112,23 @@ class _Segment:
     def _both(
         self, one: npt.NDArray[np.uint32] | None, other: npt.NDArray[np.uint32] | None
     ) -> npt.NDArray[np.uint32] | None:
-        """Intersect two ascending lists by marking the one in a table of all documents; None excludes none."""
+        """Intersect two ascending lists; None excludes none."""
         if one is None or other is None:
             return other if one is None else one
-        marked = np.zeros(self.documents, bool)
-        marked[other] = True
-        both: npt.NDArray[np.uint32] = one[marked[one]]
+        both: npt.NDArray[np.uint32]
+        if len(one) * SEARCHED <= len(other):
+            both = one[other.take(np.searchsorted(other, one), mode="clip") == one]
+        else:
+            both = one[self._mark((other,)).take(one)]
         return both
 
     def _union(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.uint32]:
         """Return the documents of any list, ascending, by marking them: numpy's unique is a hundred times slower."""
+        return np.flatnonzero(self._mark(lists)).astype(np.uint32)
+
+    def _mark(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.bool_]:
+        """Return a table of all documents with those of any list marked."""
         marked = np.zeros(self.documents, bool)
         for documents in lists:
-            marked[documents] = True
-        return np.flatnonzero(marked).astype(np.uint32)
+            marked[documents.astype(np.intp)] = True  # numpy's own conversion takes twice as long
+        return marked
