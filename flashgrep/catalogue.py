@@ -39,13 +39,13 @@ from flashgrep.workspace.stores import Stores, find_gone
 
 PROJECTS_FILE = "projects.json"
 IDLE_SECONDS = 60.0
-"""Models that nobody has needed for so long are unloaded; loading them again takes 0.1 s."""
+"""Models that nobody has needed for this long are unloaded; loading them again takes 0.1 s."""
 
 FLOOD_SECONDS = 2.0
-"""Look-ups that have run for so long in all may have taken memory worth giving back: a compiled pattern has up to
+"""Lookups that have run for this long in all may have taken memory worth giving back: a compiled pattern has up to
 100 MB, and 64 of them are kept."""
 RECOVERY_SECONDS = 5.0
-"""It is given back when there has been none for so long."""
+"""It is given back when there has been none for this long."""
 
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
@@ -132,7 +132,7 @@ class Catalogue:
         await self._exit.aclose()
 
     async def _release_caches(self) -> None:
-        """Give back the memory that look-ups have taken, once they are over; after a flood, caches, too."""
+        """Give back the memory that lookups have taken, once they are over; after a flood, caches, too."""
         used = 0.0
         while True:
             used += await self._scheduler.wait_for_rest(RECOVERY_SECONDS)
@@ -142,7 +142,7 @@ class Catalogue:
             release_memory()  # one answer of 10,000 hits left 40 MB on the heap
 
     def _drop_caches(self) -> None:
-        """Let go of what makes the next look-ups quicker."""
+        """Let go of what makes the next lookups quicker."""
         forget_patterns()
         forget_parsed()
         for workspace in self._open.values():
@@ -219,7 +219,7 @@ class Catalogue:
     def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
         """Return the roots of the projects that a call names, once each in its order; ``*``: of all it may name.
 
-        What is no project of ours comes back as it was given.
+        What is not a project of ours comes back as it was given.
         """
         named = self.list_reachable(session) if projects == "*" else projects
         known = set(map(str, self._roots.values()))  # these have no links in them: resolving one takes 50 µs
@@ -352,7 +352,7 @@ class Catalogue:
             if workspace.is_lost():
                 with contextlib.suppress(NotFound):  # removed meanwhile
                     async with self._lock_project(name, make=False) as known:
-                        # It may have been closed and opened anew while we waited for the lock.
+                        # It may have been closed and reopened while we waited for the lock.
                         if self._open.get(known) is workspace:
                             await self._open.pop(known).close()
         gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
@@ -392,7 +392,7 @@ class Catalogue:
                     return
 
     def _find_open(self, root_or_name: str) -> Workspace | None:
-        """Return a project if it is open, without its lock: a call about it must not wait while it is opened anew."""
+        """Return a project if it is open, without its lock: a call about it must not wait while it is reopened."""
         found = self._open.get(root_or_name)
         if found is None:  # bindings are roots without links: resolving one again would take 50 µs of each call
             found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
@@ -452,7 +452,7 @@ class Catalogue:
         return self._roots.get(root_or_name)
 
     def _find_name(self, root_or_name: str, *, make: bool) -> str:
-        """Return a project's name; ``make``: one for a folder that is no project yet.
+        """Return a project's name; ``make``: one for a folder that is not a project yet.
 
         Raises:
             NotFound: no project is known so, or no folder is there.

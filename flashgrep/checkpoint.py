@@ -1,7 +1,7 @@
-"""Cooperative scheduling of look-ups: every loop that can take long calls ``checkpoint``.
+"""Cooperative scheduling of lookups: every loop that can take long calls ``checkpoint``.
 
-What a checkpoint does depends on who runs the look-up. In the daemon it waits for the scheduler's next turn. In a
-worker process, which runs one look-up at a time, it checks whether the look-up was cancelled. Elsewhere, as in the
+What a checkpoint does depends on who runs the lookup. In the daemon it waits for the scheduler's next turn. In a
+worker process, which runs one lookup at a time, it checks whether the lookup was cancelled. Elsewhere, as in the
 indexer and in tests, it does nothing.
 """
 
@@ -25,7 +25,7 @@ class Expired(Exception):
 
 
 class Turn(Protocol):
-    """A look-up's right to run, as its checkpoints see it."""
+    """A lookup's right to run, as its checkpoints see it."""
 
     @property
     def stopped(self) -> bool:
@@ -43,7 +43,7 @@ class Turn(Protocol):
 
 @dataclass(slots=True)
 class _OnlyTurn:
-    """The only look-up of a process; ``is_over`` tells whether nobody waits for it any more."""
+    """The only lookup of a process; ``is_over`` tells whether nobody waits for it any more."""
 
     is_over: Callable[[], bool]
     _look_at: float = 0.0
@@ -68,7 +68,7 @@ _DEADLINE: ContextVar[float | None] = ContextVar("_DEADLINE", default=None)
 
 
 def checkpoint() -> None:
-    """Give way to others, if they wait and this look-up has had its quantum; costs 0.2 µs otherwise.
+    """Give way to others, if they wait and this lookup has had its quantum; costs 0.2 µs otherwise.
 
     Whatever can take longer than a few milliseconds calls it that often.
 
@@ -84,7 +84,7 @@ def checkpoint() -> None:
 
 
 def stop_if_over() -> None:
-    """End the look-up if its answer is no longer wanted, without giving way: for waits within ``blocking``.
+    """End the lookup if its answer is no longer wanted, without giving way: for waits within ``blocking``.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
@@ -101,7 +101,7 @@ def stop_if_over() -> None:
 
 @contextlib.contextmanager
 def ending(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Have checkpoints within the block end it once ``is_over`` says so; for a process that runs one look-up."""
+    """Have checkpoints within the block end it once ``is_over`` says so; for a process that runs one lookup."""
     token = CURRENT_TURN.set(_OnlyTurn(is_over))
     try:
         yield
@@ -121,7 +121,7 @@ def expiring(deadline: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def blocking() -> Iterator[None]:
-    """Let others run while this look-up waits for another process, a disk or a network.
+    """Let others run while this lookup waits for another process, a disk or a network.
 
     Raises:
         Abandoned: nobody waits for the answer any more.
@@ -130,7 +130,7 @@ def blocking() -> Iterator[None]:
     turn = CURRENT_TURN.get()
     if turn is not None:
         turn.pause()
-    # No finally: an error usually ends the look-up, which then needs no turn. If it is handled, the next checkpoint
+    # No finally: an error usually ends the lookup, which then needs no turn. If it is handled, the next checkpoint
     # waits for one.
     yield
     if turn is not None:

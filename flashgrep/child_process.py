@@ -27,7 +27,7 @@ class ChildEnded(Exception):
 
 
 class ChildPipes:
-    """A child's standard input and output, for a look-up's thread: it waits no longer than its look-up does."""
+    """A child's standard input and output, for a lookup's thread: it waits no longer than its lookup does."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         """``process``: with pipes for both."""
@@ -42,7 +42,7 @@ class ChildPipes:
 
         Raises:
             ChildEnded: it has ended, or did not read them in time.
-            Abandoned, Expired: the look-up is over.
+            Abandoned, Expired: the lookup is over.
 
         """
         view = memoryview(message)
@@ -54,7 +54,7 @@ class ChildPipes:
             raise ChildEnded from None
 
     def read(self, size: int, ends: float) -> bytes:
-        """Return so many bytes; raises as ``write``."""
+        """Return this many bytes; raises as ``write``."""
         parts = bytearray()
         while len(parts) < size:
             _wait(self._out, selectors.EVENT_READ, ends)
@@ -70,7 +70,7 @@ class ChildPipes:
 
 
 def _wait(descriptor: int, event: int, ends: float) -> None:
-    """Wait until a pipe can be read or written, while other look-ups run."""
+    """Wait until a pipe can be read or written, while other lookups run."""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, event)
         # Nearly always ready: giving the turn away costs more than looking first.

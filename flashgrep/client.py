@@ -50,7 +50,7 @@ def run() -> int:
             status = _become_ripgrep(arguments[1:])
         elif command == RPC and not asks_for_help:
             status = _relay(arguments[1:])
-        # A module above this one goes on, by name, as another program would: it costs what the hot path cannot pay.
+        # A module above this one continues, by name, as another program would: it costs what the hot path cannot pay.
         elif command == MCP:
             status = int(import_module(MCP_MODULE).main(arguments[1:]))
         elif command == LSP:

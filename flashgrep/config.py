@@ -137,7 +137,7 @@ class Write(_Section):
 
 
 def split_list(given: Any) -> Any:
-    """Return the parts of a text between commas; what is no text as it is."""
+    """Return the parts of a text between commas; what is not text as it is."""
     return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
 
 
@@ -358,7 +358,7 @@ def format_example() -> str:
 
 
 def has_mark(field: FieldInfo, mark: str) -> bool:
-    """Tell whether a setting is marked ``project`` or ``rebuild``."""
+    """Return whether a setting is marked ``project`` or ``rebuild``."""
     return isinstance(field.json_schema_extra, dict) and mark in field.json_schema_extra
 
 
@@ -377,7 +377,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise BadSetting(f"{path}: cannot be read: {error.strerror}", source=str(path), key="") from None
-    except ValueError as error:  # not all are tomllib's own: bytes that are no UTF-8, a number of 5,000 digits
+    except ValueError as error:  # not all are tomllib's own: bytes that are not UTF-8, a number of 5,000 digits
         raise BadSetting(f"{path}: not TOML: {error}", source=str(path), key="") from None
     return dict(_flatten(table, "", str(path)))
 
@@ -417,7 +417,7 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
-    """Return the error for a key that is no setting, with the nearest that is."""
+    """Return the error for a key that is not a setting, with the nearest that is."""
     close = process.extractOne(key, known, score_cutoff=60)
     hint = f"; did you mean {close[0]}?" if close else ""
     message = f"{source}: unknown setting {key}{hint} (known: {', '.join(known)})"
@@ -425,7 +425,7 @@ def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
 
 
 def check_alone(source: str, table: Mapping[str, Any]) -> None:
-    """Validate one source by itself, so that an error names the file it stands in, even when another overrides it.
+    """Validate one source by itself, so that an error names the file it is in, even when another overrides it.
 
     Raises:
         BadSetting: a value of the wrong type or out of bounds; ``allowed`` says within which.

@@ -245,7 +245,7 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
     reader, writer = os.pipe()
     try:
         os.set_inheritable(writer, True)
-        # -P: the folder the user stands in must not be importable, a repository may hold a json.py.
+        # -P: the folder the user is in must not be importable, a repository may hold a json.py.
         daemon = [sys.executable, "-P", "-m", DAEMON_MODULE, "--ready-fd", str(writer)]
         command = [sys.executable, "-I", "-S", DETACH, str(writer), *daemon]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND

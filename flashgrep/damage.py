@@ -4,7 +4,7 @@ import zlib
 
 
 class Damaged(Exception):
-    """What was stored is broken, not ours or of another format; it is set aside and built anew."""
+    """What was stored is broken, not ours or of another format; it is set aside and rebuilt."""
 
 
 def inflate(packed: bytes, most: int) -> bytes:

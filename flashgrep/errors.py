@@ -111,7 +111,7 @@ class InvalidRange(InvalidParams):
 
 
 class InvalidTrigger(InvalidParams):
-    """A bootstrap trigger that is none of ours."""
+    """A bootstrap trigger that is not ours."""
 
     default_reason = "invalid_trigger"
 

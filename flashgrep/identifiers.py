@@ -52,7 +52,7 @@ def find_identifiers(text: bytes) -> list[bytes]:
 def count_identifiers(texts: Sequence[bytes]) -> Counted:
     """Count the identifiers of each text."""
     number_of: defaultdict[bytes, int] = defaultdict()
-    # One look-up numbers an identifier, and no line of Python runs for it.
+    # One lookup numbers an identifier, and no line of Python runs for it.
     number_of.default_factory = number_of.__len__
     found = array("q")
     ends = [0]
@@ -81,7 +81,7 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
     text = b"\n".join([b"", *identifiers, b"", b""])
     classes = np.frombuffer(text.translate(_CLASS), np.uint8)
     before, here, after = classes[:-2], classes[1:-1], classes[2:]
-    # A word begins where the class changes, but for a capital and the small letters it leads; of several capitals
+    # A word begins where the class changes, except for a capital and the small letters it leads; of several capitals
     # before a small letter the last one leads it.
     begins = (here != before) & (here != _OTHER) & ((before != _UPPER) | (here != _LOWER))
     begins |= (before == _UPPER) & (here == _UPPER) & (after == _LOWER)
@@ -92,7 +92,7 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
 
 
 def places_of(rows: Ints, lengths: Ints) -> Ints:
-    """Return the places of the items of some rows, in a flat list of all rows that have so many items each."""
+    """Return the places of the items of some rows, in a flat list of all rows that have this many items each."""
     chosen = lengths[rows]
     first = (np.cumsum(lengths) - lengths)[rows]
     return np.repeat(first - (np.cumsum(chosen) - chosen), chosen) + np.arange(int(chosen.sum()))

@@ -99,7 +99,7 @@ def parse(line: bytes) -> object:
         value: object = json.loads(text, parse_constant=refuse)
         # Only an escape can bring one in: UTF-8 itself holds no surrogates.
         if "\\ud" in text or "\\uD" in text:
-            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no character
+            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not a character
     except (ValueError, RecursionError):
         return None
     return value
@@ -111,7 +111,7 @@ def items_of(message: object) -> list[dict[str, object]]:
 
 
 def id_key(item: dict[str, object]) -> str:
-    """Return the id as JSON text, so that 1, 1.0 and "1" differ; "null" where there is none to be answered by."""
+    """Return the id as JSON text, so that 1, 1.0 and "1" differ; "null" if there is none to be answered by."""
     found = item.get("id")
     return json.dumps(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else NULL
 
@@ -124,14 +124,14 @@ def is_reply(item: dict[str, object]) -> bool:
 def answered_key(line: bytes) -> str | None:
     """Return the key of the id that a line of the daemon answers, without parsing it; None where that takes parsing.
 
-    The daemon writes the id last. Within a string a quotation mark is escaped, so ``,"id":`` stands in none.
+    The daemon writes the id last. Within a string a quotation mark is escaped, so ``,"id":`` is in none.
     """
     start = line.rfind(ID_BEHIND, -MOST_ID)
     if start < 0 or not line.startswith(b"{") or line.startswith(OWN_REQUEST):
         return None
     try:
         found = json.loads(line[start + len(ID_BEHIND) :].rstrip()[:-1])
-    except ValueError:  # something else stands last
+    except ValueError:  # something else is last
         return None
     return id_key({"id": found})
 

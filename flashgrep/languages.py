@@ -262,7 +262,7 @@ _NO_ENDING: Final = "no ending"
 def language_of(path: bytes, data: bytes = b"") -> Language:
     """Return a file's language by its name, else by its first line; ``UNKNOWN`` where neither tells.
 
-    ``data``, as much of it as is at hand, also tells C++ headers from those of C.
+    ``data``, as much of it as is available, also tells C++ headers from those of C.
     """
     named = name_class(path)
     if named == _C_HEADER:

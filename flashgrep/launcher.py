@@ -39,7 +39,7 @@ GREP_LONG_WITH_VALUE = frozenset(
     {"max-count", "after-context", "before-context", "context", "binary-files", "devices", "directories", "exclude"}
     | {"exclude-from", "exclude-dir", "include", "label", "group-separator"}
 )
-"""grep's flags but for ``-e`` and ``-f``: with these the word is a file and standard input is not read."""
+"""grep's flags except for ``-e`` and ``-f``: with these the word is a file and standard input is not read."""
 STANDARD_INPUT = frozenset({"-", "/dev/stdin"})
 LONGEST_TYPO = 40
 ERROR = 2
@@ -104,7 +104,7 @@ def names_more(arguments: list[str]) -> bool:
 
 
 def split_operands(arguments: list[str]) -> list[str] | None:
-    """Return what is no flag, or None where something is that grep does not have."""
+    """Return what is not a flag, or None where something is that grep does not have."""
     operands: list[str] = []
     rest = iter(arguments)
     for argument in rest:

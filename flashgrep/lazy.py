@@ -9,7 +9,7 @@ ValueT = TypeVar("ValueT")
 class LazyAttribute(Generic[ValueT]):
     """Like functools.cached_property, without its lock.
 
-    Before Python 3.12 all instances of a class share that lock, and it is held while the value is computed: one look-up
+    Before Python 3.12 all instances of a class share that lock, and it is held while the value is computed: one lookup
     with a large pattern kept all others waiting. Without it two threads may both compute the value; the last one stays.
     """
 

@@ -23,7 +23,7 @@ class Skipped:
 class Document:
     """A file's text as it is searched.
 
-    ``data`` is UTF-8 (byte order mark removed, UTF-16 transcoded), in which bytes that are no UTF-8 are kept and shown
+    ``data`` is UTF-8 (byte order mark removed, UTF-16 transcoded), in which bytes that are not UTF-8 are kept and shown
     as U+FFFD each; "latin-1": the file is not UTF-8 by far, each byte is a character. Line ends are kept.
     """
 
@@ -53,12 +53,12 @@ class FileStat:
 
 
 def path_to_text(path: bytes) -> str:
-    """Return a path as people read it: U+FFFD stands for what is no UTF-8."""
+    """Return a path as people read it: U+FFFD stands for what is not UTF-8."""
     return path.decode("utf-8", "replace")
 
 
 def path_to_json(path: bytes) -> dict[str, str]:
-    """Return a path as answers show it: its text, and its bytes in base64 beside it where the text is not they."""
+    """Return a path as answers show it: its text, and its bytes in base64 alongside it where the text is not they."""
     try:
         return {"file_path": path.decode()}
     except UnicodeDecodeError:
@@ -69,7 +69,7 @@ def path_from_json(file_path: str | None, file_path_bytes: str | None = None) ->
     """Return the path a caller named, in either form of ``path_to_json``; nothing is the empty path.
 
     Raises:
-        InvalidParams: the bytes are no base64.
+        InvalidParams: the bytes are not base64.
 
     """
     if file_path_bytes is None:

@@ -21,9 +21,9 @@ PROJECTS = "projects"
 """Below the state folder: one folder a project, for its writes under way. Below the cache folder: former indexes."""
 INDEX = "index.db"
 OWNER = "owner"
-"""The file beside an index that holds the path of the folder it is named by, as bytes."""
+"""The file next to an index that holds the path of the folder it is named by, as bytes."""
 MOST_CONFIG = 64 * 1024
-"""Bytes of a repository's settings that are looked at; what git writes of a work tree stands at the top."""
+"""Bytes of a repository's settings that are looked at; what git writes of a work tree is at the top."""
 MOST_POINTER = 4096
 """Bytes of a file that names a folder of git's; a path has no more."""
 
@@ -101,7 +101,7 @@ def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
     """Return the path that a file of git's holds.
 
     Raises:
-        OSError: it is no file, or cannot be read.
+        OSError: it is not a file, or cannot be read.
         ValueError: it holds something else.
 
     """
@@ -113,7 +113,7 @@ def _read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
 
 
 def _read_file(file: bytes, most: int) -> bytes:
-    """Return the first bytes of a file of git's; of what is no file, none: a pipe must not be waited for."""
+    """Return the first bytes of a file of git's; of what is not a file, none: a pipe must not be waited for."""
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         return os.read(number, most) if stat.S_ISREG(os.fstat(number).st_mode) else b""

@@ -1,4 +1,4 @@
-"""Paths as a client names them where it sees other ones than the daemon does: in a container, on Windows beside WSL.
+"""Paths as a client names them where it sees other ones than the daemon does: in a container, on Windows alongside WSL.
 
 A map is a list of pairs (theirs, ours), each the name of one folder. What a client sends is translated before anything
 looks at it, so that a map opens nothing that its connection could not name without one.
@@ -101,7 +101,7 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
     """Return the map that ``theirs=ours`` describe, several of them separated by commas; None for nothing.
 
     Raises:
-        ValueError: one is no pair of absolute paths.
+        ValueError: one is not a pair of absolute paths.
 
     """
     pairs = []

@@ -23,7 +23,7 @@ class Literals(NamedTuple):
     inside: bytes = b""
     end: bytes = b""
     step: bytes = b""
-    """The name of the path's file, or of a folder it lies in; with a slash behind it of a folder only."""
+    """The name of the path's file, or of a folder it lies in; with a trailing slash of a folder only."""
     exact: bool = False
     """Whether every path with these parts, apart from each other, matches."""
 
@@ -54,7 +54,7 @@ class PathText:
         return self._places_of(self.text.lower(), part.lower()) if fold else self._places_of(self.text, part)
 
     def _places_of(self, text: bytes, part: bytes, low: int = 0, high: int | None = None) -> Places:
-        """Return the places of the paths that contain ``part``, or that it begins before and ends behind.
+        """Return the places of the paths that contain ``part``, or that it begins before and ends after.
 
         ``low``, ``high``: between which places, if not among all.
         """
@@ -83,7 +83,7 @@ class PathText:
         inside = wanted.inside
         places = self._places_of(self.text, inside, low, high) if inside else np.arange(low, high)
         for back, byte in enumerate(reversed(wanted.end), 1):
-            places = places[self._bytes[self._ends[places] - back] == byte]  # a NUL stands before each path
+            places = places[self._bytes[self._ends[places] - back] == byte]  # a NUL is before each path
         # Start and end must not overlap: "ab*ba" does not match "aba".
         if wanted.exact and wanted.start:
             places = places[self._sizes[places] >= len(wanted.start) + len(wanted.end)]

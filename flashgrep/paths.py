@@ -47,7 +47,7 @@ class Paths:
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
-    """Return the user's state folder: the override, or the platform's place (as platformdirs has it)."""
+    """Return the user's state folder: the override, or the platform's place (as platformdirs does)."""
     override = environ.get(STATE_OVERRIDE)
     if override:
         return os.path.abspath(override)
@@ -157,7 +157,7 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def bundled_ripgrep() -> str | None:
-    """Return the ripgrep installed beside our interpreter, whose version our tables were made for, if there is one."""
+    """Return the ripgrep installed next to our interpreter, whose version our tables were made for, if there is one."""
     beside = os.path.join(os.path.dirname(sys.executable), RIPGREP)
     return beside if os.access(beside, os.X_OK) else None
 

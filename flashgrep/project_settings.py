@@ -93,7 +93,7 @@ def _parse(text: bytes) -> dict[str, Any]:
     """Return the file's table.
 
     Raises:
-        ValueError: it is no TOML, or nested so deep that parsing it would take long.
+        ValueError: it is not TOML, or nested so deep that parsing it would take long.
         RecursionError: it is nested too deep in a way that the bounds do not count.
 
     """

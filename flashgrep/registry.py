@@ -53,7 +53,7 @@ MOST_GLOB = 4096
 def limit_length(most: int) -> AfterValidator:
     """Return a bound on a text's characters.
 
-    pydantic's own max_length refuses the lone surrogates by which a command line carries names that are no UTF-8.
+    pydantic's own max_length refuses the lone surrogates by which a command line carries names that are not UTF-8.
     """
 
     def check(text: str) -> str:
@@ -90,18 +90,18 @@ ByteCount: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How a field of a method's parameters is offered, beside what its type says: ``Annotated[int, Usage("-l")]``."""
+    """How a field of a method's parameters is offered, besides what its type says: ``Annotated[int, Usage("-l")]``."""
 
     short: str = ""
     """Its letter on the command line, with the dash."""
     shortcuts: Mapping[str, Any] = field(default_factory=dict)
-    """Flags of the command line, as grep has them, that each stand for a value of the field."""
+    """Flags of the command line, as grep does, that each stand for a value of the field."""
     words: bool = False
     """On the command line it takes all words that are left, as one text with blanks between them."""
     rare: bool = False
     """Not listed to models, whose contexts hold the schemas of all tools; taken all the same."""
     needed: bool = False
-    """Required, though a rarer field may stand in its place (a path's bytes): listed as required."""
+    """Required, though a rarer field may be in its place (a path's bytes): listed as required."""
 
 
 RARE, NEEDED = Usage(rare=True), Usage(needed=True)
@@ -155,7 +155,7 @@ class Capabilities:
     """
 
     control: bool = False
-    """Whether the daemon's own methods are answered: ``$/cli``, ``$/open``, ``$/shutdown`` and their kin."""
+    """Whether the daemon's own methods are answered: ``$/cli``, ``$/open``, ``$/shutdown`` and the like."""
     asks_team: bool = False
     """Whether the team's server is asked about projects that nobody knows here, though the connection is bound."""
     writes: Literal["always", "with_token", "never"] = "always"

@@ -33,7 +33,7 @@ REPEATED = frozenset(
 MOST_SENDINGS = 4
 """How many daemons may end over one line before it is answered with an error."""
 CALM_SECONDS = 30.0
-"""After so long without trouble the next trouble counts as the first."""
+"""After this long without trouble the next trouble counts as the first."""
 LONGEST_PAUSE = 30.0
 """Seconds between two attempts at most, while the daemon ends again and again or does not start."""
 PATIENCE_SECONDS = 3.0
@@ -64,7 +64,7 @@ class Relay:
     ) -> None:
         """``connect`` returns a connection that is bound and ready; it may start the daemon, and raise OSError.
 
-        ``watched``: a descriptor; end when it becomes readable. ``linger``: end so many seconds after the end of
+        ``watched``: a descriptor; end when it becomes readable. ``linger``: end this many seconds after the end of
         ``source`` at the latest.
         """
         self._connect = connect
@@ -361,7 +361,7 @@ class _Attempt:
 def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> bytes:
     """Send lines, each after the answer to the one before, which the host has had from an earlier daemon.
 
-    Return what it is to have all the same: how the projects are that it follows, and what came behind the last answer.
+    Return what it is to have all the same: how the projects are that it follows, and what came after the last answer.
     """
     held, news = b"", bytearray()
     for data, key in handshake:

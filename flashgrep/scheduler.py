@@ -1,14 +1,14 @@
-"""Look-ups of many clients share the processors: start-time fair queueing over connections, by processor time.
+"""Lookups of many clients share the processors: start-time fair queueing over connections, by processor time.
 
-Threads of one interpreter only take the processor from each other, so one look-up runs here at a time and the others
+Threads of one interpreter only take the processor from each other, so one lookup runs here at a time and the others
 wait, for their turn here or for a worker process that can run them. Whose connection has had the least time is next
-(start-time fair queueing: Goyal, Vin and Cheng, 1996); a connection's own look-ups take turns. A look-up gives way at
+(start-time fair queueing: Goyal, Vin and Cheng, 1996); a connection's own lookups take turns. A lookup gives way at
 its next ``checkpoint`` once it has run for a quantum, and stops there when nobody waits for its answer any more. One
-that reaches no checkpoint for long, or waits for something else (``blocking``), is not waited for: others run beside
+that reaches no checkpoint for long, or waits for something else (``blocking``), is not waited for: others run alongside
 it, and so they do when every worker is busy with a long one.
 
-The state is shared by the event loop and the threads of the look-ups, and changes with the lock held. Workers are
-spoken to on the event loop alone, but for ``serving``.
+The state is shared by the event loop and the threads of the lookups, and changes with the lock held. Workers are
+spoken to on the event loop alone, except for ``serving``.
 """
 
 import asyncio
@@ -30,46 +30,46 @@ from flashgrep.checkpoint import CURRENT_TURN, Abandoned
 from flashgrep.shared_turn import SHARED_TURN
 
 QUANTUM = 0.005
-"""Seconds a look-up runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
+"""Seconds a lookup runs before it gives way to another: most end sooner; changing threads costs 0.1 ms."""
 PATIENCE = 0.02
-"""Seconds without a checkpoint after which others run beside a look-up: it is in a library, or in a system call."""
+"""Seconds without a checkpoint after which others run alongside a lookup: it is in a library, or in a system call."""
 THREADS_PER_FLOW = 4
-"""Look-ups of one connection that have begun and not ended; the others of it wait without a thread."""
+"""Lookups of one connection that have begun and not ended; the others of it wait without a thread."""
 THREADS = 256
-"""Look-ups begun in all; a thread that waits costs about 100 KB."""
+"""Lookups begun in all; a thread that waits costs about 100 KB."""
 SPARE = 32
-"""Once so many have begun, only connections that have none may begin one."""
+"""Once this many have begun, only connections that have none may begin one."""
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 FLOW: ContextVar[Hashable] = ContextVar("FLOW", default=None)
-"""Whose look-ups they are: a connection."""
+"""Whose lookups they are: a connection."""
 
 
 class Worker(Protocol):
-    """A process that runs one look-up at a time."""
+    """A process that runs one lookup at a time."""
 
     def ask(self, request: bytes, limit: float, reply: Callable[[bytes | None], None]) -> None:
-        """Have a look-up run; ``reply`` is called once, on the event loop, with None where it has no answer.
+        """Have a lookup run; ``reply`` is called once, on the event loop, with None where it has no answer.
 
         ``limit``: on the clock of time.monotonic(); a worker that answers much later hangs.
         """
 
     def cancel(self) -> None:
-        """Have the look-up end: nobody waits for its answer any more."""
+        """Have the lookup end: nobody waits for its answer any more."""
 
 
 class Workers(Protocol):
-    """The worker processes of a daemon; used on its event loop, but for ``serving``."""
+    """The worker processes of a daemon; used on its event loop, except for ``serving``."""
 
     freed: Callable[[], None]
     """Set by the scheduler; called when a worker has nothing to do."""
 
     @property
     def serving(self) -> Collection[Hashable]:
-        """Places whose look-ups wait for a worker: one has them loaded and is not busy with a long one."""
+        """Places whose lookups wait for a worker: one has them loaded and is not busy with a long one."""
 
     @property
     def has_idle(self) -> bool:
@@ -79,11 +79,11 @@ class Workers(Protocol):
         """Return a worker that has nothing to do and can answer about a place."""
 
     def want(self, place: Hashable, waiting: int) -> None:
-        """Note that so many look-ups of a place wait just now."""
+        """Note that this many lookups of a place wait just now."""
 
 
 class Portable(Protocol[ResultT_co]):
-    """A look-up that a worker can run, too."""
+    """A lookup that a worker can run, too."""
 
     @property
     def place(self) -> Hashable:
@@ -102,7 +102,7 @@ class Portable(Protocol[ResultT_co]):
 
 @dataclass(slots=True, eq=False)
 class _Flow:
-    """The look-ups of one connection that have not ended."""
+    """The lookups of one connection that have not ended."""
 
     key: Hashable
     served: float
@@ -114,7 +114,7 @@ class _Flow:
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """One look-up."""
+    """One lookup."""
 
     flow: _Flow
     scheduler: "Scheduler"
@@ -128,13 +128,13 @@ class _Task:
     """Who runs it now, if a worker does."""
     reply: bytes | None = None
     gate: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    """Released when it may go on; its thread waits here."""
+    """Released when it may continue; its thread waits here."""
     begun: bool = False
-    """Whether it holds one of the places for look-ups that have begun here."""
+    """Whether it holds one of the places for lookups that have begun here."""
     threaded: bool = False
     """Whether its thread runs or waits at the gate; before that a cancellation ends it at once."""
     runs: bool = False
-    """Whether it is the one that runs; False too while others run beside it."""
+    """Whether it is the one that runs; False too while others run alongside it."""
     stopped: bool = False
     """Whether nobody waits for its answer any more."""
     ended: bool = False
@@ -145,7 +145,7 @@ class _Task:
 
     def give_way(self) -> None:
         # By the clock, since others wait by the clock: by processor time a turn was up to four times as long on a busy
-        # machine, and a polite client waited three times as long beside a search of one big file.
+        # machine, and a polite client waited three times as long alongside a search of one big file.
         if not self.runs or (self.scheduler.contended and time.monotonic() - self.since > QUANTUM):
             self.scheduler.requeue(self)
 
@@ -157,7 +157,7 @@ class _Task:
 
 
 class Scheduler:
-    """Runs look-ups in fair turns: one at a time in a thread here, and one in each worker; for one event loop."""
+    """Runs lookups in fair turns: one at a time in a thread here, and one in each worker; for one event loop."""
 
     def __init__(self, workers: Workers | None = None) -> None:
         self._workers = workers
@@ -167,14 +167,14 @@ class Scheduler:
         self._lock = threading.Lock()
         self._flows: dict[Hashable, _Flow] = {}
         self._for_workers: list[tuple[float, int, _Task]] = []
-        """A heap of look-ups that workers may run and that wait, or waited, by the time that their flows had had."""
+        """A heap of lookups that workers may run and that wait, or waited, by the time that their flows had had."""
         self._most_for_workers = SPARE
         self._numbers = count()
         self._running: _Task | None = None
         self._begun = 0
         self._now = 0.0
-        """Virtual time: that of the look-up which began last, and on by each connection's share of the service since.
-        Else whoever comes back at once would stand before one that gave way, for ever."""
+        """Virtual time: that of the lookup which began last, and on by each connection's share of the service since.
+        Else whoever comes back at once would be before one that gave way, for ever."""
         self._limiter: anyio.CapacityLimiter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
@@ -190,7 +190,7 @@ class Scheduler:
     ) -> ResultT:
         """Call ``begin`` when its turn comes, and what that returns in a thread, to its result.
 
-        ``portable``: the same for a worker, if one is there sooner. Cancelled, the look-up ends at its next
+        ``portable``: the same for a worker, if one is there sooner. Cancelled, the lookup ends at its next
         checkpoint; nobody waits for that.
         """
         shared = SHARED_TURN.get()
@@ -204,18 +204,18 @@ class Scheduler:
         self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
     ) -> ResultT:
         if self._limiter is None:
-            # At the first look-up, not in __init__: only now is there a loop.
+            # At the first lookup, not in __init__: only now is there a loop.
             self._limiter = anyio.CapacityLimiter(THREADS)
             self._loop = asyncio.get_running_loop()
             self._loop_thread = threading.get_ident()
         task = self._enqueue(FLOW.get(), portable)
         try:
-            # The only wait that costs no thread: here lie the look-ups of a connection beyond its share.
+            # The only wait that costs no thread: here lie the lookups of a connection beyond its share.
             await task.ready
             if portable is not None and task.reply is not None:
                 return portable.result(task.reply)
-            # ``begin`` is called here, on the loop, and takes the snapshot: what was saved while the look-up waited is
-            # seen. A cancelled look-up keeps its thread until its next checkpoint.
+            # ``begin`` is called here, on the loop, and takes the snapshot: what was saved while the lookup waited is
+            # seen. A cancelled lookup keeps its thread until its next checkpoint.
             return await anyio.to_thread.run_sync(
                 self._execute, task, begin(), abandon_on_cancel=True, limiter=self._limiter
             )
@@ -224,13 +224,13 @@ class Scheduler:
 
     @property
     def ended_at(self) -> float | None:
-        """When the last look-up ended, on the clock of time.monotonic(); None: one runs or waits."""
+        """When the last lookup ended, on the clock of time.monotonic(); None: one runs or waits."""
         return None if self._flows else self._ended
 
     async def wait_for_rest(self, seconds: float) -> float:
-        """Wait until look-ups have run, and then none for ``seconds``; return how long they ran since the last rest."""
+        """Wait until lookups have run, and then none for ``seconds``; return how long they ran since the last rest."""
         await self._used.wait()
-        # At least one such pause has passed since the last look-up when this ends.
+        # At least one such pause has passed since the last lookup when this ends.
         while self._flows or time.monotonic() - self._ended < seconds:  # noqa: ASYNC110 - a moment without any, not an event
             await anyio.sleep(seconds)
         self._used = anyio.Event()
@@ -238,7 +238,7 @@ class Scheduler:
         return used
 
     def requeue(self, task: _Task) -> None:
-        """Have a look-up wait in its thread until it is its turn again."""
+        """Have a lookup wait in its thread until it is its turn again."""
         with self._lock:
             self._charge(task)
             task.flow.waiting.append(task)
@@ -248,7 +248,7 @@ class Scheduler:
             raise Abandoned
 
     def pause(self, task: _Task) -> None:
-        """Have others run beside a look-up until it is queued again."""
+        """Have others run alongside a lookup until it is queued again."""
         with self._lock:
             self._charge(task)
             self._run_next()
@@ -259,7 +259,7 @@ class Scheduler:
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
-                # Back from idleness here, if only workers have its look-ups: time it did not use is not saved up.
+                # Back from idleness here, if only workers have its lookups: time it did not use is not saved up.
                 flow.served = max(flow.served, self._now)
             ready = asyncio.get_running_loop().create_future()
             task = _Task(flow, self, ready, portable, None if portable is None else portable.place)
@@ -286,11 +286,11 @@ class Scheduler:
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
-        """Return whether a worker will run a look-up, as things are, so that it takes no turn here."""
+        """Return whether a worker will run a lookup, as things are, so that it takes no turn here."""
         return task.portable is not None and self._workers is not None and task.place in self._workers.serving
 
     def _assign_to_workers(self) -> None:
-        """Give free workers the look-ups that are next of those they can run; on the event loop."""
+        """Give free workers the lookups that are next of those they can run; on the event loop."""
         if self._workers is None:
             return
         free: dict[Hashable, Worker | None] = {}
@@ -310,7 +310,7 @@ class Scheduler:
                 portable = task.portable
             if task.place not in free:
                 free[task.place] = self._workers.free(task.place)
-            # One look-up a worker: the next look-up of this place asks for another.
+            # One lookup a worker: the next lookup of this place asks for another.
             worker = free.pop(task.place)
             if worker is None:
                 free[task.place] = None
@@ -323,7 +323,7 @@ class Scheduler:
                 heapq.heappush(self._for_workers, one)
 
     def _hand(self, task: _Task, portable: Portable[object], worker: Worker) -> None:
-        """Have a free worker run a look-up that waits, or have it wait for its turn here; on the event loop."""
+        """Have a free worker run a lookup that waits, or have it wait for its turn here; on the event loop."""
         request = portable.request(worker)
         with self._lock:
             if request is None or task.begun:  # begun by a thread just now
@@ -368,14 +368,14 @@ class Scheduler:
                 self._end(task)
 
     def _leave(self, task: _Task) -> None:
-        """Have a look-up stop that nobody waits for any more; nothing where it has ended."""
+        """Have a lookup stop that nobody waits for any more; nothing where it has ended."""
         with self._lock:
             task.stopped = True
             if task.ended:
                 return
             if task in task.flow.waiting:
                 task.flow.waiting.remove(task)
-                task.gate.release()  # its thread, if it has one, goes on and finds that it is stopped
+                task.gate.release()  # its thread, if it has one, continues and finds that it is stopped
             if task.worker is not None:
                 task.worker.cancel()  # it is not free before it replies
             elif not task.threaded:
@@ -388,7 +388,7 @@ class Scheduler:
         self._charge(task)
         flow = task.flow
         flow.members -= 1
-        # A connection without look-ups leaves nothing behind: the table is as large as what is asked just now.
+        # A connection without lookups leaves nothing behind: the table is as large as what is asked just now.
         if not flow.members:
             self._flows.pop(flow.key, None)
         if task.begun:
@@ -397,7 +397,7 @@ class Scheduler:
             self._run_next()
 
     def _charge(self, task: _Task) -> None:
-        """End a look-up's turn, if it has one, and note what it has used of the processor; in its thread, if any.
+        """End a lookup's turn, if it has one, and note what it has used of the processor; in its thread, if any.
 
         Not how long it had the turn: on a busy machine other programs run for most of that, and whom they held up for
         a second would wait until all others had a second, too.
@@ -451,8 +451,8 @@ class Scheduler:
             self._loop.call_soon_threadsafe(self._loop.call_later, PATIENCE, self._watch)
 
     def _first(self, flow: _Flow) -> _Task | None:
-        """Return the first of a connection's look-ups that may run here."""
-        # Look-ups that have begun always go on: their thread and memory are taken already.
+        """Return the first of a connection's lookups that may run here."""
+        # Lookups that have begun always go on: their thread and memory are taken already.
         may_begin = flow.begun < (THREADS_PER_FLOW if self._begun < SPARE else 1) and self._begun < THREADS
         for task in flow.waiting:
             if task.begun or (may_begin and not self._waits_for_worker(task)):
@@ -460,13 +460,13 @@ class Scheduler:
         return None
 
     def _watch(self) -> None:
-        """Wait no longer for a look-up that reaches no checkpoint; on the event loop, while anybody waits."""
+        """Wait no longer for a lookup that reaches no checkpoint; on the event loop, while anybody waits."""
         with self._lock:
             task = self._running
-            # It goes on beside the others; at its next checkpoint it queues like them.
+            # It continues alongside the others; at its next checkpoint it queues like them.
             if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
                 self._end_turn(task)
-            # By these the workers learn that look-ups wait: more of them may be started.
+            # By these the workers learn that lookups wait: more of them may be started.
             places = Counter(task.place for flow in self._flows.values() for task in flow.waiting)
         if self._workers is not None:
             for place, waiting in places.items():

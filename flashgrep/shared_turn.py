@@ -1,6 +1,6 @@
-"""Look-ups of one question about several projects share a turn: a thread is changed once, not once a project.
+"""Lookups of one question about several projects share a turn: a thread is changed once, not once a project.
 
-A look-up in a small project takes 0.1 ms, its way to a thread and back several times that.
+A lookup in a small project takes 0.1 ms, its way to a thread and back several times that.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from flashgrep.checkpoint import Abandoned
 
 SHARED_SECONDS = 0.05
-"""Processor time of a shared turn, and the time that one look-up may hold up the others. What it has not come to then
+"""Processor time of a shared turn, and the time that one lookup may hold up the others. What it has not come to then
 has turns of its own: in the daemon, or in a worker."""
 
 Look: TypeAlias = Callable[[], Any]
@@ -28,7 +28,7 @@ Ended: TypeAlias = "asyncio.Future[tuple[Any] | None]"
 
 
 class SharedTurn:
-    """Collects the look-ups that the tasks of one question ask for at the same time; for one event loop."""
+    """Collects the lookups that the tasks of one question ask for at the same time; for one event loop."""
 
     def __init__(self, tasks: TaskGroup) -> None:
         """``tasks``: the question's."""
@@ -36,9 +36,9 @@ class SharedTurn:
         self._asked: list[tuple[Begin, Ended]] = []
 
     async def run(self, begin: Begin, run_turn: Callable[[Begin], Awaitable[object]]) -> tuple[Any] | None:
-        """Run a look-up beside others; return its result. None: it has to have a turn of its own.
+        """Run a lookup alongside others; return its result. None: it has to have a turn of its own.
 
-        ``run_turn`` runs any look-up in a turn.
+        ``run_turn`` runs any lookup in a turn.
         """
         loop = asyncio.get_running_loop()
         ended: Ended = loop.create_future()
@@ -59,7 +59,7 @@ class SharedTurn:
 
 
 class _Batch:
-    """The look-ups of one turn."""
+    """The lookups of one turn."""
 
     def __init__(self, asked: list[tuple[Begin, Ended]]) -> None:
         self.scope = anyio.CancelScope()
@@ -82,7 +82,7 @@ class _Batch:
         return self._look
 
     def _watch(self, ended: int) -> None:
-        """Wait no longer for a look-up that holds up the others; ``ended``: how many had ended at the last look."""
+        """Wait no longer for a lookup that holds up the others; ``ended``: how many had ended at the last look."""
         if len(self._outcomes) == ended:
             self.release()
         else:
@@ -101,7 +101,7 @@ class _Batch:
                     ended.set_result(None)
 
     def _look(self) -> None:
-        # Processor time: how long the thread waits for the interpreter's lock says nothing of the look-ups.
+        # Processor time: how long the thread waits for the interpreter's lock says nothing of the lookups.
         until = time.thread_time() + SHARED_SECONDS
         while time.thread_time() < until:
             try:
@@ -119,7 +119,7 @@ class _Batch:
 
 
 class _Outcome:
-    """What a look-up has come to; its errors stay here, until they are raised where it is awaited."""
+    """What a lookup has come to; its errors stay here, until they are raised where it is awaited."""
 
     def __init__(self, ended: Ended) -> None:
         self.result: Any = None

@@ -36,7 +36,7 @@ from flashgrep.paths import TEAM_TOKEN_VARIABLE
 from flashgrep.registry import Call, Registry
 
 AVOID_SECONDS: Final = 15.0
-"""A server that did not answer is not asked for so long: each further question would wait for it, too."""
+"""A server that did not answer is not asked for this long: each further question would wait for it, too."""
 REMEMBERED_SECONDS: Final = 60.0
 MOST_ASKED: Final = 8
 """Questions at a time: each holds a thread."""
@@ -54,7 +54,7 @@ class TeamLink:
     environ: Mapping[str, str]
     _away_until: float = 0.0
     _addresses: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """Of the team's repositories asked lately: until when it is believed, and the address."""
+    """Of the team's repositories asked recently: until when it is believed, and the address."""
     _limit: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_ASKED))
 
     async def ask(self, method: str, params: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:

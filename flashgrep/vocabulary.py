@@ -101,7 +101,7 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 REMARKS: Final = frozenset({"explanation", "reason", "description", "tool_summary", "tool_action"})
 """Names of texts that say why a call is made, which many hosts have their models add."""
 TO_THE_END: Final = -1
-"""The ``end_line`` of tools that count from behind."""
+"""The ``end_line`` of tools that count from after."""
 RANGES: Final = ("view_range", "line_range", "lines", "range")
 """A first and a last line in one: ``[10, 20]`` or ``"10-20"``."""
 NOTHING: Final = frozenset({"", "null", "None", "undefined"})

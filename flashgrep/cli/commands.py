@@ -1,4 +1,4 @@
-"""Commands by typer: how one is made, and which module has each that is no method, imported when it is called."""
+"""Commands by typer: how one is made, and which module has each that is not a method, imported when it is called."""
 
 import difflib
 import sys
@@ -36,11 +36,11 @@ LOCAL_COMMANDS = {
     "daemon": "daemon_commands:app",
     "config": "config_command:app",
 }
-"""Where the function or the group is of every command that is no method."""
+"""Where the function or the group is of every command that is not a method."""
 
 
 class StrictCommand(TyperCommand):
-    """A command whose options with one value can be given once: ``-p a -p b`` is no question about b alone.
+    """A command whose options with one value can be given once: ``-p a -p b`` is not a question about b alone.
 
     Parsers of command lines let the last one win in silence.
     """
@@ -120,7 +120,7 @@ def mcp(
 
 
 def lsp() -> NoReturn:
-    """Speak the Language Server Protocol over stdin and stdout, for an editor, beside the language's own server."""
+    """Speak the Language Server Protocol over stdin and stdout, for an editor, alongside the language's own server."""
     _refuse("lsp")
 
 

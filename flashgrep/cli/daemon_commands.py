@@ -93,7 +93,7 @@ def run(
 
 
 def stop_daemon() -> bool:
-    """End the daemon, asked first, by signals if it does not answer; say whether one ran."""
+    """End the daemon, asked first, by signals if it does not answer; return whether one ran."""
     paths = find_user_paths()
     if lifecycle.find_holder(paths) is None:
         return False

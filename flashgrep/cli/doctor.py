@@ -1,4 +1,4 @@
-"""``fgrep doctor``: what could stand in the way, one line a check."""
+"""``fgrep doctor``: what could be in the way, one line a check."""
 
 import os
 import platform
@@ -65,7 +65,7 @@ def check_folders() -> Iterator[Finding]:
     except BadSetting as error:
         yield Finding("bad", "settings", error.message)
     try:
-        # Made if it is not there, as the daemon would: what stands in the way shows only then.
+        # Made if it is not there, as the daemon would: what is in the way shows only then.
         make_private(paths.state)
         yield Finding("ok", "state", paths.state)
     except OSError as error:
@@ -131,7 +131,7 @@ def check_machine() -> Iterator[Finding]:
     if command is None:
         yield Finding("warn", "PATH", "no fgrep on PATH")
     elif Path(command).resolve().parent == Path(sys.executable).parent or b"flashgrep" in Path(command).read_bytes():
-        # pipx and uv link to a script beside our interpreter; otherwise the script's first lines name the package.
+        # pipx and uv link to a script alongside our interpreter; otherwise the script's first lines name the package.
         yield Finding("ok", "PATH", command)
     else:
         yield Finding("warn", "PATH", f"fgrep is {command}, not ours; use flashgrep")

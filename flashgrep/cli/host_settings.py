@@ -55,7 +55,8 @@ def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_proj
             return Change(path, before, before)
         after = _edit(host.format, before, keys, entry)
         edited = parse(host.format, after)
-        # Tried out now, while the text is at hand: where it does not give the old text back, that is kept in the note.
+        # Tried out now, while the text is available: where it does not give the old text back, that is kept in the
+        # note.
         restored = _edit(host.format, after, keys, None)
     except (InvalidParams, ValueError) as error:
         raise InvalidParams(f"{path}: {error}; it is left as it was", path=str(path)) from None
@@ -76,7 +77,7 @@ def _read_servers(host: Host, value: Any) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """Return what a file holds, with its line ends; nothing where there is none.
+    """Return what a file holds, with its line ends; nothing if there is none.
 
     Raises:
         InvalidParams: it is not UTF-8.
@@ -142,7 +143,7 @@ def _load_yaml(text: str) -> tuple[Any, Callable[[], str]]:
 
     yaml, out = YAML(), io.StringIO()
     yaml.preserve_quotes = True
-    # ruamel would wrap long lines anew, also those that are not ours.
+    # ruamel would wrap long lines again, also those that are not ours.
     yaml.width = 1 << 20
     try:
         document = yaml.load(text) or {}

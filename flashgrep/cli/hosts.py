@@ -81,7 +81,7 @@ class Host:
         if not isinstance(present, Mapping):
             return self.make_entry([*command, *options])
         words = self.read_command(present)
-        # What stands behind the subcommand is a person's, as --project PATH.
+        # What follows the subcommand is a person's, as --project PATH.
         added = words[words.index(SUBCOMMAND) + 1 :] if SUBCOMMAND in words else []
         # The host fills in its variable in a project's entry only; elsewhere it would be taken for a folder's name.
         length = len(self.arguments)
@@ -90,7 +90,7 @@ class Host:
                 del added[start : start + length]
         entry = self.make_entry([*command, *([] if PROJECT_OPTION in added else options), *added])
         ours = {name: entry[name] for name in ("cmd", "command", "args") if name in entry}
-        # Theirs wins, but for how we are started: an upgrade may have moved the program.
+        # Theirs wins, except for how we are started: an upgrade may have moved the program.
         return {**entry, **present, **ours}
 
 

@@ -81,7 +81,7 @@ def remove_member(text: str, path: Sequence[str]) -> str:
     start, node = parent.members[path[depth]]
     if at > 0:  # from the end of the one before, so that its comma goes too
         return text[: parent.members[names[at - 1]][1].end] + text[node.end :]
-    # The first member: its comma stands behind it.
+    # The first member: its comma follows it.
     end = _skip_space(text, node.end)
     if text[end] == ",":
         return text[:start] + text[_skip_space(text, end + 1) :]
@@ -121,7 +121,7 @@ def _parse_value(text: str, start: int) -> Node:
         if key:
             members[json.loads(key.group())] = (at, inner)
         at = _skip_space(text, inner.end)
-        if text[at : at + 1] == ",":  # also behind the last item: hosts write and read that
+        if text[at : at + 1] == ",":  # also after the last item: hosts write and read that
             at = _skip_space(text, at + 1)
         elif text[at : at + 1] != closing:
             raise _not_json(text, at)

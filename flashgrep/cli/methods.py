@@ -130,9 +130,9 @@ def _field_parameters(registry: Registry, handler: Handler) -> Iterator[inspect.
         kind, extra = _find_type(field)
         extra["help"] = registry.name_commands(extra["help"])
         if name in handler.arguments:
-            # What stands before an argument that must be given has to be given too.
+            # What is before an argument that must be given has to be given too.
             required = handler.arguments.index(name) <= last
-            extra.pop("metavar", None)  # it would stand in the place of the argument's name
+            extra.pop("metavar", None)  # it would be in the place of the argument's name
             kind = list[str] if usage_of(field).words else kind
             how: Any = typer.Argument(**extra)
         else:

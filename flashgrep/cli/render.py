@@ -66,7 +66,7 @@ def _render_members(value: Any, style: Style, indent: str = "") -> Iterator[str]
         elif isinstance(member, list):
             yield label
             for item in member:
-                # The first member stands behind a dash, the others below it.
+                # The first member follows a dash, the others below it.
                 lines = [*_render_members(item, style, indent + "    ")]
                 yield f"{indent}  - {lines[0].lstrip()}" if lines else f"{indent}  -"
                 yield from lines[1:]

@@ -45,7 +45,7 @@ from flashgrep.rpc.context import RequestContext
 MOST_FILES = 65_536
 """Descriptors asked for: 1,024 connections, and the sockets and databases of many projects; any kernel grants it."""
 SWITCH_SECONDS = 0.001
-"""How long the event loop waits for a look-up that computes; 5 ms by default, several times in each answer."""
+"""How long the event loop waits for a lookup that computes; 5 ms by default, several times in each answer."""
 MOST_CRASHES = 1024 * 1024
 READY_FLAG, ALONE_FLAG = "--ready-fd", "--alone-fd"
 

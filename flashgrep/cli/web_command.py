@@ -55,7 +55,7 @@ def renew(served: Mapping[str, Any]) -> None:
 
 def write_opener(path: Path, link: str) -> None:
     """Write a page that leads to a link, readable by its user only."""
-    # O_EXCL below makes the file anew, so that one with other rights, or a link, is never written to.
+    # O_EXCL below makes the file again, so that one with other rights, or a link, is never written to.
     path.unlink(missing_ok=True)
     refresh = f'<meta http-equiv="refresh" content="0;url={html.escape(link)}">'
     page = f'<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">{refresh}flashgrep\n'

@@ -106,8 +106,8 @@ class Control:
     async def open(self, context: RequestContext, params: Any) -> dict[str, Any]:
         """Return the socket of the project ``folder`` lies in; ``adopt`` makes the folder one if it lies in none.
 
-        Where there is no socket the caller goes on over this connection, which is a client's from then on: bound to the
-        project, if there is one, and without the daemon's own methods.
+        Where there is no socket the caller continues over this connection, which is a client's from then on: bound to
+        the project, if there is one, and without the daemon's own methods.
         """
         folder = Path(read_path(params, "folder"))
         try:
@@ -121,7 +121,7 @@ class Control:
         root = workspace.path
         try:
             socket = as_latin1(await self.listeners.open_project(root))
-        except Unavailable:  # a read-only folder: the caller goes on over this connection
+        except Unavailable:  # a read-only folder: the caller continues over this connection
             socket = None
             context.session.drop_control()
             context.session.projects = (str(root),)

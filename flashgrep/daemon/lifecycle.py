@@ -24,7 +24,7 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
     Whoever finds the lock free may rely on it that no daemon is left, not even one that is about to end.
 
     Raises:
-        Busy: another daemon holds it and goes on holding it.
+        Busy: another daemon holds it and continues holding it.
 
     """
     make_private(paths.state)
@@ -67,7 +67,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def wait_until_free(paths: Paths, seconds: float) -> bool:
-    """Wait until no daemon holds the lock; say whether that came true in time."""
+    """Wait until no daemon holds the lock; return whether that came true in time."""
     until = time.monotonic() + seconds
     while find_holder(paths) is not None:
         if time.monotonic() >= until:

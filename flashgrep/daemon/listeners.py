@@ -34,7 +34,7 @@ HIGHEST_PORT = 65_535
 
 
 class TcpState(TypedDict):
-    """Where TCP listens, beside where it was asked to; port None: nowhere, and ``problem`` says why."""
+    """Where TCP listens, besides where it was asked to; port None: nowhere, and ``problem`` says why."""
 
     wanted: int
     port: int | None

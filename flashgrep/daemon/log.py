@@ -56,7 +56,7 @@ class Log:
         line = {**values, "event": event, "level": level, "timestamp": now}
         try:
             data = orjson.dumps(line, default=repr, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # a file's name that is no UTF-8, or a number of more than 64 bits
+        except TypeError:  # a file's name that is not UTF-8, or a number of more than 64 bits
             data = json.dumps(line, default=repr).encode() + b"\n"
         with suppress(OSError):  # the line is lost
             status = os.fstat(self._descriptor) if self._descriptor >= 0 else None

@@ -47,7 +47,7 @@ class Daemon:
     settings: Settings
     log: Log
     cli: Extension
-    """Answers ``$/cli``; the command line stands above the daemon and is handed in."""
+    """Answers ``$/cli``; the command line is above the daemon and is handed in."""
     settings_for: Callable[[Path], Loaded]
     """Settings as those of the project at a root leave them; called in threads."""
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Daemon:
         )
 
     def _connect(self, listeners: Listeners, catalogue: Catalogue, stopping: anyio.Event) -> HttpListener:
-        """Make the dispatcher, with all that answers beside the registry's methods."""
+        """Make the dispatcher, with all that answers alongside the registry's methods."""
         mcp, settings = self.settings.mcp, self.settings
         named = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, named, structured=mcp.structured)

@@ -327,7 +327,7 @@ class Rewriting:
 def plan_rewriting(files: Iterable[tuple[bytes, Document, Sequence[Replacement]]]) -> Rewriting:
     """Return how to replace places in files; of places that overlap the first one counts, as ast-grep has it.
 
-    Left out: files with bytes that are no text, and those with NUL bytes, of which a part was not searched.
+    Left out: files with bytes that are not text, and those with NUL bytes, of which a part was not searched.
     """
     rewriting = Rewriting()
     for path, document, replacements in files:

@@ -22,7 +22,7 @@ class Limits:
     """The bounds of reading and writing, from the settings; sizes in bytes unless the name says otherwise."""
 
     read_bytes: int = 192 * KIB
-    """Most bytes of a file in one answer."""
+    """Maximum number of bytes of a file in one answer."""
     read_tokens: int = 8_000
     """Tokens (characters / 4) of one ``read_code`` answer whose caller set no budget."""
     write_bytes: int = 128 * KIB
@@ -82,7 +82,7 @@ class Locks:
 
 @dataclass(slots=True)
 class Editor:
-    """A project's root, its limits, what was read of its files lately and the locks of those being written."""
+    """A project's root, its limits, what was read of its files recently and the locks of those being written."""
 
     root: Root
     limits: Limits = field(default_factory=Limits)

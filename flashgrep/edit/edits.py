@@ -217,7 +217,7 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
         problem, guidance = f"old_text occurs {many} times", "give more of the text around it, or set replace_all"
     else:
         problem, guidance = "old_text does not occur", "read the file again"
-        # The lines that are its first line but for the space around it: the caller may have read them otherwise.
+        # The lines that are its first line except for the space around it: the caller may have read them otherwise.
         first = next((line.strip() for line in edit.old.split("\n") if line.strip()), None)
         where = []
         if first is not None and first in lines.text:

@@ -1,4 +1,4 @@
-"""Bytes as text and back without loss: byte order marks, encodings, bytes that are no text, and line ends.
+"""Bytes as text and back without loss: byte order marks, encodings, bytes that are not text, and line ends.
 
 A line ends at LF, as grep, git and every hit count them; a CR before it belongs to the line's end, a CR elsewhere is a
 character.
@@ -31,10 +31,10 @@ _MOST_WORD = 20
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A file's text and how it stands in bytes: ``encode(lossless)`` are exactly the file's bytes."""
+    """A file's text and how it is in bytes: ``encode(lossless)`` are exactly the file's bytes."""
 
     text: str
-    """What is shown: bytes that are no text stand as U+FFFD."""
+    """What is shown: bytes that are not text stand as U+FFFD."""
     lossless: str
     """The same with each such byte, or half of a pair in UTF-16, as a lone surrogate. It has the same length, and is
     the same object if there is none."""
@@ -52,7 +52,7 @@ class DecodedText:
 
 def detect_mark(head: bytes) -> tuple[bytes, Encoding]:
     """Return the byte order mark a file starts with (or none) and the encoding it means."""
-    if head.startswith(codecs.BOM_UTF32_LE):  # begins like UTF-16's mark, and is no text we know
+    if head.startswith(codecs.BOM_UTF32_LE):  # begins like UTF-16's mark, and is not text we know
         return b"", "latin-1"
     return next((pair for pair in _MARKS if head.startswith(pair[0])), (b"", "utf-8"))
 
@@ -62,7 +62,7 @@ def detect_encoding(head: bytes) -> tuple[bytes, Encoding]:
     bom, encoding = detect_mark(head)
     if encoding == "utf-8" and not bom:
         try:
-            # As strict decoding, but an unfinished last character is no error:
+            # As strict decoding, but an unfinished last character is not an error:
             codecs.getincrementaldecoder("utf-8")().decode(head)  # the part may end inside a character
         except UnicodeDecodeError:
             return bom, "latin-1" if is_latin1(head) else encoding
@@ -70,7 +70,7 @@ def detect_encoding(head: bytes) -> tuple[bytes, Encoding]:
 
 
 def decode(data: bytes) -> DecodedText:
-    """Return a file's text; latin-1 only if it has no mark and too many bytes that are no UTF-8."""
+    """Return a file's text; latin-1 only if it has no mark and too many bytes that are not UTF-8."""
     bom, encoding = detect_mark(data)
     body = data[len(bom) :]
     if encoding == "utf-8":
@@ -87,7 +87,7 @@ def decode(data: bytes) -> DecodedText:
 
 
 def decode_lossless(data: bytes, encoding: Encoding) -> str:
-    """Return bytes as text, what is no text as lone surrogates (and an odd byte that ends UTF-16 as U+FFFD)."""
+    """Return bytes as text, what is not text as lone surrogates (and an odd byte that ends UTF-16 as U+FFFD)."""
     if encoding in UTF_16:
         odd = len(data) % 2
         return data[: len(data) - odd].decode(encoding, "surrogatepass") + REPLACEMENT * odd
@@ -105,7 +105,7 @@ def replace_lone(lossless: str) -> str:
 
 
 def count_lone(lossless: str) -> int:
-    """Return how many characters stand for what is no text."""
+    """Return how many characters stand for what is not text."""
     return len(_LONE.findall(lossless))
 
 
@@ -156,7 +156,7 @@ def without_end(line: str) -> str:
 def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
     """Return ``new``, which replaces characters ``start`` to ``end`` of a text, with the bytes that U+FFFD stands for.
 
-    A caller read the text with U+FFFD in place of bytes that are no text, and gives some of these back. Each becomes
+    A caller read the text with U+FFFD in place of bytes that are not text, and gives some of these back. Each becomes
     the lone surrogate of the byte that is meant.
 
     Raises:
@@ -171,7 +171,7 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
     values = {text.lossless[at] for at in replaced}
     if len(values) == 1:  # all that is replaced has the same byte
         return new.replace(REPLACEMENT, values.pop())
-    # By the word it stands in; if words were changed but not their order, by order; if a word was moved here, by the
+    # By the word it is in; if words were changed but not their order, by order; if a word was moved here, by the
     # same word anywhere in the file.
     origins = _match_words(text, replaced, new, wanted)
     left = [at for at in wanted if at not in origins]

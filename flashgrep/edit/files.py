@@ -199,7 +199,7 @@ def write(
             _check_kind(path, status, folder=False)
             if not (options.overwrite or append):
                 raise destination_exists(path)
-        # An append, too, reads the file and writes it anew: a write(2) at its end could be cut short by a crash, and
+        # An append, too, reads the file and writes it again: a write(2) at its end could be cut short by a crash, and
         # would change the bytes of every hard link.
         original = read_original(place, editor.limits.edit_bytes)
         before = original.data or b""

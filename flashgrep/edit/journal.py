@@ -39,7 +39,7 @@ Version = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of a write; names are beside it, in its folder."""
+    """One file of a write; names are next to it, in its folder."""
 
     path: bytes
     temporary: bytes
@@ -215,10 +215,10 @@ def _is_ours(root: Root, entry: Entry) -> bool:
 
 
 def _read(descriptor: int) -> tuple[str, list[Entry]]:
-    """Return the last state that was written whole, and the entries; nothing for what is no journal."""
+    """Return the last state that was written whole, and the entries; nothing for what is not a journal."""
     state: str = "prepare"
     entries: list[Entry] = []
-    # The part behind the last LF was cut short, or is empty.
+    # The part after the last LF was cut short, or is empty.
     for line in os.pread(descriptor, _MOST_JOURNAL, 0).split(b"\n")[:-1]:
         try:
             fields = orjson.loads(line)

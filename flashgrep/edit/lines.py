@@ -28,7 +28,7 @@ _SETTLED_NS = 100_000_000
 """A file changed this recently may change again within one tick of its time stamp (up to 10 ms): it is not kept."""
 MOST_INDEXES = 64
 MOST_KEPT_BYTES = 4 << 20
-"""Of small files; their text is kept beside their bytes, so it costs about twice as much memory."""
+"""Of small files; their text is kept alongside their bytes, so it costs about twice as much memory."""
 
 
 def find_line_ends(data: bytes | NDArray[np.uint8], encoding: Encoding) -> NDArray[Any]:
@@ -65,7 +65,7 @@ class SmallFile:
         """Return where a line (from 1) starts, or None past the last."""
         if line == 1:
             return len(self.bom)
-        # Line n begins behind LF n - 1. If nothing follows the last LF, there is no line there.
+        # Line n begins after LF n - 1. If nothing follows the last LF, there is no line there.
         if line - 1 > len(self._ends):
             return None
         start = int(self._ends[line - 2])

@@ -1,4 +1,4 @@
-"""A range of lines within a budget, and where to go on: following the continuation rebuilds the file exactly."""
+"""A range of lines within a budget, and where to continue: following the continuation rebuilds the file exactly."""
 
 import codecs
 from dataclasses import dataclass
@@ -64,8 +64,8 @@ class SliceResult(TypedDict):
 
     ``encoding`` is the file's (judged by its first megabyte if it is too large to be read at once); "latin-1" shows
     bytes in no encoding we know. ``invalid_bytes``: how many U+FFFD of the content stand for a byte (or, in UTF-16,
-    two) that is no text; writing them back keeps the bytes.
-    ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` goes on there.
+    two) that is not text; writing them back keeps the bytes.
+    ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` continues there.
     ``also_defined``: where else the symbol that was asked for is defined, five places at most.
     """
 
@@ -159,7 +159,7 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
 
 
 def slice_content(editor: Editor, path: bytes, content: bytes, query: SliceQuery) -> SliceResult:
-    """Return lines of a file that is at hand, as one of another revision is; raises InvalidRange."""
+    """Return lines of a file that is available, as one of another revision is; raises InvalidRange."""
     source = SmallFile(content)
     result = _take_slice(editor, path, path, source, query)
     if query.with_hash is not False:
@@ -242,7 +242,7 @@ def _format_slice(editor: Editor, path: bytes, source: Source, part: _Part, quer
     stop, last = part.offset + part.length, part.start + part.lines - 1
     # Cut off by a budget, not by the range: what the caller did not ask for is not "more".
     truncated = stop < source.size and (part.is_cut or part.end is None or last < part.end)
-    # A cut line goes on at the same line's next byte.
+    # A cut line continues at the same line's next byte.
     onward = (last if part.is_cut else last + 1) if truncated else None
     shown, in_base64 = format_path(path), encode_path(path)
     cursor: Cursor | None = None

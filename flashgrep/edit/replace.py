@@ -1,4 +1,4 @@
-"""Files' contents replaced, all together or not at all: a new file beside each takes its name, whole and durable.
+"""Files' contents replaced, all together or not at all: a new file next to each takes its name, whole and durable.
 
 The new file gets the old one's mode, extended attributes and, where we may, its owner. The old file's bytes are never
 touched.
@@ -129,7 +129,7 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
     """Replace all files or none.
 
     Raises:
-        NotCommitted: with what stood in the way; every file is as it was.
+        NotCommitted: with what was in the way; every file is as it was.
 
     """
     entries = []

@@ -301,7 +301,7 @@ class _Walk:
         self._ahead.extend(reversed(names))
 
     def _find_spelling(self, name: bytes) -> bytes:
-        """Return the one name here that is shown like this; U+FFFD stands for bytes that are no UTF-8."""
+        """Return the one name here that is shown like this; U+FFFD stands for bytes that are not UTF-8."""
         if "\ufffd".encode() not in name:
             return name
         here = self._folders[-1]

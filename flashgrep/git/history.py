@@ -84,7 +84,7 @@ def blame(repository: Repository, rev: str, path: bytes, lines: tuple[int, int])
     """Return which commits lines of a file at a revision are from, by place, and these commits.
 
     Raises:
-        NotFound: revision_not_found, or file_not_found: the revision has no such file, or not so many lines.
+        NotFound: revision_not_found, or file_not_found: the revision has no such file, or not this many lines.
         Unavailable, Forbidden, Abandoned, Expired: as ``Git.run``.
 
     """

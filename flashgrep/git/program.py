@@ -26,7 +26,7 @@ from flashgrep.paths import find_program
 LOOK_SECONDS: Final = 0.1
 """How often whoever waits for git looks whether to wait on."""
 SILENT_SECONDS: Final = 20.0
-"""git hangs that says nothing for so long: a setting may name a pipe that nobody writes to."""
+"""git hangs that says nothing for this long: a setting may name a pipe that nobody writes to."""
 MOST_OUTPUT: Final = 256 << 20
 """Bytes: a tree of three million files. A tree made to harm may name the same subtree a billion times."""
 MOST_MESSAGE: Final = 4_000
@@ -69,7 +69,7 @@ class Git:
 
     @classmethod
     def find(cls, folder: RootFolder, environ: Mapping[str, str]) -> "Git":
-        """Return git as this environment has it; raises Unavailable where there is none."""
+        """Return git as this environment has it; raises Unavailable if there is none."""
         program = find_program("git", environ)
         if program is None:
             raise Unavailable("git is not installed", reason="git_not_found", suggestion="install git to ask revisions")
@@ -188,7 +188,7 @@ class Answers:
         if length > most:
             self.skip(length + 1)
             return Object(found, kind, length, None)
-        # With the line end that cat-file puts behind each object.
+        # With the line end that cat-file puts after each object.
         data = self.read(length + 1)
         if len(data) <= length:
             raise failure(self.message())
@@ -204,7 +204,7 @@ class Answers:
         return line
 
     def read(self, count: int) -> bytes:
-        """Return so many bytes, fewer only where git has ended."""
+        """Return this many bytes, fewer only where git has ended."""
         while len(self._held) - self._at < count and self._receive():
             pass
         data = bytes(self._held[self._at : self._at + count])
@@ -212,7 +212,7 @@ class Answers:
         return data
 
     def skip(self, count: int) -> None:
-        """Pass over so many bytes, which are not kept."""
+        """Pass over this many bytes, which are not kept."""
         while (rest := count - (len(self._held) - self._at)) > 0:
             count = rest
             self._at = len(self._held)
@@ -235,7 +235,7 @@ class Answers:
             raise Unavailable("git did not end in time", reason="repository_broken") from error
 
     def message(self) -> str:
-        """Return the last line of what git said beside its answers, and nothing that would move a cursor."""
+        """Return the last line of what git said alongside its answers, and nothing that would move a cursor."""
         while len(self._said) < MOST_MESSAGE and (part := os.read(self._err, MOST_MESSAGE)):
             self._said += part
         lines = [line for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -296,7 +296,7 @@ class ObjectReader:
         if b"\n" in name:
             return None
         with self._lock:
-            # Whatever fails leaves half an answer: git is started anew then. One that stays may have been ended.
+            # Whatever fails leaves half an answer: git is started again then. One that stays may have been ended.
             kept, self._answers = self._answers, None
             for answers in (kept, None):
                 asked = answers or Answers(self.git.start(["cat-file", "--batch"]))

@@ -114,7 +114,7 @@ class Repository:
     git: Git
     objects: ObjectReader
     prefix: bytes
-    """The project's folder in the repository, with a slash behind it; empty: the top."""
+    """The project's folder in the repository, with a trailing slash; empty: the top."""
     is_shallow: bool
     is_bare: bool
     index: Path
@@ -256,7 +256,7 @@ def name_address(address: str) -> str:
 
 
 def list_addresses(git: Git) -> list[str]:
-    """Return the names of the addresses that a clone fetches from; none where it is no repository."""
+    """Return the names of the addresses that a clone fetches from; none where it is not a repository."""
     try:
         printed = git.run("config", "-z", "--get-regexp", r"^remote\..*\.url$")
     except FlashgrepError:  # git fails where nothing is found, too

@@ -1,4 +1,4 @@
-"""Unsaved text: the files that a client has open in an editor, as they stand there."""
+"""Unsaved text: the files that a client has open in an editor, as they are there."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -83,7 +83,7 @@ def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
 
 @handler("buffers", title="Unsaved text", command="buffers action path", toolset="editors", render=render_buffers)
 async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult:
-    """Tell how files stand in an editor: every answer to this connection is as if they were saved, others see the disk.
+    """Tell how files are in an editor: every answer to this connection is as if they were saved, others see the disk.
 
     The texts are kept in memory, and gone with the connection. What reads or writes files themselves (fs_*, write_code,
     changes) is about the disk, and ignore rules hold from their save on.

@@ -74,7 +74,7 @@ class HunkShown(TypedDict):
 
 
 class CallerShown(FilePlace):
-    """A call: its line, and the definition it stands in."""
+    """A call: its line, and the definition it is in."""
 
     line_number: int
     container: str

@@ -144,7 +144,7 @@ async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) 
 
 
 async def current_view(call: Call[Catalogue], workspace: Workspace) -> CurrentView:
-    """Return a project as it is now: where the client has files of it open in an editor, as they stand there."""
+    """Return a project as it is now: where the client has files of it open in an editor, as they are there."""
     buffers = buffers_of(call)
     # Without an editor, as nearly always, no lock is taken; locked means that an earlier call is opening a file just
     # now.
@@ -189,7 +189,7 @@ async def make_path_filter(
     try:
         under = await resolve_path(workspace, below) if below else b""
     except NotFound:
-        # With globs beside it, or without anything of a pattern in it, the path was meant as a path.
+        # With globs alongside it, or without anything of a pattern in it, the path was meant as a path.
         if include or below is None or _PATTERN.search(below) is None:
             raise
         under, include = b"", make_relative(workspace, [below])  # a pattern in the place of a folder
@@ -247,7 +247,7 @@ LONGEST_NUMBER: Final = 20
 DIGEST_BYTES: Final = 6
 """They guard against mistakes, and make eight characters."""
 
-# A cursor carries its whole state: which question it belongs to, and where its answer goes on.
+# A cursor carries its whole state: which question it belongs to, and where its answer continues.
 
 PAGE_FIELDS: Final = {
     "cursor", "offset", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"
@@ -289,7 +289,7 @@ def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> S
     """Return what ``read`` makes of a cursor's state.
 
     Raises:
-        InvalidParams: it is none of ours (``read`` raises ValueError or TypeError), or belongs to another question.
+        InvalidParams: it is not ours (``read`` raises ValueError or TypeError), or belongs to another question.
 
     """
     try:
@@ -304,7 +304,7 @@ def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> S
 
 
 def _digest(params: Params) -> str:
-    # Not model_dump_json: it fails for names that are no UTF-8, which a command line carries as lone surrogates.
+    # Not model_dump_json: it fails for names that are not UTF-8, which a command line carries as lone surrogates.
     asked = json.dumps({name: value for name, value in params if name not in PAGE_FIELDS}, default=BaseModel.model_dump)
     return base64.urlsafe_b64encode(hashlib.blake2b(asked.encode(), digest_size=DIGEST_BYTES).digest()).decode()
 
@@ -330,9 +330,9 @@ class Coverage(TypedDict):
     """What an answer covered: never an empty list that hides a time-out.
 
     `files_searched`: files read, or ruled out by the index (with a filter over a large project, or before its files are
-    listed: files read only). `revision`: the commit that was asked, empty for the index. `unsaved`: so many files count
-    as they stand in the client's editor, where that differs from the disk. `projects`: where several were asked, those
-    that have answered, each with its root; numbers are sums then, and `detail` says who is not complete.
+    listed: files read only). `revision`: the commit that was asked, empty for the index. `unsaved`: this many files
+    count as they are in the client's editor, where that differs from the disk. `projects`: where several were asked,
+    those that have answered, each with its root; numbers are sums then, and `detail` says who is not complete.
     """
 
     complete: bool

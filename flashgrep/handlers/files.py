@@ -108,9 +108,9 @@ class FsEntryResult(TypedDict):
 
 
 class FsReadResult(TypedDict):
-    """A whole file: ``content`` encodes back to its very bytes; "latin-1" shows bytes that are no text we know.
+    """A whole file: ``content`` encodes back to its very bytes; "latin-1" shows bytes that are not text we know.
 
-    ``invalid_bytes``: so many U+FFFD of the content stand for a byte (or, in UTF-16, two) that is no text.
+    ``invalid_bytes``: this many U+FFFD of the content stand for a byte (or, in UTF-16, two) that is not text.
     """
 
     ok: bool
@@ -176,7 +176,7 @@ def render_entry(result: FsEntryResult, style: Style) -> Iterator[str]:
 def describe_entry(entry: FileEntry, style: Style) -> str:
     """Return a path with its type, unless it is a file, its size, time and whether it is read-only.
 
-    A person gets the columns before the path, as ls has them.
+    A person gets the columns before the path, as ls does.
     """
     path = style.path({"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")})
     is_file = entry["file_type"] == "file"
@@ -188,7 +188,7 @@ def describe_entry(entry: FileEntry, style: Style) -> str:
 
 
 def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
-    """Yield the text as it is, for a model below a header, as read_code has it."""
+    """Yield the text as it is, for a model below a header, as read_code does."""
     text = style.text(result["content"])
     if style.is_person:
         yield text
@@ -200,7 +200,7 @@ def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
 
 
 def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
-    """Yield the entries, one a line, and how to go on."""
+    """Yield the entries, one a line, and how to continue."""
     yield from (describe_entry(entry, style) for entry in result["entries"])
     if not result["entries"] and not style.is_person:
         yield "[no entries]"

@@ -60,7 +60,7 @@ class Incremental(TypedDict):
 
 
 class IndexCodebaseResult(TypedDict):
-    """What the index holds; `complete` false: time ran out, `stage` says how far it is, and indexing goes on."""
+    """What the index holds; `complete` false: time ran out, `stage` says how far it is, and indexing continues."""
 
     project: str
     path: str
@@ -116,7 +116,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
 
     seconds = params.deadline_ms / 1000
     if call.deadline is not None:
-        # The call's own deadline would end it with an error, though indexing goes on and there is something to tell.
+        # The call's own deadline would end it with an error, though indexing continues and there is something to tell.
         seconds = min(seconds, call.deadline - time.monotonic() - ANSWER_SECONDS)
     # Time that runs out ends the waiting, not the indexing.
     with anyio.move_on_after(seconds) as patience:
@@ -125,7 +125,7 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
             await workspace.wait_embedded()
             tasks.cancel_scope.cancel()
     progress = workspace.progress
-    # An error, not an answer with zeros: an agent would go on as if there were an index.
+    # An error, not an answer with zeros: an agent would continue as if there were an index.
     if progress.stage == "failed":
         raise Unavailable(
             f"indexing failed: {progress.detail}",

@@ -136,7 +136,7 @@ async def _list(
         return *search_paths(text, partial(workspace.paths, keep), recent), recent
 
     paths, is_fuzzy, recent = await workspace.in_turn(find)
-    # Files come and go between pages. By path a page begins behind the last file of the one before; the best files
+    # Files come and go between pages. By path a page begins after the last file of the one before; the best files
     # first: at a place in the list as it is now.
     start = 0
     if params.cursor is not None and text:
@@ -167,7 +167,7 @@ async def _list(
 
 
 def list_recent(view: View) -> frozenset[bytes]:
-    """Return the files that whoever asks has likely in mind: changed lately, or open in the client's editor."""
+    """Return the files that whoever asks has likely in mind: changed recently, or open in the client's editor."""
     if isinstance(view, RevisionView):
         return frozenset()
     since_ns = time.time_ns() - RECENT_SECONDS * 1_000_000_000
@@ -176,7 +176,7 @@ def list_recent(view: View) -> frozenset[bytes]:
 
 
 def _join_list(result: ListFilesResult, _answers: Sequence[Answered[ListFilesResult]]) -> None:
-    """List the bare paths, each behind its project's name."""
+    """List the bare paths, each after its project's name."""
     result["files"] = [f"{item['project']}/{item['file_path']}" for item in result["results"]]
 
 
@@ -258,7 +258,7 @@ class GlobResult(TypedDict):
 
 
 def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
-    """Yield the paths, each with what they are ordered by if that is no name."""
+    """Yield the paths, each with what they are ordered by if that is not a name."""
     order = result["options"]["sort_by"]
     for file in result["results"]:
         said = ""

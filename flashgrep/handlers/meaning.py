@@ -48,7 +48,7 @@ MODEL_TOKENS = 560
 """Size of code that a model is sent unless it asks for another: on our questions, in 491 tokens an answer, all code of
 what is meant is in 32 % of such answers, its head in 44 %; the others' places are there to read."""
 MOST_LINES, LINE_LENGTH = 10, 200
-"""Lines with most of a question's words that stand in the error before there is an index; characters of each."""
+"""Lines with most of a question's words that are in the error before there is an index; characters of each."""
 LEAST_CUT = 900
 """Characters left from which on a model is shown the most telling lines of a function that does not fit."""
 NEAR = 0.8
@@ -335,7 +335,7 @@ def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: 
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
-        # The first is shown however little room there is, so that an answer is never empty for want of it.
+        # The first is shown however little room there is, so that an answer is never empty for lack of it.
         if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
             shown = piece.passage.crop(room, spellings_of(query))
         if shown is not None:

@@ -1,4 +1,4 @@
-"""For editors: what stands at a place of a file, where it is defined and used, what it says of itself, who calls it."""
+"""For editors: what is at a place of a file, where it is defined and used, what it says of itself, who calls it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -148,7 +148,7 @@ class ReferencesParams(PlaceParams):
 
 @handler("references", command="references path line column", toolset="editors", render=render_named)
 async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
-    """Find the uses of what stands at a place of a file, each with how sure it is."""
+    """Find the uses of what is at a place of a file, each with how sure it is."""
     question = ReferenceQuestion(
         limit=params.limit,
         include_declaration=params.include_declaration,
@@ -161,7 +161,7 @@ async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesR
 
 
 class HoverResult(TypedDict):
-    """The signature and the documentation of what stands at a place, as it is written; `range`: of the name there."""
+    """The signature and the documentation of what is at a place, as it is written; `range`: of the name there."""
 
     symbol_name: str | None
     range: Range | None
@@ -183,11 +183,11 @@ def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
 
 @handler("hover", command="hover path line column", toolset="editors", render=render_hover)
 async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
-    """Tell the signature and the documentation of what stands at a place of a file."""
+    """Tell the signature and the documentation of what is at a place of a file."""
     said = Described("", "", "")
 
     def find(source: SymbolSource, named: Named) -> Navigation:
-        # Read in the look-up's own thread, where the file is open.
+        # Read in the lookup's own thread, where the file is open.
         nonlocal said
         found = Navigator(source).find_definitions(named)
         said = describe(found.places[0]) if found.places else said
@@ -239,7 +239,7 @@ async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
 
 @handler("calls", command="calls path line column", toolset="editors", render=render_steps)
 async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
-    """Find what the function at a place of a file calls, but for what is called by functions inside it."""
+    """Find what the function at a place of a file calls, except for what is called by functions inside it."""
     return await _ask_steps(call, params, find_called)
 
 
@@ -301,7 +301,7 @@ async def _ask_steps(
 
 
 def _format(params: PlaceParams, named: Named | Nothing, found: Navigation) -> PlacesResult:
-    """Return what was found, but for its coverage; called in the thread of the look-up."""
+    """Return what was found, except for its coverage; called in the thread of the lookup."""
     columns: dict[bytes, Columns] = {}
 
     def measure(place: Place | Named, start: int, end: int) -> Range:

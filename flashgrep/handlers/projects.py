@@ -5,7 +5,7 @@ project's own order is, and because the order in which the projects were named d
 in two of the projects is answered by the inner one.
 
 A project's own cursor leads to the end of one of its pages, but a merged page ends anywhere. So the cursor says of each
-project that has more: its own cursor, and how many items behind it have been shown.
+project that has more: its own cursor, and how many items after it have been shown.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ from flashgrep.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.workspace import Workspace
 
 AT_ONCE: Final = 4
-"""Projects opened, or listed, beside each other. The look-ups of all others share a turn."""
+"""Projects opened, or listed, side by side. The lookups of all others share a turn."""
 GRACE_SECONDS: Final = 1.0
-"""At the deadline a project answers with what it has; one that has not answered so much later is left out."""
+"""At the deadline a project answers with what it has; one that has not answered this much later is left out."""
 MOST_ITEMS: Final = 10_000
 """Of one page."""
 STAGES: Final = ("failed", "listing", "indexing", "symbols", "chunks", "vectors", "ready")
@@ -95,9 +95,9 @@ class Part(Generic[ResultT]):
     name: str
     among: Among = Among()
     cursor: str | None = None
-    """Its own, where to go on."""
+    """Its own, where to continue."""
     skip: int = 0
-    """Items behind it that have been shown."""
+    """Items after it that have been shown."""
     pages: list[tuple[str | None, Page[ResultT]]] = field(default_factory=list)
     """Each with the cursor it was asked by."""
     error: FlashgrepError | None = None
@@ -112,7 +112,7 @@ class Part(Generic[ResultT]):
             skip = max(0, skip - len(results))
 
     def find_next(self, taken: int) -> tuple[str | None, int] | None:
-        """Return where to go on once so many items are taken: a cursor, and items to skip; None at the end."""
+        """Return where to continue once this many items are taken: a cursor, and items to skip; None at the end."""
         skip, following = self.skip + taken, None
         for cursor, page in self.pages:
             count = len(page.fields["results"])
@@ -207,7 +207,7 @@ class _Question(Generic[ParamsT, ResultT]):
         with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
             try:
                 async with contextlib.AsyncExitStack() as stack:
-                    # Its files are known, so its look-up is short. All others have to be opened or listed first, a few
+                    # Its files are known, so its lookup is short. All others have to be opened or listed first, a few
                     # at a time.
                     if self._call.host.is_listed(part.root):
                         SHARED_TURN.set(shared)
@@ -231,7 +231,7 @@ class _Question(Generic[ParamsT, ResultT]):
             if "cursor" in self._params.field_names():
                 changed["cursor"] = cursor
                 if self._given.limit is not None:
-                    # The page begins where the project's own cursor leads, so what was shown behind it comes again and
+                    # The page begins where the project's own cursor leads, so what was shown after it comes again and
                     # is skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
             if (left := self._measure_rest()) is not None:

@@ -271,7 +271,7 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     question, reading = (params.query, params.kind, params.depth, params.deadline_ms), Reading()
     kept = await workspace.in_thread(partial(find_walk, question)) if params.cursor else None
     research, more = kept or research, kept is None
-    # One look-up a hop: between hops others have their turn, progress is told, and a cancelled call ends.
+    # One lookup a hop: between hops others have their turn, progress is told, and a cancelled call ends.
     while more:
         more = await workspace.in_thread(partial(reading.advance, research))
         call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")

@@ -91,7 +91,7 @@ class StructuralParams(Params):
 
 
 class StructuralHit(FilePlace):
-    """A match: `metavariables` by name, `replacement` what it would become, `cut` whether its text goes on."""
+    """A match: `metavariables` by name, `replacement` what it would become, `cut` whether its text continues."""
 
     start_line: int
     end_line: int
@@ -177,7 +177,7 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
     budget, reached = Budget(params.max_tokens), None
     for found in answer.files:
         hits = [_format_hit(found, match) for match in found.matches[: params.limit - len(shown)]]
-        # Of the first file one match at least, so that each page goes on.
+        # Of the first file one match at least, so that each page continues.
         taken = budget.fit(hits, _measure_hit, least=not shown)
         shown += taken
         reached = Position(found.path, found.before + len(taken)) if taken else reached

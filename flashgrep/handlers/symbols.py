@@ -135,9 +135,9 @@ class GetSymbolResult(TypedDict):
     """Occurrences, definitions first and sources before tests; how many there are in all, and what was covered.
 
     `total`: null for a name in more than 500 files, or a prefix of names that more than 100 define, as long as there is
-    a `next`: it is answered some files at a time, those that define it first. `namesakes`: so many definitions have the
-    name, and the uses are of any of them; a qualified name asks about one. `unsure`: uses left out that may be of the
-    qualified name; on what they are used is not told.
+    a `next`: it is answered some files at a time, those that define it first. `namesakes`: this many definitions have
+    the name, and the uses are of any of them; a qualified name asks about one. `unsure`: uses left out that may be of
+    the qualified name; on what they are used is not told.
     """
 
     symbol_name: str
@@ -255,7 +255,7 @@ def _join(result: GetSymbolResult, answers: Sequence[Answered[GetSymbolResult]])
         result["namesakes"] = namesakes
     if unsure := sum(one.result.get("unsure", 0) for one in answers):
         result["unsure"] = unsure
-    # Only if no project has it; a suggestion beside results would be noise.
+    # Only if no project has it; a suggestion alongside results would be noise.
     near = [name for one in answers for name in one.result.get("suggestions", ())]
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
@@ -391,7 +391,7 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
 
 
 def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
-    """Return an outline's lines by file; called in the thread of the look-up, since there can be 100,000."""
+    """Return an outline's lines by file; called in the thread of the lookup, since there can be 100,000."""
     files: dict[bytes, list[str]] = {}
     for entry in made.entries:
         checkpoint()
@@ -414,7 +414,7 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
 def _format_structure(
     source: SnapshotSource, paths: Sequence[bytes], params: OutlineParams, *, fresh: bool
 ) -> OutlineResult:
-    """Return the symbols of files with their ranges, up to so many; called in the thread of the look-up."""
+    """Return the symbols of files with their ranges, up to this many; called in the thread of the lookup."""
     made = Outline()
     room = MOST_ENTRIES if params.max_tokens is None else params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
     files: list[OutlineFile] = []

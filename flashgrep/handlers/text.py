@@ -1,7 +1,7 @@
 """Answers as text, for a model, a terminal or a pipe: what the renderers of all methods share.
 
-A method's own renderer stands beside its handler and yields lines. What is as usual is not said; what is not stands in
-the notes: behind the answer in brackets for a model, on stderr for a person.
+A method's own renderer is next to its handler and yields lines. What is as usual is not said; what is not is in
+the notes: after the answer in brackets for a model, on stderr for a person.
 """
 
 import base64
@@ -24,7 +24,7 @@ LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
 """Characters of a matching line beyond which a model is shown a part of it (lines of code are shorter), how many it is
 shown then, and how many of them at most before the match."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-"""What a terminal may obey, but for line ends and tabs: C0, DELETE and C1."""
+"""What a terminal may obey, except for line ends and tabs: C0, DELETE and C1."""
 GOING_ON = ("continuation_start_line", "continuation_start_byte")
 """Members of a read's continuation that are not as in the call before."""
 
@@ -82,7 +82,7 @@ class Style:
         return self.paint(PATH_COLOR, self.text(shown).replace("\n", "\\x0a") if self.headings else shown)
 
     def text(self, text: str) -> str:
-        """Return text of a file; what stands in it must not give a terminal orders."""
+        """Return text of a file; what is in it must not give a terminal orders."""
         return escape_controls(text) if self.is_person and self.headings else text
 
     def note(self, text: str) -> str:
@@ -107,7 +107,7 @@ def escape_controls(text: str) -> str:
 
 
 def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
-    """Yield matching lines with their context, below a heading for each file or behind its path, as ripgrep does.
+    """Yield matching lines with their context, below a heading for each file or after its path, as ripgrep does.
 
     For a model the hits of a file stand together where its best one would, and long lines are cut around the match.
     """
@@ -167,7 +167,7 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Iterator[str]:
-    """Yield places, each (path, lines, what stands there); those of one file in a row share its heading."""
+    """Yield places, each (path, lines, what is there); those of one file in a row share its heading."""
     for path, grouped in groupby(places, key=lambda place: place[0]):
         group = list(grouped)
         if style.is_person or len(group) == 1:
@@ -179,7 +179,7 @@ def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Itera
 
 
 def shorten_entries(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a file's outline for a model: without what is usual, or said by a line beside."""
+    """Return the lines of a file's outline for a model: without what is usual, or said by a line alongside."""
     entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
     nexts: list[tuple[int, int]] = []  # of what comes next on each level: how deep it is, and its first line
     places: list[str] = []

@@ -26,7 +26,7 @@ from flashgrep.index.sieve import seal_of
 from flashgrep.index.words import Fields, impacts_of
 
 STALE_SHARE: Final = 0.5
-"""Chunks are made anew once so large a share of all belongs to texts that are gone."""
+"""Chunks are rebuilt once so large a share of all belongs to texts that are gone."""
 FEW: Final = 20_000
 
 MOST_UNPACKED: Final = 16 << 20
@@ -112,7 +112,7 @@ class ChunkMap(NamedTuple):
         return cls(first, size, text_id, np.argsort(text_id, kind="stable"))
 
     def entries(self, text_ids: Ints) -> Ints:
-        """Return where each text stands in the map; -1 for those that are not there."""
+        """Return where each text is in the map; -1 for those that are not there."""
         if not len(self.text_id):
             return np.full(len(text_ids), -1, np.int64)
         at = np.minimum(np.searchsorted(self.text_id, text_ids, sorter=self.by_text_id), len(self.text_id) - 1)
@@ -146,7 +146,7 @@ def pack(texts: Sequence[ChunkedText], counted: Counted | None = None) -> Packed
 
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
     """Store chunks of texts that have none yet, their words as one segment; call it inside a transaction."""
-    # One run of numbers for all batches, so that their words make one segment: each segment costs every look-up.
+    # One run of numbers for all batches, so that their words make one segment: each segment costs every lookup.
     first = number = take_numbers(
         connection, "next_chunk", sum(text.chunks for batch in batches for text in batch.texts)
     )
@@ -265,7 +265,7 @@ class _Chunks(Sequence[StoredChunk]):
     """A text's chunks, each made when it is looked at: a question looks at two of 50, or of 4,000 in a table."""
 
     def __init__(self, rows: list[bytes]) -> None:
-        """``rows``: what stands between the brackets of each."""
+        """``rows``: what is between the brackets of each."""
         self._rows = rows
 
     def __len__(self) -> int:
@@ -389,7 +389,7 @@ def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
 
 
 def drop_dead(connection: sqlite3.Connection) -> bool:
-    """Forget the chunks of texts that are no longer known; all of them, to be made anew, once most are dead (True)."""
+    """Forget the chunks of texts that are no longer known; all of them, to be rebuilt, once most are dead (True)."""
     connection.execute("DELETE FROM chunked WHERE text_id NOT IN (SELECT id FROM text)")
     connection.execute("DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)")
     given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
@@ -402,14 +402,14 @@ def drop_dead(connection: sqlite3.Connection) -> bool:
 
 
 def drop_all(connection: sqlite3.Connection) -> None:
-    """Forget all chunks and vectors, to be made anew."""
+    """Forget all chunks and vectors, to be rebuilt."""
     connection.execute("DELETE FROM chunked")
     segments.drop(connection, segments.segments(connection, Kind.WORDS))
     drop_vectors(connection)
 
 
 def drop_vectors(connection: sqlite3.Connection) -> None:
-    """Forget all vectors, to be made anew."""
+    """Forget all vectors, to be rebuilt."""
     connection.execute("DELETE FROM embedded")
     connection.execute("DELETE FROM vector_set")
     _advance_round(connection)

@@ -14,7 +14,7 @@ from flashgrep.index.table import TextIds
 from flashgrep.pattern import ANYTHING, AllOf, AnyOf, Gram, GramExpr
 
 VERIFY_BYTES = 600
-"""Another list is worth decoding when it has at most so many bytes for each candidate left: reading a candidate costs
+"""Another list is worth decoding when it has at most this many bytes for each candidate left: reading a candidate costs
 about 20 µs, decoding 600 bytes 4 µs, and a list rarely rules out more than a part of them."""
 
 SPREAD = 8

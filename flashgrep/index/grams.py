@@ -3,7 +3,7 @@ r"""Which 4-byte grams a text has: the contract between the index and the patter
 A document's grams are taken from its bytes with ASCII A-Z folded to a-z, line by line, each line with its ``\n``
 appended (the last line too): every 4-byte window, so that ``\n`` occurs only as the last byte of a gram. Windows made
 of nothing but space, tab, ``\r`` and ``\n`` are left out. A document with U+017F or U+212A, which fold to s and k, has
-the gram ``\n\n\n\n`` beside them. A gram is kept as its big-endian number, so that all grams
+the gram ``\n\n\n\n`` alongside them. A gram is kept as its big-endian number, so that all grams
 with a common prefix are neighbours.
 """
 
@@ -28,7 +28,7 @@ _BLANKS = b"\t\r "
 _BLANK_GRAMS = np.array(
     sorted(int.from_bytes(bytes(gram), "big") for gram in product(*(_BLANKS,) * 3, _BLANKS + b"\n")), np.uint32
 )
-"""Windows of blanks, ascending, but for those that span lines."""
+"""Windows of blanks, ascending, except for those that span lines."""
 _LINE_ENDS = np.uint32(0x0A0A0A00)
 _LAST = np.uint32(0xFF)
 _ONES, _HIGHS = np.uint32(0x01010101), np.uint32(0x80808080)

@@ -79,7 +79,7 @@ def has_expired(connection: sqlite3.Connection, now: int) -> bool:
 
 
 def drop(connection: sqlite3.Connection, now: int, most: int) -> None:
-    """Let go of what nobody asked for in time, then of texts beyond ``most`` bytes, those asked for least lately."""
+    """Let go of what nobody asked for in time, then of texts beyond ``most`` bytes, those asked for least recently."""
     connection.execute("DELETE FROM kept WHERE until < ?", [now])
     rows = connection.execute(
         "SELECT text.id, size FROM kept JOIN text ON text.id = kept.text_id "

@@ -1,6 +1,6 @@
 """Segments of the gram index: which documents hold which gram, as blocks of bytes with a checksum.
 
-A segment covers consecutive document numbers. Its grams stand in ascending order, cut into blocks; a block is
+A segment covers consecutive document numbers. Its grams are in ascending order, cut into blocks; a block is
 
     crc32 of all that follows, with the block's number as start value     4 bytes
     number of grams n, first gram covered, last gram covered              3 x 4 bytes
@@ -40,7 +40,7 @@ SLICE_PAIRS = 1 << 18
 
 LAST_KEY = 0xFFFFFFFF
 MORE = 0x80
-"""The bit that says that a LEB128 number goes on in the next byte."""
+"""The bit that says that a LEB128 number continues in the next byte."""
 _HEADER = 16
 
 
@@ -157,7 +157,7 @@ def _checksum(body: bytes | memoryview, segment: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OpenBlock:
-    """A block that passed its checks, ready for look-ups."""
+    """A block that passed its checks, ready for lookups."""
 
     first: int
     last: int
@@ -166,7 +166,7 @@ class OpenBlock:
     payload: memoryview
 
     def span(self, gram: int) -> tuple[int, int]:
-        """Return where the gram's list stands in the payload; an empty span where no document has it."""
+        """Return where the gram's list is in the payload; an empty span where no document has it."""
         at = int(np.searchsorted(np.frombuffer(self.grams, "<u4"), gram))
         if at == len(self.grams) or self.grams[at] != gram:
             return 0, 0
@@ -303,7 +303,7 @@ def splice(
     heads = np.concatenate(([True], grams[1:] != grams[:-1]))[: len(lists)]
     gaps = firsts[lists] + added[lists]
     gaps[1:] -= np.where(heads[1:], 0, lasts[lists[:-1]])
-    # Only these are encoded anew, and may be of another width than before.
+    # Only these are encoded again, and may be of another width than before.
     first_bytes, first_ends = _encode_leb128(gaps.astype(np.uint32))
 
     # Each list is two pieces now: its first number, and its other bytes as they stand.

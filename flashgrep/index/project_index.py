@@ -47,7 +47,7 @@ class ProjectIndex:
 
         """
         check_store(self.file.parent)
-        # Rows of other code must not answer, not even until they are made anew.
+        # Rows of other code must not answer, not even until they are rebuilt.
         try:
             # Opened for reading first: rows are current nearly always, and a writer would wait for others.
             with contextlib.closing(schema.connect(self.file)) as connection:

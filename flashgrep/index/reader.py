@@ -37,7 +37,7 @@ FEW_TEXTS = 8
 """So few candidates are read in the time that telling which of them have a word takes."""
 
 MOST_SECONDS = 30.0
-"""Processor time of one look-up; the longest, of all files of a large tree, takes about two."""
+"""Processor time of one lookup; the longest, of all files of a large tree, takes about two."""
 LOOK_INSTRUCTIONS = 1_000_000
 """SQLite's instructions between looks at the clock: some 10 ms."""
 
@@ -69,14 +69,14 @@ NOTHING_STORED = IndexSize(*[0] * len(IndexSize._fields))
 
 
 class Reader:
-    """A pool of read-only connections to a store, for one of its projects; every look-up is safe from any thread."""
+    """A pool of read-only connections to a store, for one of its projects; every lookup is safe from any thread."""
 
     def __init__(self, file: Path, root: bytes, *, seconds: float = MOST_SECONDS) -> None:
-        """``root``: the project's. ``seconds``: processor time a look-up may take; none of a sound index is so long."""
+        """``root``: the project's. ``seconds``: processor time a lookup may take; none of a sound index is so long."""
         self.file = file
         self.root = root
         self._seconds = seconds
-        # A deque's ends are safe from any thread: look-ups borrow connections without a lock.
+        # A deque's ends are safe from any thread: lookups borrow connections without a lock.
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
         # By expression, with the generation it was answered at; an answer of an older one is never used.
@@ -100,9 +100,9 @@ class Reader:
             self._idle.pop().close()
 
     def shrink(self) -> None:
-        """Close the idle connections but one: as many as look-ups ever ran at once are open, with 4 MB each."""
+        """Close the idle connections but one: as many as lookups ever ran at once are open, with 4 MB each."""
         while len(self._idle) > 1:  # the log stays the one that ``identity`` tells as long as one connection is open
-            with contextlib.suppress(IndexError):  # look-ups in threads take them meanwhile
+            with contextlib.suppress(IndexError):  # lookups in threads take them meanwhile
                 self._idle.popleft().close()
         with contextlib.suppress(IndexError):
             last = self._idle.pop()
@@ -153,7 +153,7 @@ class Reader:
         """Yield the project's files, by path.
 
         Raises:
-            Damaged: a row has not its checksum or, behind the last one, a text lies in no segment.
+            Damaged: a row has not its checksum or, after the last one, a text lies in no segment.
 
         """
         with self.transaction() as connection:
@@ -307,7 +307,7 @@ def identity_of(file: Path) -> Identity:
 
 
 def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
-    """Return what tells a file from others; None where none is of so many bytes."""
+    """Return what tells a file from others; None where none is of this many bytes."""
     try:
         found = file.stat()
     except OSError:

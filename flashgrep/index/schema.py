@@ -249,13 +249,13 @@ class Unreadable(sqlite3.OperationalError):
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether SQLite says that the file is broken: not busy, a full disk, nor a mistake in a statement."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of an extended code says where
-    # What is no UTF-8 is told by Python, which gives no code.
+    # What is not UTF-8 is told by Python, which gives no code.
     return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "not decode" in str(error)
 
 
 _DOUBTFUL = frozenset({
     sqlite3.SQLITE_ERROR,
-    sqlite3.SQLITE_INTERRUPT,  # a look-up took too long
+    sqlite3.SQLITE_INTERRUPT,  # a lookup took too long
     sqlite3.SQLITE_TOOBIG,
     sqlite3.SQLITE_CONSTRAINT,
     sqlite3.SQLITE_MISMATCH,
@@ -266,7 +266,7 @@ _DOUBTFUL = frozenset({
 def judge(connection: sqlite3.Connection, error: Exception, *, sound: bool = False) -> Exception:
     """Return what to raise for an error inside a transaction: ``Damaged`` only where that is proven.
 
-    An index that is thrown away for a mistake of ours is made anew, meets the mistake and is thrown away again. To look
+    An index that is thrown away for a mistake of ours is rebuilt, meets the mistake and is thrown away again. To look
     for damage takes about 1 s for 500 MB; ``sound``: it was done before. Call it after the transaction.
     """
     if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DOUBTFUL:
@@ -347,7 +347,7 @@ def drop_aside(file: Path) -> None:
 
 
 def _companions(file: Path) -> list[Path]:
-    """Return the files SQLite keeps beside a database."""
+    """Return the files SQLite keeps alongside a database."""
     return [file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
 
 

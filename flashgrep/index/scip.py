@@ -105,11 +105,11 @@ class ScipWriter:
 def change(folder: Path, file: str) -> Iterator[ScipWriter]:
     """Change what is imported for a project, whose folder is there: all of it counts at the end, or nothing.
 
-    Two at once wait for each other. What is there and cannot be read is begun anew.
+    Two at once wait for each other. What is there and cannot be read is begun again.
     """
     fresh, old = folder / _FRESH, folder / FILE
     with (folder / _LOCK).open("wb") as lock:
-        # The file of the lock stays: whoever removed it would let another in beside one that waits.
+        # The file of the lock stays: whoever removed it would let another in alongside one that waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         fresh.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
@@ -154,7 +154,7 @@ def is_sound(file: Path) -> bool:
 
 
 class ScipTable:
-    """What is imported for a project, as one look-up reads it, in one thread."""
+    """What is imported for a project, as one lookup reads it, in one thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -19,10 +19,10 @@ from flashgrep.index.postings import LAST_KEY, Block, OpenBlock, join, open_bloc
 from flashgrep.index.schema import take_numbers
 
 SLICE_BYTES: Final = 4 << 20
-"""A merge works through the keys in slices of so many bytes of postings: about 100 MB of memory for each."""
+"""A merge works through the keys in slices of this many bytes of postings: about 100 MB of memory for each."""
 
 MOST_SEGMENTS: Final = 6
-"""More are merged: each costs a look-up about 0.1 ms."""
+"""More are merged: each costs a lookup about 0.1 ms."""
 
 MERGE_RATIO: Final = 2
 """A segment is merged with all that are newer once it is at most so many times as large as they are together: a posting

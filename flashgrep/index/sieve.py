@@ -3,8 +3,8 @@
 ``index.words`` are made for ranking. Each identifier of a chunk is among them, whole and in small letters, so a text
 has none that its chunks lack, if they hold all of it. Those that do are sealed when they are stored. Of one that is
 chunked in part only (tables, minified text, registers of a chip, up to 24 MB in Linux) all identifiers are in a Bloom
-filter (1970) beside its chunks: a hundredth of the text at most, since such texts repeat themselves. A text that is not
-chunked yet may have any word.
+filter (1970) alongside its chunks: a hundredth of the text at most, since such texts repeat themselves. A text that is
+not chunked yet may have any word.
 """
 
 import sqlite3
@@ -24,7 +24,7 @@ from flashgrep.index.words import LONGEST_WORD, find_words, names_of
 _BLANKS = bytes(range(0x21))
 
 LIST_BYTES = 600
-"""Postings worth decoding for each text: reading one takes 20 µs at least, decoding so many bytes 4 µs."""
+"""Postings worth decoding for each text: reading one takes 20 µs at least, decoding this many bytes 4 µs."""
 
 FILTER_BITS = 10
 """Bits of a filter for each identifier: one text in a hundred is read for nothing."""
@@ -50,11 +50,11 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
 
 
 def make_filter(text_id: int, data: bytes) -> bytes | None:
-    """Return a Bloom filter of a text's identifiers in small letters, behind its checksum; None: they are too many."""
+    """Return a Bloom filter of a text's identifiers in small letters, after its checksum; None: they are too many."""
     parts, begun = [np.empty(0, np.uint32)], b""
     for at in range(0, len(data), _PIECE):
         part = begun + data[at : at + _PIECE]
-        # An identifier at the end may go on. Of one that is too long for a word, its end may count as one more.
+        # An identifier at the end may continue. Of one that is too long for a word, its end may count as one more.
         begun = b""
         if (
             at + _PIECE < len(data)

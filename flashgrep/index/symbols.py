@@ -1,4 +1,4 @@
-"""Tables of symbols, by content: one packed row a text, and the names each text defines for look-ups by name.
+"""Tables of symbols, by content: one packed row a text, and the names each text defines for lookups by name.
 
 Where a name is *used* is not stored: grams propose the files, their packed rows say what each place is.
 A text without symbols has an empty row, one that could not be parsed a row that begins with ``!`` and the reason.
@@ -63,7 +63,7 @@ def drop_dead(connection: sqlite3.Connection) -> None:
 
 
 def drop_all(connection: sqlite3.Connection) -> None:
-    """Forget all symbols: every text is parsed anew."""
+    """Forget all symbols: every text is reparsed."""
     # Dropped and made, not emptied: FTS5 cannot delete from a table without content.
     for table in ("symbol_term", "symbol_name", "symbol"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")

@@ -79,7 +79,7 @@ class FileTable:
     columns: Columns = field(default_factory=lambda: np.empty((0, _WIDTH), np.int64))
     skipped: dict[bytes, str] = field(default_factory=dict)
     by_paths: dict[Hashable, Any] = field(default_factory=dict)
-    """What look-ups worked out of which files there are; whoever adds to it bounds it. Threads share it."""
+    """What lookups worked out of which files there are; whoever adds to it bounds it. Threads share it."""
     _by_text_id: tuple[Columns, Columns] | None = None
     _text: PathText | None = None
 

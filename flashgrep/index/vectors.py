@@ -36,7 +36,7 @@ _PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENO
 
 
 class VectorsDamaged(Exception):
-    """A file of vectors is not what was written: its set is of no use, the index beside it is."""
+    """A file of vectors is not what was written: its set is of no use, the index alongside it is."""
 
 
 class Nearest(NamedTuple):
@@ -90,7 +90,7 @@ def _opened(file: Path, flags: int) -> Iterator[int]:
 
 
 def holds(file: Path, dims: int, rows: int) -> bool:
-    """Return whether a file is there and long enough for so many rows; of none nothing need be there."""
+    """Return whether a file is there and long enough for this many rows; of none nothing need be there."""
     try:
         with _opened(file, os.O_RDONLY) as number:
             return os.fstat(number).st_size >= rows * row_type(dims).itemsize
@@ -133,7 +133,7 @@ class Vectors:
             if count <= self._count:
                 return
             if count > self._signs.shape[1]:
-                # A quarter more than needed, so that a growing index is seldom copied. Another array: a look-up may be
+                # A quarter more than needed, so that a growing index is seldom copied. Another array: a lookup may be
                 # reading the one that is there.
                 wider = np.zeros((len(self._signs), count + count // 4), np.uint64)
                 wider[:, : self._count] = self._signs[:, : self._count]

@@ -142,7 +142,7 @@ def impacts_of(chunks: Sequence[Fields], counted: Counted | None = None) -> Pair
     length = np.bincount(places, repeats, len(chunks))[(pairs & _LOW).astype(np.int64)]
     share = weight / (weight + K1 * (1 - B + B * length / USUAL_WORDS))
     levels = np.minimum((share * LEVELS).astype(np.uint64), LEVELS - 1)
-    # Into the last bits of the key, which stands in the upper half.
+    # Into the last bits of the key, which is in the upper half.
     pairs |= levels << np.uint64(32)
     pairs.sort()
     return pairs

@@ -20,7 +20,7 @@ from flashgrep.index.table import FileRow
 from flashgrep.languages import name_class
 
 VACUUM_PAGES = 4_000
-"""Freed pages are given back so many at a time (0.3 s), so that others can write in between."""
+"""Freed pages are given back this many at a time (0.3 s), so that others can write in between."""
 
 ALMOST = 0.99
 """The share of a merge that is to be committed."""
@@ -57,7 +57,7 @@ class Reserved(NamedTuple):
 
 
 class Merging(NamedTuple):
-    """How far a merge is, 0 to 1; ``remade``: all chunks were dropped, and are to be made anew for every project."""
+    """How far a merge is, 0 to 1; ``remade``: all chunks were dropped, and are to be rebuilt for every project."""
 
     share: float
     remade: bool
@@ -99,7 +99,7 @@ class Writer:
     def drop_projects(self, roots: Collection[bytes]) -> bool:
         """Forget projects with their files, what was kept for long enough, and texts that are nobody's then, if many.
 
-        Returns whether all chunks were dropped on that occasion: they are to be made anew for every project.
+        Returns whether all chunks were dropped on that occasion: they are to be rebuilt for every project.
         """
         now = int(time.time())
         if not roots and not kept.has_expired(self.connection, now):
@@ -117,7 +117,7 @@ class Writer:
         return merged.remade
 
     def reserve(self, documents: int) -> Reserved:
-        """Set aside numbers for a batch of at most so many documents; numbers are never used twice."""
+        """Set aside numbers for a batch of at most this many documents; numbers are never used twice."""
         with self.transaction() as connection:
             segment = take_numbers(connection, "next_segment")
             # Numbers of a batch that is never stored stay unused; that costs nothing.
@@ -134,7 +134,8 @@ class Writer:
     ) -> tuple[int, list[FileRow]]:
         """Store one batch of a project; return the new generation and the files as stored.
 
-        ``files``: each file's row, whose ``text_id`` is settled here by the content hash beside it (empty: declined).
+        ``files``: each file's row, whose ``text_id`` is settled here by the content hash alongside it (empty:
+        declined).
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
@@ -182,7 +183,7 @@ class Writer:
     def merge(self, *, tidy: bool = False) -> Generator[Merging, None, None]:
         """Make one segment of those that are worth it, without documents that no file has any more.
 
-        Texts that no file has are dropped when they are many, but for those kept for revisions; fewer stay, so that
+        Texts that no file has are dropped when they are many, except for those kept for revisions; fewer stay, so that
         switching back costs nothing.
         Yields how far it is, at last 1.0; all of it is kept then, nothing where it is not asked for more.
         ``tidy``: look for such texts even if segments are few.
@@ -199,7 +200,7 @@ class Writer:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
                     anew = chunks.drop_dead(connection)
-            # All segments where texts are dropped: one that is left as it is would go on proposing them.
+            # All segments where texts are dropped: one that is left as it is would continue proposing them.
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
             if not dropped:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
@@ -247,7 +248,7 @@ def _put_texts(
     insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
     # Another batch may have stored some of the texts since this one asked which are known.
     fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
-    # If none is new the numbers stay unused: a segment without documents would cost every look-up.
+    # If none is new the numbers stay unused: a segment without documents would cost every lookup.
     if fresh:
         row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
         segments.put(connection, row, blocks)
@@ -264,7 +265,8 @@ def _find_text(connection: sqlite3.Connection, text_hash: bytes) -> int:
 
 
 # Grams and words of a text depend on nothing but the database's format. Symbols depend on grammars and queries, chunks
-# on symbols and rules, vectors on chunks and a model. Rows that other code made are dropped, and their stage done anew.
+# on symbols and rules, vectors on chunks and a model. Rows that other code made are dropped, and their stage done
+# again.
 
 
 def are_current(connection: sqlite3.Connection, versions: Mapping[str, str]) -> bool:
@@ -285,7 +287,7 @@ def drop_outdated(connection: sqlite3.Connection, versions: Mapping[str, str]) -
         dropped = {each for stage in outdated for each in _BUILT_ON[stage]}
         if "symbols" in dropped:
             symbols.drop_all(connection)
-            # A file whose name means another language now has another text: it is found changed, and stored anew.
+            # A file whose name means another language now has another text: it is found changed, and stored again.
             rows = connection.execute("SELECT project, path, name_class FROM path JOIN text ON text.id = text_id")
             other = [row[:2] for row in rows.fetchall() if name_class(row[1]) != row[2]]
             connection.executemany("DELETE FROM path WHERE project = ? AND path = ?", other)

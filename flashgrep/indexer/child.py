@@ -38,7 +38,7 @@ class IndexerFailed(Exception):
 
 
 class RootLost(Exception):
-    """A project's root is not there, or not the folder that was opened; the indexer goes on for others."""
+    """A project's root is not there, or not the folder that was opened; the indexer continues for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class StoredPart:
 class StageReport(NamedTuple):
     """How far a late stage is; ``problem``: why the embedder does not answer.
 
-    ``remade``: what other projects share was dropped, and is to be made anew for them, too.
+    ``remade``: what other projects share was dropped, and is to be rebuilt for them, too.
     """
 
     left: Left
@@ -113,7 +113,7 @@ class IndexerChild:
             yield StoredPart(event["generation"], rows, gone, event["bytes"], last)
 
     async def finish(self, project: ProjectJob, stage: LateStage, embedding: str) -> AsyncIterator[StageReport]:
-        """Have a stage reach a project's texts (vectors by the embedder of these settings); yields as it goes on."""
+        """Have a stage reach a project's texts (vectors by the embedder of these settings); yields as it continues."""
         await self._send({"op": stage, "embedding": embedding}, project)
         last = False
         while not last:
@@ -147,7 +147,7 @@ class IndexerChild:
     async def forget(self, roots: Iterable[bytes], kept: Iterable[bytes]) -> bool:
         """Have projects forgotten: these, and all whose root is gone but the ``kept``.
 
-        Returns whether chunks are to be made anew for every project.
+        Returns whether chunks are to be rebuilt for every project.
         """
         names = {"roots": roots, "kept": kept}
         lists = {name: [root.decode("latin-1") for root in group] for name, group in names.items()}

@@ -22,7 +22,7 @@ WIDE: Final = 1_500
 """A line of more bytes is cut inside."""
 _WINDOW: Final = 1_000
 _REST: Final = 250
-"""Least bytes left of a line after a cut inside it; keeps clear of its ``\\r\\n`` too."""
+"""Minimum bytes left of a line after a cut inside it; keeps clear of its ``\\r\\n`` too."""
 _MARGIN: Final = 200
 """Blanks at a line's beginning that may count as indentation."""
 _BLANK: Final = 0x20
@@ -41,7 +41,7 @@ _DEEPEST: Final = 40
 """Columns of indentation told apart; keeps the terms of a rank from running into each other."""
 _NO_GAP: Final = 5
 _NESTED: Final = 60
-"""Definitions in definitions told apart; bounds how often a text is cut anew."""
+"""Definitions in definitions told apart; bounds how often a text is cut again."""
 _INSIDE: Final = 1 << 60
 """Rank of a cut inside a line: above any depth."""
 _CLOSES: Final = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b")]}", np.uint8))
@@ -57,9 +57,9 @@ _DECORATOR: Final = {"csharp": b"[", "rust": b"#[", "php": b"#[", "cpp": b"[["}
 # Sizes of chunks
 
 FULL: Final = 1_500
-"""Most bytes gathered from several siblings."""
+"""Maximum number of bytes gathered from several siblings."""
 HARD: Final = 2_000
-"""Most bytes of a chunk: a function that holds no other may be as large."""
+"""Maximum number of bytes of a chunk: a function that holds no other may be as large."""
 _GOAL: Final = 1_200
 _TINY: Final = 200
 """A smaller chunk says too little for a vector of its own: it joins the neighbour it is closer to."""
@@ -78,7 +78,7 @@ class Units:
     lines: Ints
     """Line number from 1."""
     whole: NDArray[np.bool_]
-    """False where it goes on with a line begun before."""
+    """False where it continues with a line begun before."""
     words: NDArray[np.uint32]
     """Its first four bytes from ``first`` on, little endian."""
 
@@ -99,7 +99,7 @@ def find_units(data: bytes, size: int) -> Units:
     begin = np.where(first - starts[inked] > _MARGIN, first, starts[inked])
 
     # A short text is padded, so that four bytes follow each place; in a long one the last places are shifted instead,
-    # which spares a copy.
+    # which saves a copy.
     padded = np.concatenate((text, np.zeros(4, np.uint8))) if len(text) < 1 << 16 else text
     at = np.minimum(first, len(padded) - 4)
     words = np.zeros(len(first), np.uint32)
@@ -151,7 +151,7 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     steps = np.bincount(first, minlength=count + 1) - np.bincount(final, minlength=count + 1)
     depth = np.minimum(np.cumsum(steps)[:count], _NESTED)
 
-    # A unit hangs on the one before if it closes or goes on with that, or is what a comment or a decorator is about.
+    # A unit hangs on the one before if it closes or continues with that, or is what a comment or a decorator is about.
     words = units.words
     hangs: NDArray[np.bool_] = _CLOSES[words & 0xFF] | (((words & 0xFFFFFF) == _END) & ~_LETTER[words >> 24])
     for word in _GOES_ON:

@@ -32,7 +32,7 @@ from flashgrep.ingest.parse.model import (
 from flashgrep.lazy import LazyAttribute
 
 HEADER_BYTES: Final = 200
-"""Most bytes of the signatures that go with a part of a definition."""
+"""Maximum number of bytes of the signatures that go with a part of a definition."""
 _NAME_BYTES: Final = 200
 """A longer name is not one a person wrote."""
 _NAME_PARTS: Final = 12
@@ -150,7 +150,7 @@ class Outline:
     def _describe(self, index: int) -> tuple[str, str]:
         """Return a definition's kind, and its name after those of the scopes around it.
 
-        A qualifier (``Stack::push``) stands in for the type around.
+        A qualifier (``Stack::push``) is in for the type around.
         """
         parts: list[str] = []
         at = index
@@ -190,7 +190,7 @@ class Sections:
     def name(self, start: int, end: int) -> str:
         """Return the path of headings a chunk begins under, empty for none.
 
-        A heading in its first quarter counts when it is below that one: what stood between was an introduction.
+        A heading in its first quarter counts when it is below that one: what was between was an introduction.
         """
         index = max(0, bisect_right(self.offsets, start) - 1)
         if index >= len(self.offsets) or self.offsets[index] >= end:

@@ -103,7 +103,7 @@ def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> 
 
 
 def measure_head(data: bytes, language: str | None, parsed: ParsedFile | None) -> int:
-    """Return how many of the first bytes are chunked: all but for data, minified text, large dumps and tables."""
+    """Return how many of the first bytes are chunked: all except for data, minified text, large dumps and tables."""
     if len(data) <= HEAD:
         return len(data)
     is_dense = len(data) > min(_LARGEST, _DENSE_LINE * (1 + data.count(b"\n")))

@@ -27,10 +27,10 @@ from flashgrep.indexer.progress import Progress
 from flashgrep.machine import release_memory
 
 QUIET_SECONDS = 0.1
-"""Changes are handed to the indexer once none has come for so long: an editor's save is several events."""
+"""Changes are handed to the indexer once none has come for this long: an editor's save is several events."""
 
 BURST_SECONDS = 2.0
-"""But at the latest after so long: a build that writes without end is indexed as it goes."""
+"""But at the latest after this long: a build that writes without end is indexed as it goes."""
 
 INDEXER_IDLE_SECONDS = 20.0
 END_SECONDS = 5.0
@@ -323,7 +323,7 @@ class IndexScheduler:
         for project in asked:
             await self._serve(project, self._keep(project))
         if projects or asked:
-            # Exact search has all it needs: merging makes its look-ups quicker, as do the stages that follow.
+            # Exact search has all it needs: merging makes its lookups quicker, as do the stages that follow.
             for project in projects:
                 if not project.waits and project.progress.stage != "failed":
                     project.progress.begin_merging()
@@ -383,7 +383,7 @@ class IndexScheduler:
         self._idle = anyio.Event()
 
     async def _recover(self, failure: IndexerFailed, working: Iterable[ProjectIndexing]) -> None:
-        """Have the work begun anew: at once where we ended the indexer, else after a while."""
+        """Have the work begun again: at once where we ended the indexer, else after a while."""
         await self.close()
         for project in working:
             project.wanted = True
@@ -429,7 +429,7 @@ class IndexScheduler:
             self._tell_idle()
 
     def _take_remade(self, *, remade: bool) -> None:
-        """Have all projects make their chunks and vectors anew: what they share was dropped."""
+        """Have all projects make their chunks and vectors again: what they share was dropped."""
         if remade:
             for project in self._projects:
                 project.done -= {"chunks", "vectors"}

@@ -55,7 +55,7 @@ class MeaningStages:
     ) -> None:
         """Store for one project, which has this ``number`` in the store."""
         self.remade = False
-        """Whether what other projects share was dropped, to be made anew."""
+        """Whether what other projects share was dropped, to be rebuilt."""
         self._job = job
         self._project = project
         self._number = number
@@ -72,7 +72,7 @@ class MeaningStages:
         embedder = open_embedded(settings)
         vector_set = None if embedder is None else self._open_vector_set(embedder)
         left = table.count_to_chunk(connection, self._number)
-        # Merging what was stored counts as much as so many bytes of text.
+        # Merging what was stored counts as much as this many bytes of text.
         ending = left.bytes * ENDING_SHARE
         yield Left(left.texts, int(left.bytes + ending))
         spread = self._pool.is_running or left.texts > FEW
@@ -159,7 +159,7 @@ class MeaningStages:
                 return known
         with self._writer.transaction() as connection:
             for known in table.vector_sets(connection):
-                # Damaged, or of another length under the same name: both can only be made anew.
+                # Damaged, or of another length under the same name: both can only be rebuilt.
                 if known.name == embedder.name:
                     table.drop_vector_set(connection, known.id)
                     self.remade = True

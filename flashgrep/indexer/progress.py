@@ -17,9 +17,9 @@ Part = Literal["grams", "merging", "symbols", "chunks", "vectors"]
 COSTS: Final[Mapping[Part, float]] = {"grams": 0.09, "merging": 0.03, "symbols": 0.60, "chunks": 0.27, "vectors": 0.01}
 """Shares of the time that everything takes (measured on Linux, two cores); the embedded model's come with chunks."""
 EARLY: Final = 0.1
-"""Until so much of a part is done, its own pace, in which processes start, says little about its end."""
+"""Until this much of a part is done, its own pace, in which processes start, says little about its end."""
 TOO_EARLY: Final = 0.02
-"""Until so much of all is done, nothing can be said."""
+"""Until this much of all is done, nothing can be said."""
 
 
 class Signal:
@@ -78,13 +78,13 @@ class Progress:
         self.started = time.monotonic()
 
     def begin(self, files: int, size: int) -> None:
-        """Note that so many more files of so many bytes are to be indexed."""
+        """Note that this many more files of this many bytes are to be indexed."""
         self.enter("indexing")
         self.files_total += files
         self.bytes_total += size
 
     def advance(self, files: int, size: int) -> None:
-        """Note that so many more of them are."""
+        """Note that this many more of them are."""
         self.files_done += files
         self.bytes_done += size
         self.updated = time.time()
@@ -130,8 +130,8 @@ class Progress:
     def eta_seconds(self) -> float | None:
         """Return the seconds the run still needs, where that can be told.
 
-        A part goes on at its own pace; those that are still to come are as fast as all before them were. While nothing
-        is noted, as when processes start, the seconds pass, and no others are made up.
+        A part continues at its own pace; those that are still to come are as fast as all before them were. While
+        nothing is noted, as when processes start, the seconds pass, and no others are made up.
         """
         share = self.share()
         if not TOO_EARLY <= share < 1 or self.stage in {"listing", "failed"}:

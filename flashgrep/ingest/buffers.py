@@ -1,4 +1,4 @@
-"""Files as they stand in a client's editor, not saved: bounded, in memory alone, gone with the connection.
+"""Files as they are in a client's editor, not saved: bounded, in memory alone, gone with the connection.
 
 A buffer is a list of lines, so that an edit costs what it touches. Questions see its text (``UnsavedText``), which is
 made when the first of them comes after an edit.
@@ -28,7 +28,7 @@ MOST_HELD_BY_ALL: Final = 256 << 20
 refused for what others hold, so they take twice as much at most.
 """
 BUFFER_BYTES, LINE_BYTES = 1_024, 64
-"""What a buffer and each of its lines take beside the text, of which questions see another copy."""
+"""What a buffer and each of its lines take alongside the text, of which questions see another copy."""
 MOST_TOUCHED: Final = 32 << 20
 """Bytes of lines that the edits of one call touch, so that none holds the daemon up: about 50 ms."""
 Name: TypeAlias = tuple[str | None, bytes]
@@ -95,7 +95,7 @@ class Buffer:
 
 
 def estimate_memory(size: int, lines: int) -> int:
-    """Return about how many bytes of memory a buffer of so many bytes and lines takes."""
+    """Return about how many bytes of memory a buffer of this many bytes and lines takes."""
     return BUFFER_BYTES + 2 * size + LINE_BYTES * lines
 
 
@@ -236,7 +236,7 @@ def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> 
                 raise InvalidRange("the end of an edit lies before its start", start=edit.start, end=edit.end)
             touched = lines[first : last + 1]
             new[0] = touched[0][:start] + new[0]
-            # What stands before and behind the stretch on its first and last line stays.
+            # What is before and after the stretch on its first and last line stays.
             new[-1] += touched[-1][end:]
             lines[first : last + 1] = new
             removed, added = sum(map(len, touched)) + len(touched), sum(map(len, new)) + len(new)

@@ -23,7 +23,7 @@ _LONGEST: Final = 4
 
 
 class Range(TypedDict):
-    """Lines and columns from 1; the end is the place behind."""
+    """Lines and columns from 1; the end is the place after."""
 
     start_line: int
     start_column: int
@@ -39,12 +39,12 @@ class Lines:
 
     @LazyAttribute
     def _ends(self) -> NDArray[np.int64]:
-        """Where lines end, behind their line feeds; an array, since a list of a large file's takes as long again."""
+        """Where lines end, after their line feeds; an array, since a list of a large file's takes as long again."""
         ends: NDArray[np.int64] = (np.frombuffer(self.data, np.uint8) == _NEWLINE).nonzero()[0] + 1
         return ends
 
     def start(self, line: int) -> int:
-        """Return the offset at which a line begins; the text's end for the one behind its last."""
+        """Return the offset at which a line begins; the text's end for the one after its last."""
         if line <= 1:
             return 0
         return int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
@@ -74,7 +74,7 @@ def measure(text: bytes, encoding: PositionEncoding) -> int:
 def find_column(line: bytes, column: int, encoding: PositionEncoding) -> int | None:
     """Return the offset in a line of a column from 1: of one inside a character where that begins, None past the end.
 
-    The column behind the last character is the line's end.
+    The column after the last character is the line's end.
     """
     units = column - 1
     if encoding == "utf-8" or line.isascii():
@@ -107,7 +107,7 @@ class Columns:
         self._encoding: PositionEncoding = encoding
         self._line, self._offset, self._column = 0, 0, 1
         self._next = 0
-        """Where the line behind that one begins."""
+        """Where the line after that one begins."""
 
     def enter(self, line: int, start: int, end: int) -> None:
         """Take in which line begins and ends where, so that the lines before it need not be counted."""

@@ -1,4 +1,4 @@
-"""Which encoding a file without a mark is in, and how bytes that are no text are shown.
+"""Which encoding a file without a mark is in, and how bytes that are not text are shown.
 
 A byte that belongs to no UTF-8 character is shown as one U+FFFD, as Go, Vim and Emacs count it: shown and kept text
 have the same length, so that a place in the one is the same place in the other.
@@ -23,7 +23,7 @@ codecs.register_error(SHOWN, _replacements)
 
 
 def is_latin1(data: bytes) -> bool:
-    """Return whether bytes that are no UTF-8 are to be read as latin-1, and not as UTF-8 with damage.
+    """Return whether bytes that are not UTF-8 are to be read as latin-1, and not as UTF-8 with damage.
 
     They are where bad bytes are more than twice as many as valid characters beyond ASCII. Of 515 files in
     ISO 8859, Windows, IBM and East Asian encodings none had fewer than 2.3 bad bytes a valid character (which stand

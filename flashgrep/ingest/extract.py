@@ -142,7 +142,7 @@ def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
 def _measure_search(data: bytes, nul: int, stops: Iterator[int]) -> int:
     """Return how much of ``data`` ripgrep searches before it meets the NUL byte at ``nul``; ``stops`` end its reads.
 
-    Its buffer is filled by a read, searched up to the last line end, and filled again behind the rest of the last
+    Its buffer is filled by a read, searched up to the last line end, and filled again after the rest of the last
     line; it grows threefold when a line does not fit. What was read together with the NUL is not searched.
     """
     start = end = 0

@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Which part of the ordered files: behind the key ``after`` if given, else from ``offset`` on."""
+    """Which part of the ordered files: after the key ``after`` if given, else from ``offset`` on."""
 
     offset: int = 0
     after: Key | None = None
@@ -172,7 +172,7 @@ def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tupl
 
 
 def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
-    """Return the folder a caller named, as ``place_of`` does; NotFound too if it is no folder."""
+    """Return the folder a caller named, as ``place_of`` does; NotFound too if it is not a folder."""
     found = place_of(root, path, private, reason="directory_not_found")
     if not os.path.isdir(os.path.join(root, found)):
         raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)

@@ -5,7 +5,7 @@ precedence. A folder's names are first held, all at once, against everything tha
 only those that some rule speaks of are judged one by one (``verdict``).
 
 Of one file, the last pattern that matches decides. So patterns are numbered by their *run*, a stretch of the file with
-the same sign, and the highest run that matches wins. A pattern stands in a table under the fixed text that it begins or
+the same sign, and the highest run that matches wins. A pattern is in a table under the fixed text that it begins or
 ends with, so that a name meets only the few patterns that can match it: as one regular expression 50,000 patterns take
 RE2 hundreds of megabytes and, once its automaton no longer fits, 20 µs a byte.
 """
@@ -147,7 +147,7 @@ class _Table:
             end = len(source)
             while source[end - _FIXED_BYTES : end - 2] == rb"\x":
                 end -= _FIXED_BYTES
-            # What stands in braces is one of several texts: then nothing but head and tail is sure.
+            # What is in braces is one of several texts: then nothing but head and tail is sure.
             inner = [] if b"|" in source else _FIXED.findall(_SET.sub(b" ", source))
             head, tail, needle = (
                 bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))

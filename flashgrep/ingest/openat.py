@@ -1,7 +1,7 @@
 """Opening what lies below a root: from the root's descriptor, through no link on the way.
 
 A path that was listed may lead elsewhere when it is opened: somebody put a link in a folder's place meanwhile. So
-folders are opened with Linux's openat2, which refuses every link; where there is none (another system, an old kernel,
+folders are opened with Linux's openat2, which refuses every link; if there is none (another system, an old kernel,
 a sandbox) folder by folder, each from the one before it. What is in a folder is opened by its name alone.
 """
 
@@ -61,7 +61,7 @@ class RootFolder:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Self], tuple[bytes, Identity | None]]:
-        # A process that gets it opens the path anew, and refuses another folder than the one that is open here.
+        # A process that gets it opens the path again, and refuses another folder than the one that is open here.
         return type(self), (self.path, self._expected if self._descriptor < 0 else self.identity())
 
     def __del__(self) -> None:
@@ -81,7 +81,7 @@ class RootFolder:
         """Return the root's descriptor, which is open as long as this object lives.
 
         Raises:
-            FileNotFoundError: another folder stands there.
+            FileNotFoundError: another folder is there.
             OSError: it cannot be opened.
 
         """

@@ -29,7 +29,7 @@ _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
 READ_BYTES = 1 << 14
 """Read from the queue at once. Where more waits, looking at the files costs less than reading what happened."""
 MOST_WATCHES = 4_096
-"""Then all begin anew: projects come and go, and the kernel drops no watch of a folder that stays."""
+"""Then all begin again: projects come and go, and the kernel drops no watch of a folder that stays."""
 
 
 class Folder(NamedTuple):
@@ -48,7 +48,7 @@ TOP = Folder(-1, is_there=True, is_told=True, tells=True)
 Rules = Mapping[bytes, bool]
 """Files by path; True: only whether it is there counts."""
 States = dict[bytes, tuple[int, int]]
-"""Files by path, with their times in nanoseconds and sizes; -1, -1 where there is none."""
+"""Files by path, with their times in nanoseconds and sizes; -1, -1 if there is none."""
 
 
 def look_at(files: Rules, only: Iterable[bytes]) -> States:
@@ -65,7 +65,7 @@ def look_at(files: Rules, only: Iterable[bytes]) -> States:
 
 
 class OutsideWatch:
-    """Tells whether anything may have happened to files outside; safe to use from several threads."""
+    """Says whether anything may have happened to files outside; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -153,7 +153,7 @@ class OutsideWatch:
         return folder.is_told and folder.tells and is_plain and os.path.normpath(path) == path
 
     def _watch_folder(self, path: bytes, folders: dict[bytes, Folder]) -> Folder:
-        """Watch a folder, given with a slash behind it, and those above it."""
+        """Watch a folder, given with a trailing slash, and those above it."""
         if path in folders:
             return folders[path]
         above, _, name = path[:-1].rpartition(b"/")

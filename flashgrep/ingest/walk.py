@@ -69,9 +69,9 @@ class Walker:
         ``excluded`` is given the files and folders (True) that rules take out of the folders walked, by path; no more
         than one beyond MOST_EXCLUDED.
 
-        What vanishes meanwhile is no error; folders that cannot be read are left in ``unreadable``.
+        What vanishes meanwhile is not an error; folders that cannot be read are left in ``unreadable``.
         """
-        # Rules may have changed since they were read; a walk is the moment to read them anew.
+        # Rules may have changed since they were read; a walk is the moment to read them again.
         self._scopes.forget(under)
         if not under:
             self.unreadable.clear()
@@ -114,7 +114,7 @@ class Walker:
         for path in (*rules_files, self._scopes.excludes):
             is_known = path != self._scopes.excludes and not path.endswith(b".flashgrepignore")
             rules = read_rules(os.path.join(self.root, path))
-            # Of a name that is no UTF-8 ripgrep prints no more than that.
+            # Of a name that is not UTF-8 ripgrep prints no more than that.
             asks_back = rules is not None and False in rules.signs and not is_known
             if _NOT_UTF8 in path or asks_back or (rules is not None and rules.cut):
                 return True

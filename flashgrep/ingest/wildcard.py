@@ -34,7 +34,7 @@ _REMEMBERED = 4096
 MOST_ALTERNATIVES = 64
 """A glob that stands for more is not written out."""
 _CHOICE = re.compile(rb"\[([^][{},*?!^/\x80-\xff-][^][{},*?/\x80-\xff-]*)\]|(?<!\*)\{([^][{}*]*)\}(?!\*)")
-"""A set that lists ASCII bytes, or a brace of texts; beside a "*" an empty text would make one wildcard of two."""
+"""A set that lists ASCII bytes, or a brace of texts; alongside a "*" an empty text would make one wildcard of two."""
 _SPECIAL = re.compile(rb"[*?\[\]{},]")
 _FOLDER = 3
 _COMMON = re.compile(rb"([^*]+)|\*([^*/]+)\*|\*\*/([^*]+)/\*\*")
@@ -297,7 +297,7 @@ class _Translation:
         return self._read_escape() if value == ord("\\") else value
 
     def _read_named_set(self) -> bytes | None:
-        """Read ``[:alpha:]``; None where it is no name, but members that begin so."""
+        """Read ``[:alpha:]``; None where it is not a name, but members that begin so."""
         end = self.glob.find(b"]", self.at + 2)
         if end < 0:
             raise BadGlob("unclosed set")

@@ -24,7 +24,7 @@ class Plain(list[dict[str, Any]]):
 
 
 def path_of(uri: str) -> str | None:
-    """Return the path of a file's URI; None: it is no file of this machine."""
+    """Return the path of a file's URI; None: it is not a file of this machine."""
     try:
         parts = urlsplit(uri)
     except ValueError:

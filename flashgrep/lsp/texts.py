@@ -31,7 +31,7 @@ BARE_RETURN: Final = re.compile(r"\r(?!\n)")
 
 @dataclass(slots=True)
 class Document:
-    """A text as it stands in the editor."""
+    """A text as it is in the editor."""
 
     path: str
     uri: str
@@ -80,13 +80,13 @@ def find_offset(text: str, starts: Sequence[int], place: Position, encoding: str
         return len(text)
     start = starts[place.line]
     end = starts[place.line + 1] if place.line + 1 < len(starts) else len(text)
-    # A column behind the line's end means its end, not the next line.
+    # A column after the line's end means its end, not the next line.
     line = text[start:end].rstrip("\r\n")
     return start + count_characters(line, place.character, encoding)
 
 
 def count_characters(line: str, units: int, encoding: str) -> int:
-    """Return how many characters of a line fit into so many units; half of one does not."""
+    """Return how many characters of a line fit into this many units; half of one does not."""
     if encoding == PositionEncodingKind.Utf32 or line.isascii():
         return min(units, len(line))
     codec, width = ("utf-8", 1) if encoding == PositionEncodingKind.Utf8 else ("utf-16-le", 2)
@@ -119,7 +119,7 @@ class Texts:
         """Take a text in; one that is open already is replaced."""
         told = params.text_document
         path = path_of(told.uri)
-        if path is None:  # a text that is no file
+        if path is None:  # a text that is not a file
             return
         document = self._open[path] = Document(path, told.uri, told.version, told.text)
         if folder := self._server.find_folder(path):

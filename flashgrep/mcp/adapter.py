@@ -78,7 +78,7 @@ class Adapter:
             return await self._answer_common(name, context, params, client.log_level, may_ask=True)
         if name in LEGACY_METHODS:
             raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
-        # Each request says them anew, and the last one counts.
+        # Each request says them again, and the last one counts.
         client.capabilities = envelope.capabilities
         result: dict[str, Any]
         if name == "server/discover":
@@ -101,7 +101,7 @@ class Adapter:
         wanted, capabilities = params.get("protocolVersion"), params.get("capabilities")
         if not isinstance(wanted, str):
             raise InvalidParams("initialize: protocolVersion: a string is required", field="protocolVersion")
-        # The specification: answer with the newest version we speak, and let the client decide whether to go on.
+        # The specification: answer with the newest version we speak, and let the client decide whether to continue.
         client.version = wanted if wanted in LEGACY else LEGACY[-1]
         client.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return {

@@ -132,7 +132,7 @@ class Binder:
         return {"projects": names, "roots": roots, "collections": collections}
 
     async def choose_again(self, context: RequestContext, _params: Any) -> None:
-        """Choose anew at the next call, if it was by roots or not at all that the project was chosen."""
+        """Choose again at the next call, if it was by roots or not at all that the project was chosen."""
         client = client_of(context.session)
         if client.fallback is not None:
             context.session.projects = ()
@@ -147,7 +147,7 @@ class Binder:
         if client.chosen == client.to_choose:
             return
         async with client.choosing:
-            # Done only when it is chosen: a call beside this one waits, and a cancelled one leaves it to the next.
+            # Done only when it is chosen: a call alongside this one waits, and a cancelled one leaves it to the next.
             while client.chosen != client.to_choose:
                 choice = client.to_choose
                 roots = await self._ask_for_roots(context) if may_ask and "roots" in client.capabilities else []

@@ -30,7 +30,7 @@ SHORT = {
     "rev": "Git revision, or a..b.",
     "dry_run": "",
 }
-"""What stands in many tools, in fewer words; in none where the name, the instructions or an answer's note say it."""
+"""What is in many tools, in fewer words; in none where the name, the instructions or an answer's note say it."""
 MOST_FIELDS = 8
 """Fields of a result that are told; a model sees the rest when it has one."""
 MOST_CHOICES = 10

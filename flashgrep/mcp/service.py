@@ -82,7 +82,7 @@ class Service:
         """Return the result of one of METHODS; ``note_failure`` is told what failed and is a result all the same.
 
         Raises:
-            FlashgrepError: as ``call_tool``, ``read_resource`` and ``get_prompt`` do, or the cursor is none of ours.
+            FlashgrepError: as ``call_tool``, ``read_resource`` and ``get_prompt`` do, or the cursor is not ours.
 
         """
         if name == "tools/call":
@@ -152,7 +152,7 @@ class Service:
 
         What only reads is called whether or not it is of the toolsets that the client is shown. A model gets the text
         that the method's renderer makes, and nothing else: many hosts show it structured content in the text's place.
-        Programs get the structured content, as ``Encoded``, since the text beside it is its JSON.
+        Programs get the structured content, as ``Encoded``, since the text next to it is its JSON.
 
         Raises:
             InvalidParams: no tool has the name, or the arguments are no object.
@@ -253,7 +253,7 @@ def read_cursor(cursor: Any) -> int:
     """Return where the page begins that a cursor of ours leads to.
 
     Raises:
-        InvalidParams: it is none of ours.
+        InvalidParams: it is not ours.
 
     """
     if cursor is None:
@@ -276,7 +276,7 @@ class Address(NamedTuple):
 
 
 def parse_uri(uri: str) -> Address | None:
-    """Take a resource's URI apart; None: it is none of ours."""
+    """Take a resource's URI apart; None: it is not ours."""
     if len(uri) > MOST_URI or not uri.startswith(SCHEME):
         return None
     project, _, rest = uri.removeprefix(SCHEME).partition("/")

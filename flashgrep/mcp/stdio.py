@@ -82,7 +82,7 @@ def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: st
     """Return what to bind the connection to, as ``$/bind`` takes it.
 
     Raises:
-        ValueError: an argument is none of ours, or lacks its value.
+        ValueError: an argument is not ours, or lacks its value.
 
     """
     binding: dict[str, object] = {}

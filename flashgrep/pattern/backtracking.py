@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
-    # By "\n" alone, as ripgrep has it: str.splitlines would cut at form feeds and U+2028 too.
+    # By "\n" alone, as ripgrep does: str.splitlines would cut at form feeds and U+2028 too.
     start = 0
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
         found = spans_between(_Text(pattern, line), line, 0, len(line))
@@ -135,7 +135,7 @@ def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
 
 
 class _Text:
-    """Bytes as text that `re` can search, and the way back to byte offsets; what is no UTF-8 becomes surrogates."""
+    """Bytes as text that `re` can search, and the way back to byte offsets; what is not UTF-8 becomes surrogates."""
 
     def __init__(self, pattern: re.Pattern[str], data: bytes) -> None:
         self._search = pattern.search

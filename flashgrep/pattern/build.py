@@ -78,7 +78,7 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
 
 
 def as_word(node: Node) -> Node:
-    """Wrap `node` so that no word character stands beside it (`rg -w`)."""
+    """Wrap `node` so that no word character is next to it (`rg -w`)."""
     return _beside(Look("half_end"), _beside(Look("half_start"), node, first=True), first=False)
 
 
@@ -90,13 +90,13 @@ def as_line(node: Node, *, crlf: bool) -> Node:
 
 
 def _beside(look: Look, node: Node, *, first: bool) -> Node:
-    """Put `look` before (`first`) or behind `node`, next to classes split into word and other characters if that helps.
+    """Put `look` before (`first`) or after `node`, next to classes split into word and other characters if that helps.
 
     `half_start [-a]` becomes `half_start - | half_start a`, which RE2 can say; the order of choices stays the same.
     """
     push = partial(_beside, look, first=first)
     found = edge(node, first=first)
-    # Only a mixed edge needs it: beside word characters alone, or others alone, RE2 can say the condition as it is.
+    # Only a mixed edge needs it: alongside word characters alone, or others alone, RE2 can say the condition as it is.
     if not found.empty and (found.chars & ASCII_WORD).ranges and not found.chars <= ASCII_WORD:
         match node:
             case Chars(chars) | Octet(chars):
@@ -106,7 +106,7 @@ def _beside(look: Look, node: Node, *, first: bool) -> Node:
                 return Concat((push(parts[0]), *parts[1:]) if first else (*parts[:-1], push(parts[-1])))
             case Either() | Group():
                 return map_children(node, push)
-            # One copy is taken out to stand beside the condition. What may be absent (low 0) cannot be.
+            # One copy is taken out to be next to the condition. What may be absent (low 0) cannot be.
             case Repeat(inner, low, high, greedy) if low:
                 rest = Repeat(inner, low - 1, None if high is None else high - 1, greedy)
                 return Concat((push(inner), rest) if first else (rest, push(inner)))

@@ -83,7 +83,7 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     kept: list[GramExpr] = []
     for part in flat:
         if isinstance(part, Gram) and len(part.value) < GRAM:
-            # A gram of three bytes says nothing beside a full one that begins with it.
+            # A gram of three bytes says nothing alongside a full one that begins with it.
             implied = any(gram.startswith(part.value) and gram != part.value for gram in grams)
         else:
             # (a OR c) says nothing where a is among the parts itself.
@@ -249,7 +249,7 @@ def _facts(node: Node) -> _Facts:
             facts = _either([_facts(inner), _EMPTY]) if high == 1 else _NOTHING_KNOWN
         case Repeat(inner, low, high):
             copies = reduce(_join, [_facts(inner)] * min(low, MAX_COPIES), _EMPTY)
-            # An open count: the copies that must be there are known, and the match may go on behind them.
+            # An open count: the copies that must be there are known, and the match may continue after them.
             facts = copies if low == high and low <= MAX_COPIES else _close(copies)
         case Group(inner):
             facts = _facts(inner)
@@ -266,12 +266,12 @@ def _join_all(parts: tuple[Node, ...]) -> _Facts:
             facts, joined = _join(_join(facts, run), part) if part.exact is None else _join(facts, run), part
         run = _EMPTY if part.exact is None else joined
     facts = _join(facts, run)
-    # What stands behind the planned parts is unknown, so is how the match ends.
+    # What follows the planned parts is unknown, so is how the match ends.
     return facts if len(parts) <= MAX_JOINED else _close(facts)._replace(suffix=_UNKNOWN)
 
 
 def _join(left: _Facts, right: _Facts) -> _Facts:
-    """Return what is known of a match of `left` with one of `right` behind it."""
+    """Return what is known of a match of `left` with one of `right` after it."""
     if left.exact is not None and right.exact is not None:
         if len(left.exact) * len(right.exact) <= MAX_STRINGS:
             need = left.need if right.need is ANYTHING else all_of((left.need, right.need))

@@ -72,7 +72,7 @@ class Lexer:
         return char
 
     def take(self, token: str) -> bool:
-        """Step over `token` if it stands here."""
+        """Step over `token` if it is here."""
         if not self.text.startswith(token, self.pos):
             return False
         self.pos += len(token)
@@ -144,7 +144,7 @@ def complement(found: CharSet, *, unicode_on: bool) -> CharSet:
 
 
 def _read_boundary(lexer: Lexer) -> LookKind:
-    r"""Read `{start}` and its kin behind `\b`; it is a plain `\b` if the brace begins a repetition or is missing."""
+    r"""Read `{start}` and the like after `\b`; it is a plain `\b` if the brace begins a repetition or is missing."""
     start = lexer.pos
     end = start + 1
     while lexer.text[end : end + 1] in _BOUNDARY_CHARS:

@@ -31,7 +31,7 @@ STATE_BYTES = 16 << 20
 """States of a program times bytes searched in one call: at most about 0.2 s with RE2's slowest engine."""
 LEAST_BYTES = 1024
 MOST_LINES = 64
-"""Lines with the required bytes and no match, 2 µs each; behind so many in a row RE2 takes all lines at once."""
+"""Lines with the required bytes and no match, 2 µs each; after this many in a row RE2 takes all lines at once."""
 _WORD = frozenset(ASCII_WORD)
 _NEITHER = ord("\n")
 _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cost 2 µs a match, this one less than 1
@@ -80,7 +80,7 @@ class WordFinder(LiteralFinder):
                 if before not in _WORD and after not in _WORD:
                     return start, stop
             elif word_before(data, start) is False and word_after(data, stop) is False:
-                # Decoded only beside bytes above 127. Invalid UTF-8 (None) is no boundary, as in Rust's regex.
+                # Decoded only alongside bytes above 127. Invalid UTF-8 (None) is not a boundary, as in Rust's regex.
                 return start, stop
             # By one byte: occurrences may overlap, and the next one may be a word where this was none.
             start = data.find(self._needle, start + 1, end)
@@ -109,7 +109,7 @@ class Re2Finder:
     def find(self, data: bytes, pos: int, end: int) -> Span:
         """Return the span of the next match."""
         while end - pos > self._most:
-            # Cut behind a line end, so no match within a line is cut.
+            # Cut after a line end, so no match within a line is cut.
             stop = data.find(b"\n", pos + self._most, end) + 1 or end
             part: Span = self._match(_UNANCHORED, data, pos, stop)[0]
             if part[0] >= 0:
@@ -260,7 +260,7 @@ class Matcher:
             if line_end < 0:
                 line_end = end
                 if line_start == end:
-                    return  # an empty match behind the last line end is on no line
+                    return  # an empty match after the last line end is on no line
             pos = line_end + 1
             confirming = finder
             if not exact:
@@ -272,7 +272,7 @@ class Matcher:
                     continue
             spans: tuple[Span, ...] = ((start, stop),)
             if all_spans:
-                # ripgrep shows no span in a CRLF, and no empty one behind the last byte of all.
+                # ripgrep shows no span in a CRLF, and no empty one after the last byte of all.
                 before_crlf = self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
                 shown = spans_between(confirming, data, line_start, line_end - before_crlf)
                 spans = tuple(span for span in shown if span[0] < end)
@@ -315,7 +315,7 @@ def _find_all(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]
 
 
 def _drop_touching(spans: Iterable[Span]) -> Iterator[Span]:
-    """Leave out an empty match right behind another."""
+    """Leave out an empty match right after another."""
     last = -1
     for start, stop in spans:
         if start < stop or stop != last:
@@ -336,7 +336,7 @@ def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
     for span in _find_all(finder, data, 0, len(data)):
         line_start = data.rfind(b"\n", 0, span[0]) + 1
         if line_start == len(data):
-            break  # an empty match behind the last line end is on no line
+            break  # an empty match after the last line end is on no line
         ends_line = span[1] > line_start and data[span[1] - 1 : span[1]] == b"\n"
         line_end = span[1] if ends_line else data.find(b"\n", span[1]) + 1 or len(data)
         if spans and line_start > end:

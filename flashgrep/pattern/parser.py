@@ -230,7 +230,7 @@ def _inline_flags(lexer: Lexer, start: int) -> bool:
 def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
     """Read a class; the lexer is at its `[`. With Unicode off it is a set of bytes.
 
-    Binary operators have one precedence and associate to the left; items beside each other are a union, which binds
+    Binary operators have one precedence and associate to the left; items side by side are a union, which binds
     tighter.
     """
     start = lexer.pos
@@ -253,7 +253,7 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
         if not lexer.peek():
             lexer.fail("unclosed character class", start, len(lexer.text))
         operator = _OPERATORS.get(lexer.text[lexer.pos : lexer.pos + 2])
-        # Items beside each other are joined first; an operator combines whole unions.
+        # Items side by side are joined first; an operator combines whole unions.
         if operator is None and lexer.peek() != "]":
             items |= _item(lexer, depth)
             continue

@@ -126,7 +126,7 @@ class _Writer:
                 written = []
                 for at, part in enumerate(parts):
                     if isinstance(part, Look):
-                        # A condition's meaning depends on what stands beside it, which only the sequence knows.
+                        # A condition's meaning depends on what is next to it, which only the sequence knows.
                         before, after = edge_of(parts[:at][::-1], first=False), edge_of(parts[at + 1 :], first=True)
                         written.append(self._look(part, before, after))
                     else:
@@ -171,7 +171,7 @@ class _Writer:
         elif not side.empty and seen <= ASCII_WORD:
             written = rb"\b"
         elif not side.empty and not (seen & ASCII_WORD).ranges:
-            # The neighbour is no word character: a half boundary holds where RE2's \B does, a whole one nowhere.
+            # The neighbour is not a word character: a half boundary holds where RE2's \B does, a whole one nowhere.
             written = rb"\B" if kind.startswith("half") else _NEVER
         if written is not None and (look.ascii or self.kind.ascii):
             return written

@@ -78,7 +78,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A capture. Nothing asks what it matched, but it is no class where its content would be one."""
+    """A capture. Nothing asks what it matched, but it is not a class where its content would be one."""
 
     node: "Node"
 

@@ -1,7 +1,7 @@
 """Unicode: properties, simple case folding, word characters, and sets of code points as classes of UTF-8's bytes.
 
 `unicode.txt` is written by `scripts/unicode_tables` from the tables of ripgrep's engine, and read at first use. A line
-is the names of a set, a tab, and its ranges: hexadecimal, each start relative to the end before, `.length` behind it.
+is the names of a set, a tab, and its ranges: hexadecimal, each start relative to the end before, `.length` after it.
 """
 
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def space() -> CharSet:
 
 
 def fold(chars: CharSet) -> CharSet:
-    """Return `chars` and everything equal to one of them but for case (simple folding)."""
+    """Return `chars` and everything equal to one of them except for case (simple folding)."""
     if chars <= ASCII:
         # Of all others, these two alone fold to letters of ASCII.
         found = fold_ascii(chars)
@@ -95,7 +95,7 @@ def fold_ascii(chars: CharSet) -> CharSet:
 
 @cache
 def _case_orbits() -> tuple[dict[int, str], CharSet]:
-    """Return, for each character that has a case, all that are equal to it but for case; and all that have one."""
+    """Return, for each character that has a case, all that are equal to it except for case; and all that have one."""
     orbits = {ord(char): orbit for orbit in _sets()["CASE_ORBITS"].split(" ") for char in orbit}
     return orbits, CharSet.chars(map(chr, orbits))
 

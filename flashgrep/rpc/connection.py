@@ -23,7 +23,7 @@ CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("req
 """Notifications that end a call: the parameter naming it, and whether it then goes unanswered."""
 
 HungUp: TypeAlias = Callable[[], Awaitable[bool]]
-"""Tells whether nobody is left to read the answers."""
+"""Says whether nobody is left to read the answers."""
 Admit: TypeAlias = Callable[[], Awaitable[None]]
 """Finds out who the client is, and sets the rights of its session."""
 Job: TypeAlias = Pending | Faulty
@@ -109,7 +109,7 @@ class Connection:
         self._whole.cancel()
 
     def notify(self, method: str, params: Any) -> bool:
-        """Send a notification unless the client is too far behind; say whether it was sent."""
+        """Send a notification unless the client is too far behind; return whether it was sent."""
         return self._queue.put_nowait(notification_line(method, params))
 
     async def request(self, method: str, params: Any) -> Any:
@@ -140,7 +140,7 @@ class Connection:
         return True
 
     def unfollow(self, key: str) -> bool:
-        """End what runs by a key; say whether anything did."""
+        """End what runs by a key; return whether anything did."""
         scope = self._following.pop(key, None)
         if scope is not None:
             scope.cancel()
@@ -337,7 +337,7 @@ class Calls:
                     workers.start_soon(work_and_release)
 
         async with anyio.create_task_group() as workers:
-            # The batch has one slot of its own, so it goes on even if every other slot is taken by single calls.
+            # The batch has one slot of its own, so it continues even if every other slot is taken by single calls.
             recruiting = anyio.CancelScope()
             workers.start_soon(recruit)
             await work()

@@ -34,7 +34,7 @@ class Peer(Protocol):
     session: Session
 
     def notify(self, method: str, params: Any) -> bool:
-        """Send a notification unless the client is too far behind; say whether it was sent."""
+        """Send a notification unless the client is too far behind; return whether it was sent."""
 
     async def request(self, method: str, params: Any) -> Any:
         """Ask the client something and return its result."""
@@ -43,7 +43,7 @@ class Peer(Protocol):
         """Run something until it or the connection ends, in place of what runs by that key; say whether it is begun."""
 
     def unfollow(self, key: str) -> bool:
-        """End what runs by a key; say whether anything did."""
+        """End what runs by a key; return whether anything did."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class RequestContext:
         return await self.run_method(self.call, name, dict(raw_params))
 
     def notify(self, method: str, params: Any) -> bool:
-        """Send the client a notification unless it is too far behind; say whether it was sent."""
+        """Send the client a notification unless it is too far behind; return whether it was sent."""
         return self.peer.notify(method, params)
 
 

@@ -41,7 +41,7 @@ COMMAND_LINE = "$/cli"
 """Runs a command line, which may be one that writes."""
 FIRST_PART, PART_GROWTH = 20, 4
 """Parts are pages, each asked for where the one before ended, so they are in order and none is sent twice. The first is
-small, since somebody waits for it; each is so many times as large as the one before, since each costs something."""
+small, since somebody waits for it; each is this many times as large as the one before, since each costs something."""
 UNSAVED_TEXT = "buffers"
 """Carries the text of a file, though it writes none."""
 SIGNATURE = Signature([Parameter("job", Parameter.POSITIONAL_ONLY)])
@@ -211,7 +211,7 @@ class Dispatcher:
         await self.open_connections.close(grace)
 
     def _is_writing(self, name: Any, params: Any) -> bool:
-        """Tell whether a request may carry the text of a file, and so be long."""
+        """Return whether a request may carry the text of a file, and so be long."""
         # MCP's tools/call is as long as the tool it calls needs.
         if name in CARRIERS and isinstance(params, dict):
             name = params.get(CARRIERS[name])

@@ -1,6 +1,6 @@
 """Lines to JSON-RPC 2.0 messages and back: parsed within bounds, written whatever a string holds.
 
-Reading is strict (NaN, lone surrogates, bad UTF-8 and more than 1,024 levels are no JSON) and counts before it parses.
+Reading is strict (NaN, lone surrogates, bad UTF-8 and more than 1,024 levels are not JSON) and counts before it parses.
 """
 
 import json
@@ -33,7 +33,7 @@ WIDE = 2.0**63
 ABOUT_REQUESTS = (
     ("progressToken", "progress_token"), ("partialResultToken", "partial_result_token"), ("replace", "replace")
 )  # fmt: skip
-"""Members about a request, as they are called in ``_meta`` and beside the parameters."""
+"""Members about a request, as they are called in ``_meta`` and alongside the parameters."""
 MOST_WORD = 100
 
 
@@ -63,7 +63,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Faulty:
-    """An item that is no request: what is wrong, and its id where it had one."""
+    """An item that is not a request: what is wrong, and its id where it had one."""
 
     id: JsonId
     error: FlashgrepError
@@ -187,7 +187,7 @@ def _read_item(value: Any) -> Item:
         if params is None:  # null stands for none: many a client writes it
             params = {}
         if isinstance(params, (dict, list)):
-            # What is about the request stands beside the parameters or, in the Model Context Protocol, among them.
+            # What is about the request is next to the parameters or, in the Model Context Protocol, among them.
             meta = params.get("_meta") if isinstance(params, dict) else None
             meta = meta if isinstance(meta, dict) else {}
             token, partial, replaces = (meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS)
@@ -247,7 +247,7 @@ def decode(line: bytes) -> Any:
 
 
 def _count_marks(text: bytes) -> int:
-    """Return how many values a text without strings has, less one: each but the first stands behind such a mark."""
+    """Return how many values a text without strings has, less one: each but the first follows such a mark."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
@@ -283,7 +283,7 @@ def _convert(value: Any) -> Any:
 
 
 def _repair(value: Any) -> Any:
-    """Return a value with U+FFFD for what is no character and null for what is no number."""
+    """Return a value with U+FFFD for what is not a character and null for what is not a number."""
     match value:
         case str():
             # By way of UTF-16, which joins a pair of surrogates into its character; what is alone becomes U+FFFD.

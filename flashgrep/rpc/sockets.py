@@ -31,7 +31,7 @@ class SocketStream(ByteStream):
         self.socket = connected
         self._is_empty = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop that tells of input; it stays told to from one wait to the next, which spares two system calls."""
+        """The loop that tells of input; it stays told to from one wait to the next, which saves two system calls."""
         self._waiter: asyncio.Future[None] | None = None
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
@@ -95,7 +95,7 @@ class SocketStream(ByteStream):
         self.socket.close()
 
     def has_input(self) -> bool:
-        """Tell whether something waits to be received, the end of input included."""
+        """Return whether something waits to be received, the end of input included."""
         if self.socket.fileno() < 0:
             return False
         poll = select.poll()
@@ -103,7 +103,7 @@ class SocketStream(ByteStream):
         return bool(poll.poll(0))
 
     async def hung_up(self) -> bool:
-        """Tell whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
+        """Return whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""
         poll = select.poll()
         # No events asked for: POLLHUP and POLLERR are reported always.
         poll.register(self.socket, 0)

@@ -32,7 +32,7 @@ async def serve_unix(
 
     Raises:
         Forbidden: the folder is not ours alone to write to.
-        Conflict: something that is no socket has the name.
+        Conflict: something that is not a socket has the name.
 
     """
 

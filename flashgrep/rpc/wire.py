@@ -33,7 +33,7 @@ class Limits:
     call_seconds: float = 120.0
     """The hard end of every call, whatever deadline its parameters name."""
     first_line_seconds: float = 30.0
-    """A TCP connection that sends no whole line for so long is closed."""
+    """A TCP connection that sends no whole line for this long is closed."""
     write_seconds: float = 30.0
     """A client that does not take the next 64 KiB of its answers in so long is hung up on."""
     queued_bytes: int = 16 * MIB
@@ -120,7 +120,7 @@ class BackpressureLimiter:
         self._freed: anyio.Event | None = None
 
     def has_room(self, size: int) -> bool:
-        """Tell whether a line of ``size`` bytes may be taken in now."""
+        """Return whether a line of ``size`` bytes may be taken in now."""
         return not self._lines or (self._lines < self._max_lines and self._bytes + size <= self._max_bytes)
 
     async def wait(self, size: int) -> None:

@@ -22,7 +22,7 @@ _MOST_LINE: Final = (1 << 31) - 1
 _VARINT: Final = 0
 _BYTES: Final = 2
 _FIXED: Final = {1: 8, 5: 4}
-"""Kinds of fields; the last two are of so many bytes."""
+"""Kinds of fields; the last two are of this many bytes."""
 _MORE: Final = 0x80
 """Says that more bytes of a number follow."""
 _METADATA, _DOCUMENTS = 1, 2
@@ -30,7 +30,7 @@ _TOOL, _PROJECT_ROOT = 2, 3
 _PATH, _OCCURRENCES, _TEXT, _ENCODING = 1, 2, 5, 6
 _RANGE, _SYMBOL, _ROLES = 1, 2, 3
 _TYPED_RANGES: Final = {8: 3, 9: 4}
-"""Messages of so many numbers, in the order of a range, that newer indexers write in its place."""
+"""Messages of this many numbers, in the order of a range, that newer indexers write in its place."""
 """Numbers of fields, of an index, its metadata, a document, an occurrence."""
 _MOST_FIELD: Final = 15
 """Of an index; it has three, more may come."""
@@ -40,7 +40,7 @@ _ENCODINGS: Final[dict[int, PositionEncoding]] = {1: "utf-8", 2: "utf-16", 3: "u
 _LAST: Final = re.compile(r"(?:`((?:[^`]|``)+)`|([\w+\-$]+))(?:\([\w+\-$]*\)\.|[/#.:!])\Z|[\[(]([\w+\-$]+)[\])]\Z")
 
 Place = tuple[int, int, int, int]
-"""First line and column, last line and the column behind, from 0."""
+"""First line and column, last line and the column after, from 0."""
 
 
 class Malformed(Exception):
@@ -212,7 +212,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at an offset and the offset behind it."""
+    """Return the number at an offset and the offset after it."""
     value = shift = 0
     # 64 bits take ten bytes of seven each.
     for one in data[at : at + 10]:

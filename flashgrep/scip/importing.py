@@ -29,7 +29,7 @@ MOST_TEXT: Final = 64 << 20
 _GUESSES: Final[tuple[PositionEncoding, ...]] = ("utf-16", "utf-32", "utf-8")
 _PLAIN: Final = re.compile(r"[^\W\d]\w*\Z")
 _NAMING: Final = ("#", ".", ")", "]")
-"""What stands behind the name of a type, a term or a method, a parameter: it is the word that stands for them.
+"""What follows the name of a type, a term or a method, a parameter: it is the word that stands for them.
 
 Not of modules, which have several, and of anonymous types' members, whose names are counted up.
 """
@@ -92,7 +92,7 @@ def forget_index(file: str, folder: Path) -> bool:
 
 
 def _prefix(made_of: str, root: bytes) -> bytes:
-    """Return what stands before an index's paths: the folder that it was made of, seen from the root."""
+    """Return what is before an index's paths: the folder that it was made of, seen from the root."""
     found = os.path.relpath(os.path.realpath(os.fsencode(made_of)), os.path.realpath(root)) if made_of else b"."
     return b"" if found == b"." or found.split(b"/")[0] == b".." else found + b"/"
 

@@ -104,7 +104,7 @@ def _split(text: str, start: int) -> tuple[list[str], int]:
 
 
 def _read_union(written: str) -> frozenset[str]:
-    """Return the parts of a type but for ``null`` and ``undefined``; none where they are not plain."""
+    """Return the parts of a type except for ``null`` and ``undefined``; none where they are not plain."""
     parts, _ = _split(f"({written.replace('|', ',')})", 0)
     plain = ("boolean" if part in {"true", "false"} else part for part in parts)
     return frozenset() if written.rstrip().endswith("|") else frozenset(plain) - _NOTHING

@@ -30,7 +30,7 @@ Order = Literal["path", "relevance"]
 Engine = Literal["linear", "backtracking"]
 
 MANY_FILES = 200
-"""More candidates are scanned by ripgrep first: to start it takes as long as to read so many."""
+"""More candidates are scanned by ripgrep first: to start it takes as long as to read this many."""
 
 FIRST_FILES = 64
 """So many are read here before ripgrep is asked: a page is often full by then."""
@@ -42,7 +42,7 @@ UNCOUNTED = "binary files that are not indexed yet are not counted"
 """Said where ripgrep has passed over files of which nothing else is known."""
 
 COUNT_ON_FILES = 200
-"""When a page is full, so many more files are still counted for an exact total (about 5 ms)."""
+"""When a page is full, this many more files are still counted for an exact total (about 5 ms)."""
 
 SHOWING_SECONDS = 0.2
 """What was found when the deadline came may take so much longer to be ranked and shown."""
@@ -51,7 +51,7 @@ BACKTRACKING_SECONDS = 10.0
 """What a question without a deadline may take with the backtracking engine."""
 
 COUNT_ON_HITS = 20_000
-"""When a page is full, so many more hits are still counted for an exact total (less than 0.2 s)."""
+"""When a page is full, this many more hits are still counted for an exact total (less than 0.2 s)."""
 
 HIT_OVERHEAD, LINE_OVERHEAD, FILE_OVERHEAD, SPAN_OVERHEAD = 120, 3, 40, 72
 """Characters of JSON around a hit's texts, a line of context, the name of a file, and those of a span."""
@@ -61,7 +61,7 @@ MOST_SPANS = 1_000
 
 
 class Position(NamedTuple):
-    """Where to go on.
+    """Where to continue.
 
     In path order: after line ``taken`` of the file. By relevance: in the window that starts with this file of this
     tier, after ``taken`` hits. ``total``: what the first page knew. ``led``: files that define the word came first.
@@ -258,7 +258,7 @@ class Search:
     def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
         """Yield the matching lines in the order of the answer, each with where its file or window starts.
 
-        The number is ``Position.taken`` behind the hit: making a position for each takes as long as finding it.
+        The number is ``Position.taken`` after the hit: making a position for each takes as long as finding it.
         """
         position = self.question.position
         for path, document in self.documents():
@@ -285,7 +285,7 @@ class Search:
                 if path != shown:
                     shown, place = path, path_to_json(path)
                     named = len(place["file_path"])
-                    room -= question.as_text * (named + 1)  # the hits of a file stand below its name then
+                    room -= question.as_text * (named + 1)  # the hits of a file are below its name then
                     size = LINE_OVERHEAD if question.as_text else named + HIT_OVERHEAD
                     columns = self._count_columns(document)
                 hit = make_hit(place, document, match, question.before, question.after)
@@ -364,7 +364,7 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
     """Answer a question, lines by relevance or all by path; raises as ``Search.run``."""
     if question.order != "relevance" or question.output != "lines":
         return Search(snapshot, question).run()
-    # Not imported above: who ranks parses files, and its modules are a third of a look-up worker's start.
+    # Not imported above: who ranks parses files, and its modules are a third of a lookup worker's start.
     answer: Answer = import_module("flashgrep.search.relevance").search_by_relevance(snapshot, question)
     return answer
 

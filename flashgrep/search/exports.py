@@ -89,7 +89,7 @@ class Exports(ABC):
     def top_level(self, path: bytes, name: str) -> list[Definition]:
         """Return what a file defines under a name outside of everything; of overloads only those with a body.
 
-        ``const { name } = require(…)`` brings a name in, though it stands there like a definition.
+        ``const { name } = require(…)`` brings a name in, though it is there like a definition.
         """
         if (known := self._top.get((path, name))) is not None:  # else each use would look at all the others
             return known
@@ -100,7 +100,7 @@ class Exports(ABC):
                 before = symbols.data[symbols.row(index)[START] : offset] if index >= 0 else b""
                 if before.startswith(b"{") and name in self.imports_of(path).names:
                     continue
-                # Only what stands outside of everything can be imported.
+                # Only what is outside of everything can be imported.
                 is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
                 if is_outer and not symbols.container(index) and self.is_at_top(path, symbols, offset):
                     found.append(Definition(path, symbols, index))

@@ -123,7 +123,7 @@ class Expressions(Exports):
         return tuple(Value(base, is_instance=True) for base in self.bases(own)[0]) or (OUTSIDE,)
 
     def infer_cast(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate what has its type written beside it: a cast, a composite literal."""
+        """Evaluate what has its type written alongside it: a cast, a composite literal."""
         written = node.child_by_field_name("type") or nth(node, -1)
         if written is None or file.text(node).endswith("as const"):
             return self.infer(file, nth(node, 0))
@@ -138,7 +138,7 @@ class Expressions(Exports):
     def infer_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
         parts = parts_of(node)
-        # Without the condition, which stands first in JavaScript and second in Python.
+        # Without the condition, which is first in JavaScript and second in Python.
         kept = parts[1:] if node.type == "ternary_expression" else [*parts[:1], *parts[2:]]
         return distinct(value for part in kept for value in self.infer(file, part))
 

@@ -1,4 +1,4 @@
-"""Walks of research that were finished lately, for the next page of their answers.
+"""Walks of research that were finished recently, for the next page of their answers.
 
 A page is of the kept walk only if that would be the same now: no file came, went or was marked as changed, and each
 file that was read has the size, times and number it had. Otherwise the walk is made again.

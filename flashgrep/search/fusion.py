@@ -81,7 +81,7 @@ class Rules:
     """What another form of a word of the question counts (``hide`` for ``hiding``), in chunks without the word."""
 
     common_words: int = 1_000_000
-    """Words are asked for from the rarest on, until so many chunks have one: about 10 ns for each."""
+    """Words are asked for from the rarest on, until this many chunks have one: about 10 ns for each."""
 
     common_forms: int = 20_000
     """The same of forms, about 60 ns for each: a common one tells little."""
@@ -115,7 +115,7 @@ class Rules:
     of the most similar file: what a file is about tells apart chunks that are alike."""
 
     repeated: float = 0.5
-    """Each further chunk of a file counts so much of the one before: ten answers are to show several files."""
+    """Each further chunk of a file counts this much of the one before: ten answers are to show several files."""
 
     test: float = 0.5
     generated: float = 0.5
@@ -126,7 +126,7 @@ class Rules:
     """Factor of type stubs and declarations (``.pyi``, ``.d.ts``): the code itself is better."""
 
     header: float = 0.8
-    """Factor of headers of C and C++: the source beside them says how."""
+    """Factor of headers of C and C++: the source alongside them says how."""
 
     re_export: float = 0.9
     """Factor of files that hand on what others define (``__init__.py``, ``index.ts``, ``mod.rs``); many do more."""

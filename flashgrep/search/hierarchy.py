@@ -34,7 +34,7 @@ class Hierarchy(Navigation):
 
 
 def find_callers(source: SymbolSource, named: Named) -> Hierarchy:
-    """Return the definitions that call what stands at a place; a call outside of any counts for its file."""
+    """Return the definitions that call what is at a place; a call outside of any counts for its file."""
     asked = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
     found = ReferenceSearch(source, asked).run(named)
     steps: dict[tuple[bytes, int], Step] = {}

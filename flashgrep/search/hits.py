@@ -16,7 +16,7 @@ WINDOW = 200
 
 
 def decode_span(document: Document, start: int, end: int) -> str:
-    """Return a stretch of the document as text; a byte that is no UTF-8 stands as U+FFFD."""
+    """Return a stretch of the document as text; a byte that is not UTF-8 stands as U+FFFD."""
     encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
     return document.data[start:end].decode(encoding, SHOWN)
 
@@ -50,7 +50,7 @@ def make_hit(
 
 
 def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, most: int) -> int:
-    """Put all spans of a match, up to so many, into its hit, and its column as they are counted; return how many.
+    """Put all spans of a match, up to this many, into its hit, and its column as they are counted; return how many.
 
     ``columns``: None puts nothing.
     """

@@ -34,7 +34,7 @@ class Described:
 
 
 def describe(place: Place) -> Described:
-    """Return what is written of what stands at a place."""
+    """Return what is written of what is at a place."""
     symbols = place.symbols
     if place.index >= 0:
         signature, documentation = symbols.signature(place.index), read_documentation(symbols, place.index)

@@ -1,4 +1,4 @@
-"""What others say of the names in a file, for one look-up: a compiler knows, where flashgrep works it out.
+"""What others say of the names in a file, for one lookup: a compiler knows, where flashgrep works it out.
 
 ``Imported`` answers from indexes that the user has imported, ``served.Served`` from language servers.
 """

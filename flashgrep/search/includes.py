@@ -68,7 +68,7 @@ class Includes:
         return tuple(one[1] for one in found if one is not None)
 
     def _find(self, folder: bytes, written: bytes) -> bytes | None:
-        """Return the file that an include in a folder means: beside it, else below the nearest folder around."""
+        """Return the file that an include in a folder means: alongside it, else below the nearest folder around."""
         found: bytes | None = _UNKNOWN
         asked = []
         while found == _UNKNOWN:

@@ -2,7 +2,7 @@
 
 Python, JavaScript, TypeScript and Go. Names lead through scopes, imports, re-exports and aliases to definitions. What
 an expression evaluates to is told by annotations, constructors, what is returned, fields and bases, as a compiler's
-checker would, but for generics and control flow.
+checker would, except for generics and control flow.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 
 _WITH_CLASSES: Final = frozenset({"javascript", "typescript", "tsx"})
 _PARTS_PAY: Final = 2
-"""A file is parsed as a whole once parts of it would come to more than one byte in so many."""
+"""A file is parsed as a whole once parts of it would come to more than one byte in this many."""
 
 
 class Names(Callbacks):
@@ -78,7 +78,7 @@ class Names(Callbacks):
         return Counter()
 
     def scopes_around(self, path: bytes, offset: int) -> FileScopes | None:
-        """Return the scopes around a place, of a part of the file where that tells them, but for the file's own."""
+        """Return the scopes around a place, of a part of the file where that tells them, except for the file's own."""
         symbols = self.open_file(path)
         return self._find_scopes(path, symbols, symbols.enclosing(offset)) if symbols is not None else None
 
@@ -374,7 +374,7 @@ class Names(Callbacks):
         if member.language != "go" or not member.owner:
             return None
         symbols, folder, kinds = member.symbols, member.path.rpartition(b"/")[0], TYPE_KINDS | {"type"}
-        # Mostly it stands in the same file; the name alone may have to be looked for.
+        # Mostly it is in the same file; the name alone may have to be looked for.
         for index in symbols.defining(member.owner):
             if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
                 return Definition(member.path, symbols, index)

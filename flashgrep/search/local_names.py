@@ -13,9 +13,9 @@ from flashgrep.ingest.parse.model import CALLABLE_KINDS, END, NAME_END, START, T
 _MOST_TEXT: Final = 50_000
 """Bytes of a function that are looked through for what it declares."""
 _MOST_HEAD: Final = 1_500
-"""Bytes behind a function's name in which its parameters end."""
+"""Bytes after a function's name in which its parameters end."""
 _MOST_BEHIND: Final = 100
-"""Bytes behind a name that tell whether it is declared there."""
+"""Bytes after a name that tell whether it is declared there."""
 # Sources are anybody's, so whatever may repeat is bounded.
 _WORD_FIRST: Final = rb"\b(?:val|var|let)\s{1,9}(?:mut\s+|ref\s+)?(?:%s\b|\([^()=]{0,200}\b%s\b)"
 _ARROW: Final = (
@@ -50,7 +50,7 @@ _DECLARED: Final = {
 }
 """What declares a name in a function's body."""
 _WITH_TYPES_APART: Final = frozenset({"java", "csharp", "dart", "groovy"})
-"""Languages in which what stands around a name tells a type from a value."""
+"""Languages in which what is around a name tells a type from a value."""
 _NEW: Final = re.compile(rb"\bnew\Z")
 _TYPE_PLACE: Final = re.compile(
     rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
@@ -98,7 +98,7 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
 
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
-    """Whether what stands around a name tells that no definition of a kind can be meant."""
+    """Whether what is around a name tells that no definition of a kind can be meant."""
     if symbols.language == "elixir" and kind in CALLABLE_KINDS:
         # An attribute's name, or that of the function that a specification is about.
         return _ATTRIBUTE.search(symbols.data, max(0, offset - 50), offset) is not None
@@ -124,7 +124,7 @@ def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
 
 
 def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:
-    """Whether the outermost function around a place has another place in it, behind its own name."""
+    """Whether the outermost function around a place has another place in it, after its own name."""
     around = _outermost(symbols, place[1]) if place[0] == other[0] else -1
     return around >= 0 and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
 

@@ -1,9 +1,9 @@
-"""A process that answers look-ups for the daemon: it is given the table of files, and told what changed since.
+"""A process that answers lookups for the daemon: it is given the table of files, and told what changed since.
 
 Messages are pickles with a length before them, on one socket that is our stdin; both ends are ours and of one version.
-``Load`` and ``Ask`` have one reply each. An empty reply says that it failed: the daemon then runs the look-up itself
-and meets the same error. An empty request ends the look-up that runs, since nobody waits for it any more. The end of
-the socket ends the look-up and the process.
+``Load`` and ``Ask`` have one reply each. An empty reply says that it failed: the daemon then runs the lookup itself
+and meets the same error. An empty request ends the lookup that runs, since nobody waits for it any more. The end of
+the socket ends the lookup and the process.
 """
 
 import copyreg
@@ -39,7 +39,7 @@ MOST_BYTES = 256 << 20
 
 
 class Load(NamedTuple):
-    """Load a project, or load it anew; the reply is True.
+    """Load a project, or load it again; the reply is True.
 
     The daemon's own table: to read it from the database and verify it took longer than starting the process.
     """
@@ -57,7 +57,7 @@ class Load(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """Run a look-up; the reply is what it returns.
+    """Run a lookup; the reply is what it returns.
 
     ``marks``: paths that were stored after the table was sent, or are pending; they overrule what is loaded.
     """
@@ -168,7 +168,7 @@ def serve(descriptor: int) -> None:
     waiting.register(descriptor, select.POLLIN)
     worker = LookupWorker(lambda: bool(waiting.poll(0)))
     while (message := receive(descriptor)) is not None:
-        if not message:  # the look-up that it was to end has ended
+        if not message:  # the lookup that it was to end has ended
             continue
         try:
             reply = pack(worker.answer(pickle.loads(message)))  # noqa: S301 - from our own parent
@@ -186,5 +186,5 @@ def main() -> None:
     if sys.argv[1:] == [__version__]:
         gc.freeze()
         gc.enable()
-        gc.set_threshold(20_000)  # what a look-up makes has no circles: 5 % of its time went into looking for some
+        gc.set_threshold(20_000)  # what a lookup makes has no circles: 5 % of its time went into looking for some
         serve(0)

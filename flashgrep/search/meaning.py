@@ -70,7 +70,7 @@ class MeaningQuestion:
     passages: bool = False
     """Whether the functions around the chunks are wanted with them; a function is an answer once then."""
     threshold: float = 0.0
-    """Least score of an answer."""
+    """Minimum score of an answer."""
     rules: Rules = RULES
     reranker: Reranker | None = None
     """What puts the best chunks in their last order; without one the order of the rules stands."""
@@ -258,7 +258,7 @@ class MeaningSearch:
     # From candidates to answers
 
     def _describe(self, best: list[Candidate]) -> list[Candidate]:
-        """Return the candidates with what stands in their files, without those whose text no file has now."""
+        """Return the candidates with what is in their files, without those whose text no file has now."""
         self._chunks = {-number: changed.text.chunks for number, changed in enumerate(self._changed, 1)}
         paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
         stored = {one.key[0] for one in best if one.key[0] > 0}
@@ -268,7 +268,7 @@ class MeaningSearch:
         described = []
         for one in best:
             text_id, place = one.key
-            # A text may have been cut anew between the search and this look-up.
+            # A text may have been cut again between the search and this lookup.
             if text_id in paths and place < len(self._chunks[text_id]):
                 chunk = self._chunks[text_id][place]
                 one.path, one.name, one.defines, one.kind = paths[text_id], chunk.name, chunk.defines, chunk.kind

@@ -37,7 +37,7 @@ Key = tuple[int, int]
 """A chunk: its text and its place in it."""
 
 ENOUGH = 0.9
-"""A new embedder's vectors serve once there are so many as of the old one, or they are complete."""
+"""A new embedder's vectors serve once there are this many as of the old one, or they are complete."""
 
 WITHIN = frozenset({"static", "minilm"})
 """Providers that reach for nothing outside the installation."""
@@ -75,7 +75,7 @@ class Known(NamedTuple):
     """Whether the embedder is there and its vectors are not, or cannot be read: they are to be made."""
 
     def rows_of(self, text_ids: Ints, places: Ints) -> Ints:
-        """Return the rows of chunks, given by text and place in it; -1 where there is none."""
+        """Return the rows of chunks, given by text and place in it; -1 if there is none."""
         if not len(self.rows.text_id):
             return np.full(len(text_ids), -1, np.int64)
         entries = self.rows.entries(text_ids)
@@ -154,7 +154,7 @@ class MeaningIndex:
             yield Opened(known, self.texts(known, snapshot.table), partial(find_words, connection))
 
     def at(self, connection: sqlite3.Connection) -> Known:
-        """Return what the index knows as this transaction sees it; costs a look-up where nothing has changed."""
+        """Return what the index knows as this transaction sees it; costs a lookup where nothing has changed."""
         with self._lock:
             self._used = time.monotonic()
             # One number of the database tells whether anything has changed since it was loaded.

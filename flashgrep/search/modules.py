@@ -34,7 +34,7 @@ _WRITTEN: Final = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (
 """TypeScript is imported by the name of what is made of it."""
 _BUILT: Final = re.compile(r"(?<![^/])(?:dist|lib|build|out|es|esm|cjs|types)(?=/)")
 _PYTHON_ROOTS: Final = ("src", "lib", "python")
-# What never ends, ends with the text: tried again behind each quote, it would cost the square of the text's length.
+# What never ends, ends with the text: tried again after each quote, it would cost the square of the text's length.
 _LOOSE_JSON: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|,(?=\s*+[}\]])', re.DOTALL)
 _MOST_NESTED: Final = 20
@@ -86,7 +86,7 @@ class Modules:
         while root:
             root = posixpath.dirname(root)
             above.append(root)
-        # What is started in a folder sees its modules; a file of a package does not see those beside it.
+        # What is started in a folder sees its modules; a file of a package does not see those alongside it.
         roots = [one for one in above if not self.has(posixpath.join(one, "__init__.py"))]
         inner = [posixpath.join(one, part) for one in above for part in _PYTHON_ROOTS]
         for root in dict.fromkeys([*roots, *inner]):
@@ -195,7 +195,7 @@ class Modules:
         return self._packages
 
     def _find_export(self, at: str, exports: dict[str, Any], part: str) -> str | None:
-        # The most exact first, as Node has it: names before patterns, then the longest.
+        # The most exact first, as Node does: names before patterns, then the longest.
         for pattern in sorted(exports, key=lambda key: ("*" in key, -len(key))):
             if (middle := _match(pattern, part)) is not None:
                 for target in _strings(exports[pattern]):
@@ -213,7 +213,7 @@ class Modules:
         return None
 
     def _read_json(self, path: str) -> dict[str, Any]:
-        """Return a JSON file's object; empty where there is none, comments and commas left over allowed."""
+        """Return a JSON file's object; empty if there is none, comments and commas left over allowed."""
         if path not in self._json:
             data = self.source.read(path.encode("utf-8", "surrogateescape"))
             text = _LOOSE_JSON.sub(lambda found: found[1] or " ", (data or b"").decode("utf-8", "replace"))

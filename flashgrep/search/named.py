@@ -1,4 +1,4 @@
-"""What stands at a place of a file: a name, as the file's grammar has it, or why there is none.
+"""What is at a place of a file: a name, as the file's grammar has it, or why there is none.
 
 Also what a local name is declared by, in languages whose scopes nobody has described (``ingest.parse.scoping``).
 """
@@ -74,7 +74,7 @@ class Nothing:
 def find_named(
     source: SymbolSource, path: bytes, line: int, column: int, encoding: PositionEncoding
 ) -> Named | Nothing:
-    """Return the name at a line and column, both from 1; a place right behind a name is on it, too.
+    """Return the name at a line and column, both from 1; a place right after a name is on it, too.
 
     Raises:
         NotFound: the file is gone.

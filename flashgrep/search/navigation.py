@@ -1,4 +1,4 @@
-"""From a place in a file to what stands there: its definitions, its uses, what implements it.
+"""From a place in a file to what is there: its definitions, its uses, what implements it.
 
 A local name leads to what declares it. Any other is resolved where names are (``inference``); elsewhere it means, by
 its name alone, what the asking file defines, then what that imports, then what its language has.
@@ -69,7 +69,7 @@ class Navigation(SearchStats):
     unsure: int = 0
     """Uses that are too vague to tell whose they are."""
     has_more: bool = False
-    """Whether there are more behind the last one."""
+    """Whether there are more after the last one."""
 
 
 class Navigator:
@@ -227,7 +227,7 @@ class Navigator:
         return []
 
     def _find_fields(self, values: Values, name: str) -> list[Place]:
-        """Return where methods set a field of an object, which is no definition by itself."""
+        """Return where methods set a field of an object, which is not a definition by itself."""
         for one in values:
             waiting, seen = [one.definition] if one.definition is not None else [], set()
             while waiting:

@@ -1,6 +1,6 @@
 """What a name means by packages: of Java, Kotlin, Groovy and Scala, namespaces of C# and PHP, modules of Elixir.
 
-A definition has one full name, of its package, what it is in, and its own. An import names it, or all that is beside
+A definition has one full name, of its package, what it is in, and its own. An import names it, or all that is next to
 it; without one a file sees its own package, in C# and Scala those around it, too.
 """
 
@@ -16,11 +16,11 @@ from flashgrep.search.research_graph import Definition, Resolution
 from flashgrep.search.symbol_source import imports_of
 
 _HEAD: Final = 20_000
-"""Bytes in which a file says which package it is of, behind its licence."""
+"""Bytes in which a file says which package it is of, after its licence."""
 _PACKAGE: Final = re.compile(
     rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
 )
-"""Alone on its line, behind what opens PHP, or behind a comment."""
+"""Alone on its line, after what opens PHP, or after a comment."""
 _BEFORE: Final = re.compile(rb"(?<![\w.\\$>])([A-Za-z_\\][\w.\\]{0,200}[.\\])\Z")
 """What is written before a name: its package, or what begins one."""
 _NESTED: Final = frozenset({"csharp", "scala"})
@@ -64,7 +64,7 @@ def resolve_by_package(
         return None if is_own else Resolution(alike, "import")
     if inherits:
         return Resolution(0.9, "inherited")
-    # A constant may be named bare behind ``case``.
+    # A constant may be named bare after ``case``.
     is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
     return None if is_told else "unknown"
 
@@ -72,7 +72,7 @@ def resolve_by_package(
 def resolve_written(
     symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition], sure: float
 ) -> Resolution | str | None:
-    """Return how a name in an import, or behind its package, means a target; "unknown": it is neither."""
+    """Return how a name in an import, or after its package, means a target; "unknown": it is neither."""
     imports, full = imports_of(symbols), _full_name(target)
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
@@ -140,7 +140,7 @@ def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
 
 
 def _full_name(one: Definition) -> str:
-    """Return a definition's name with its package; a function that extends a type is beside that."""
+    """Return a definition's name with its package; a function that extends a type is next to that."""
     package, row = _package_of(one.symbols), one.symbols.row(one.index)
     container = one.symbols.container(one.index)
     if row[QUALIFIER_END] > row[QUALIFIER] and one.symbols.parent(one.index) < 0 and one.language == "kotlin":

@@ -30,7 +30,7 @@ GAP: Final = 4
 _CALLABLES: Final = [KIND_ID[kind] for kind in sorted(CALLABLE_KINDS - {"macro"})]
 _DOCUMENTED: Final = [*_CALLABLES, *(KIND_ID[kind] for kind in sorted(TYPE_KINDS))]
 _OPENS: Final = re.compile(rb"\s*(?:[rRuU]?(?:\"\"\"|'''))?")
-"""What stands before a comment on its line: blanks, or the quotes of Python's."""
+"""What is before a comment on its line: blanks, or the quotes of Python's."""
 _CLOSES: Final = b" \t\r\n\"'"
 _WORD: Final = re.compile(r"\w")
 _LOOK_BACK: Final = 200
@@ -205,7 +205,7 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
         return -1
     index = int(below[table[below, START].argmin()])
     between = symbols.data[end - symbols.data.endswith(b"\n", 0, end) : table[index, START]]
-    # Decorators and words like ``export`` may stand between, but no blank line and no other code.
+    # Decorators and words like ``export`` may be between, but no blank line and no other code.
     is_next = b"\n\n" not in between and not set(between) & set(b"{};") and between.count(b"\n") <= MOST_HEAD
     return index if is_next else -1
 

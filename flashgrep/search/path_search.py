@@ -1,7 +1,7 @@
 """Files by what somebody remembers of their paths, the best first.
 
 The terms are those of fzf (https://github.com/junegunn/fzf#search-syntax): blanks part them, all have to match, in any
-order and case; ``'exact``, ``^start``, ``end$``, ``!not``. A plain term is looked for as it stands first. Only where no
+order and case; ``'exact``, ``^start``, ``end$``, ``!not``. A plain term is looked for as it is first. Only where no
 path has all terms so, their letters may lie apart (``webres``: ``web_response.py``) or be mistyped.
 """
 
@@ -28,7 +28,7 @@ _STEPS: Final = 512
 """Paths between two checkpoints, about 0.5 ms."""
 _BOUNDARY: Final = frozenset(b"/_-. ")
 _RECENT: Final = 2.0
-"""Of 100: what a file that was changed or opened lately is worth more."""
+"""Of 100: what a file that was changed or opened recently is worth more."""
 _APART: Final = 0.6
 """What a letter loses that does not follow the one before it: `paseUtil` is not `packages/src/enumUtil.ts`."""
 _IN_NAME: Final = 0.5
@@ -63,7 +63,7 @@ class Term(NamedTuple):
 
 
 def parse_terms(text: str) -> list[Term]:
-    """Return the terms of what was typed; a sign that stands alone is text."""
+    """Return the terms of what was typed; a sign that is alone is text."""
     terms = []
     for word in text.split():
         left = word
@@ -142,7 +142,7 @@ def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
 
 
 def _is_boundary(path: bytes, at: int) -> bool:
-    """Return whether a word begins at a place of a path: behind a separator, or as a capital behind a small letter."""
+    """Return whether a word begins at a place of a path: after a separator, or as a capital after a small letter."""
     if at <= 0 or path[at - 1] in _BOUNDARY:
         return True
     return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
@@ -215,7 +215,7 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
 def _align(term: bytes, path: bytes) -> float:
     """Return how well a term's letters fit into a path, of 100, at their best places.
 
-    A letter is worth 2 where a word begins, in the file's name or else, a bit more behind a slash, 2 right behind the
+    A letter is worth 2 where a word begins, in the file's name or else, a bit more after a slash, 2 right after the
     letter before it, else below 0; of two places the nearer to the letter before. As fzf's bonuses, by dynamic
     programming over letters and places.
     """

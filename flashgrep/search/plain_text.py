@@ -24,7 +24,7 @@ _BINDS_OWN: Final = re.compile(
     rb"\blambda[^:\n]*\b(?:self|cls)\b|\b(?:for|as|global|nonlocal)\s+(?:self|cls)\b"
     rb"|\b(?:self|cls)\s*(?:,[^()\n]*)?(?::?=(?!=)|:(?!=))"
 )
-"""What may bind ``self`` anew in a method."""
+"""What may bind ``self`` again in a method."""
 _METHODS: Final = frozenset({"method", "constructor", "function"})
 _SETS: Final = re.compile(rb"\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?(?::|=(?!=)|,|\)\s*=(?!=))")
 """What may follow what is set."""
@@ -38,7 +38,7 @@ _TOP_LEVEL: Final = {
     "go": re.compile(rb"(?:func|type)\s[^\n]*"),
     **dict.fromkeys(("javascript", "typescript", "tsx"), re.compile(rb"export\s+[\w\s*]*")),
 }
-"""What stands in a line before the name of a definition that nothing can be around."""
+"""What is in a line before the name of a definition that nothing can be around."""
 
 
 def read_chain(symbols: FileSymbols, end: int) -> tuple[list[str], int] | None:
@@ -66,7 +66,7 @@ def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None
 
 
 def find_own_class(symbols: FileSymbols, offset: int) -> int:
-    """Return the class around a place in Python, as its definitions tell; -1 where there is none."""
+    """Return the class around a place in Python, as its definitions tell; -1 if there is none."""
     index = symbols.enclosing(offset)
     while index >= 0 and symbols.kind(index) not in TYPE_KINDS:
         index = symbols.parent(index)

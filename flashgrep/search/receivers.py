@@ -62,7 +62,7 @@ def _type_of(named: Named, node: Node, define: Define, depth: int) -> str:
         owner = _type_of(named, asked, define, depth + 1)
         known = _members_of(owner, name, define) if owner else ()
     for one in known:
-        row = one.symbols.row(one.index)  # the type stands before the name of a field or a function
+        row = one.symbols.row(one.index)  # the type is before the name of a field or a function
         if kind := _last_word(one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]):
             return kind
     return ""

@@ -40,7 +40,7 @@ class ReferenceQuestion:
     only_here: bool = False
     """Whether those in the asking file are all that is wanted."""
     after: tuple[bytes, int] = (b"", -1)
-    """The file and the offset behind which they are wanted."""
+    """The file and the offset after which they are wanted."""
 
 
 class ReferenceSearch:

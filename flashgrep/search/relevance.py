@@ -31,7 +31,7 @@ from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_sor
 from flashgrep.search.symbol_source import parse_file
 
 WINDOW_HITS = 200
-"""Hits are ranked among the files of a window: whole files, best tier first, until it has so many."""
+"""Hits are ranked among the files of a window: whole files, best tier first, until it has this many."""
 
 WINDOW_FILES = 100
 FILE_HITS = 2_000
@@ -138,7 +138,7 @@ class RankedSearch(Search):
                 key = rank_key(self.question.pattern.texts, path, line, parsed)
                 ranked.append((key, (path, document, match)))
             ranked.sort(key=itemgetter(0))
-            least = ranked[-1][0] if ranked else ()  # what is too much to be ranked stands behind
+            least = ranked[-1][0] if ranked else ()  # what is too much to be ranked follows
             hits = chain(ranked, ((least, item) for item in rest))
             for at, (rank, (path, document, match)) in enumerate(islice(hits, taken, None), taken + 1):
                 self.rank = rank[:RANKS]
@@ -206,7 +206,7 @@ class RankedSearch(Search):
         return (line for line in lines if line.start not in known)
 
     def count_hits(self, path: bytes, document: Document) -> int:
-        """Return how many hits a file has beside those that came first, as definitions."""
+        """Return how many hits a file has besides those that came first, as definitions."""
         if self._definers is None or path not in self._definers.defining:
             return super().count_hits(path, document)
         return sum(1 for _ in self._other_lines(path, document))
@@ -261,7 +261,7 @@ def _is_word(character: str) -> bool:
 
 
 def looks_defining(text: str, at: int, end: int) -> bool:
-    """Return whether a line looks as if it defines the name that stands between two places, where nothing is parsed."""
+    """Return whether a line looks as if it defines the name that is between two places, where nothing is parsed."""
     match = _DEFINES.match(text, 0, end)  # what is asked may begin with the keyword itself: "def main"
     if match and at - 2 <= match.end() < end:  # a space, perhaps a pointer's star
         return True

@@ -44,7 +44,7 @@ MOST_SIGNATURE: Final = 80
 _MAPPED_KINDS: Final = SHOWN_KINDS - {"heading", "extension"}
 _TYPES: Final = TYPE_KINDS | {"type"}
 _COMMON, _SHARED = 50, 5
-"""A name defined in so many files (``main``, ``init``) says nothing, or little, about who uses which."""
+"""A name defined in this many files (``main``, ``init``) says nothing, or little, about who uses which."""
 _MENTIONED, _UNSURE = 10.0, 0.1
 """How much more a use counts of what was asked about, and how much less one that may well mean something else."""
 _WEIGHTS: Final = {
@@ -58,7 +58,7 @@ _WEIGHTS: Final = {
 """Types are told before functions, these before methods: who knows the types finds the rest."""
 _TAGGED: Final = re.compile(rb"struct\s+(\w+)")
 _DAMPING, _ROUNDS = 0.85, 30
-"""Of PageRank; after so many rounds the order of what is shown no longer changes."""
+"""Of PageRank; after this many rounds the order of what is shown no longer changes."""
 
 
 class _Definition(NamedTuple):
@@ -101,7 +101,7 @@ class _File(NamedTuple):
             if outer not in TYPE_KINDS:
                 owner = data[column[QUALIFIER] : column[QUALIFIER_END]].decode("utf-8", "replace")
                 around = -1
-            # With what stands before it on its line: ``export``, ``pub``, ``private``.
+            # With what is before it on its line: ``export``, ``pub``, ``private``.
             head = data[data.rfind(b"\n", 0, column[START]) + 1 : column[NAME_END]].decode("utf-8", "replace")
             weight = _WEIGHTS.get(kind, 1.0) * (1.0 if language.exports(name, head) else _UNSURE)
             definitions.append(_Definition(row, name, kind, owner, around, weight))
@@ -111,7 +111,7 @@ class _File(NamedTuple):
         # There are variables called like a type that is a plain word: it counts only where it is said to be one.
         tagged = Counter(_TAGGED.findall(code))
         words = Counter(find_identifiers(code))
-        # A definition's own name is no use of it.
+        # A definition's own name is not a use of it.
         words.subtract(one.name.encode() for one in definitions)
         words = Counter({word: n for word, n in words.items() if n > 0 and not (word.isalpha() and word.islower())})
         words |= tagged
@@ -209,7 +209,7 @@ def score_definitions(files: list[_File], names: list[str], interest: _Interest)
         for key, found in defined.items()
         if len(found) < _COMMON
     }
-    # A type is used wherever its name stands in code, anything else where it is called, imported or built upon.
+    # A type is used wherever its name is in code, anything else where it is called, imported or built upon.
     types = {one.name for file in files for one in file.definitions if one.kind in _TYPES}
     is_type = np.array([name in types for name in names], bool)
     edges: list[tuple[int, int, float]] = []

@@ -45,7 +45,7 @@ MOST_NODES: Final = 300
 MOST_FRONTIER: Final = 60
 """Symbols followed in one hop, the surest first."""
 MOST_FILES: Final = 2_000
-"""Files looked at for one name: a name in more is no name to follow."""
+"""Files looked at for one name: a name in more is not a name to follow."""
 MOST_ALIASES: Final = 50
 """Other names followed of what is asked about."""
 LEAST: Final = 0.3
@@ -232,7 +232,7 @@ class Research:
             self.roots = self._find_by_name(names[1])
         else:
             self.roots = self._find_by_name(names[0])
-            if kind in {"implementations", "supertypes", "hierarchy"}:  # a method of the name is no type
+            if kind in {"implementations", "supertypes", "hierarchy"}:  # a method of the name is not a type
                 self.roots = [one for one in self.roots if one.kind not in CALLABLE_KINDS] or self.roots
             if kind == "imports":
                 files = self._open(find_modules(self._definitions.source.paths(), names[0]))

@@ -41,7 +41,7 @@ _DECLARES: Final = re.compile(rb"[\s*]+[A-Za-z_]")
 """What follows a type's name where something is declared to be of it."""
 _TAG: Final = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 METHODS: Final = frozenset({"method", "constructor", "field", "property"})
-"""What is asked of something, or stands in its class."""
+"""What is asked of something, or is in its class."""
 _EVERYDAY: Final = frozenset({
     "acquire", "add", "all", "any", "append", "apply", "begin", "bind", "call", "cancel", "catch", "clear", "close",
     "commit", "concat", "connect", "copy", "count", "create", "cursor", "debug", "decode", "delete", "discard",
@@ -71,7 +71,7 @@ UNLIKELY: Final = 0.15
 _MOST_RIVALS: Final = 50
 """Methods of one name whose types are looked for in a file."""
 _MOST_FAMILIES: Final = 20
-"""Families of types that are told apart: of one in so many, nothing is told."""
+"""Families of types that are told apart: of one in this many, nothing is told."""
 _BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
 _CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
@@ -232,7 +232,7 @@ class Resolver:
         symbols, word = use.symbols, use.symbols.word_at(use.offset)
         # ``struct``, ``union`` or ``enum`` stands right before it.
         is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
-        # Or it stands in C before the name of what it is the type of, as in ``user *user``.
+        # Or it is in C before the name of what it is the type of, as in ``user *user``.
         after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
         is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in _LINKED and after is not None)
         # In C ``struct log`` and ``log`` are two names.
@@ -312,7 +312,7 @@ class Resolver:
                 sure = 0.8 if len(paths) == 1 else 0.4
                 return None if use.path in paths else Resolution(sure, "class of the name")
         elif target.owner and target.owner in (bases := self.ancestors(owner)):
-            # Less sure where another definition stands between the type and the base that defines the target.
+            # Less sure where another definition is between the type and the base that defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
             is_hidden = any(target.owner in self.ancestors(one) for one in between)
             is_sure = not is_hidden and self._may_see(use, target)
@@ -399,7 +399,7 @@ def is_same_family(one: str, other: str) -> bool:
 class CallFilter:
     """Tells files whose calls of a name may mean one of several definitions, as far as language and letters tell.
 
-    Where names are resolved, a method is called on something, but for its own file: a class of Python has it bare.
+    Where names are resolved, a method is called on something, except for its own file: a class of Python has it bare.
     """
 
     def __init__(self, name: str, targets: Sequence[Definition]) -> None:

@@ -26,9 +26,9 @@ KEPT_BYTES = 64 << 20
 RETRIES = 2
 ALL_PARSED = sys.maxsize
 KEEP_SECONDS = 3600.0
-"""Texts of a revision that is asked about are handed over so often: the time for which they are kept begins anew."""
+"""Texts of a revision that is asked about are handed over so often: the time for which they are kept begins again."""
 MOST_PENDING = 100
-"""While more of the work tree's files are not indexed yet, what a revision has beside them cannot be told."""
+"""While more of the work tree's files are not indexed yet, what a revision has alongside them cannot be told."""
 ResultT = TypeVar("ResultT")
 
 

@@ -4,7 +4,7 @@ A scan may name a file too many, never one too few: every file that our matcher 
 are ripgrep's own dialect and are handed on as they were written, unless ripgrep would read them in another way
 (``pattern_flags``). A file of which ripgrep says nothing certain is read by us.
 
-Files named one by one are searched behind a NUL byte, where our texts end: more of them are found than match. On a walk
+Files named one by one are searched after a NUL byte, where our texts end: more of them are found than match. On a walk
 of its own ripgrep drops a file with a NUL byte as we do, so its counts are ours.
 """
 
@@ -38,7 +38,7 @@ MOST_THREADS = 12
 """As ripgrep's own default has it."""
 MOST_AT_ONCE = 2
 SLOT_SECONDS = 1.0
-"""Whoever gets no ripgrep for so long reads the files itself: one that hangs must not hold up the others."""
+"""Whoever gets no ripgrep for this long reads the files itself: one that hangs must not hold up the others."""
 PIPE = 1 << 20
 """Bytes that ripgrep can write while we wait so: more than any user is refused, unless the system allows less."""
 MOST_NAMES = 1 << 20
@@ -97,7 +97,7 @@ def ripgrep_of(environ: Mapping[str, str]) -> Ripgrep | None:
 def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
     """Return the arguments that make ripgrep look for what the pattern does; None where it would not.
 
-    A match over several lines ends where our text of a file does, at a NUL byte; ripgrep's text goes on there.
+    A match over several lines ends where our text of a file does, at a NUL byte; ripgrep's text continues there.
     """
     if pattern.multiline and pattern.matcher().crosses_lines:
         return None
@@ -178,7 +178,7 @@ def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: i
 
 
 def names_in(printed: bytes) -> list[bytes]:
-    """Return the paths that ``--files-with-matches`` printed, but for the last one where that was cut."""
+    """Return the paths that ``--files-with-matches`` printed, except for the last one where that was cut."""
     return [name[2:] for name in printed.split(b"\0")[:-1]]
 
 

@@ -1,6 +1,6 @@
-"""What a language server says of the names in a file, for one look-up (``servers`` runs them).
+"""What a language server says of the names in a file, for one lookup (``servers`` runs them).
 
-It is asked about the texts that the look-up sees: unsaved ones are told to it, of files that changed on disk it is told
+It is asked about the texts that the lookup sees: unsaved ones are told to it, of files that changed on disk it is told
 that they did. A place counts only if the project's file has such a name there now, whatever the server says.
 """
 
@@ -114,7 +114,7 @@ class Served:
         answers = self._pool.ask(self._snapshot.root, found, question)
         read = partial(self.read_places, name=name, open_file=open_file)
         definitions = [one for one in read(*answers[0]) if one.role in {"definition", "declaration"}]
-        if not definitions:  # nothing in the project, or a name that is no definition we could show
+        if not definitions:  # nothing in the project, or a name that is not a definition we could show
             return None
         files: list[bytes] = []
         if uses:

@@ -16,7 +16,7 @@ from flashgrep.ingest.openat import RootFiles, RootFolder
 from flashgrep.model import Document, FileStat, Skipped
 from flashgrep.search.ripgrep import Ripgrep
 
-if TYPE_CHECKING:  # look-up workers have neither, and start sooner without
+if TYPE_CHECKING:  # lookup workers have neither, and start sooner without
     from flashgrep.ingest.buffers import UnsavedText
     from flashgrep.servers.pool import ServerPool
 
@@ -67,7 +67,7 @@ class Snapshot:
     parsed_to: int = 0
     """The texts of the table up to this number have their symbols in the index."""
     unsaved: Mapping[bytes, "UnsavedText"] = field(default_factory=dict)
-    """Texts of the asking client's editor, by path: they stand in the place of what is on disk."""
+    """Texts of the asking client's editor, by path: they are in the place of what is on disk."""
     scip: Path | None = None
     """Where what the user has imported lies, if that is asked."""
     servers: "ServerPool | None" = None

@@ -35,7 +35,7 @@ Found = tuple[bytes, Document, str]
 
 
 class Position(NamedTuple):
-    """Where to go on: behind so many matches of the file."""
+    """Where to continue: after this many matches of the file."""
 
     path: bytes
     taken: int
@@ -97,7 +97,7 @@ def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> Struc
     """Answer a question; a deadline leaves what was found so far, with ``complete`` False.
 
     Raises:
-        BadPattern: the pattern is no code of any of the languages, or lacks a metavariable of the rewrite.
+        BadPattern: the pattern is not code of any of the languages, or lacks a metavariable of the rewrite.
         Unavailable: ast-grep is not installed.
 
     """
@@ -156,7 +156,7 @@ def _collect(
             if matches:
                 answer.files.append(FileMatches(path, document, language, matches, text.after))
                 room -= len(matches)
-            # How far a caller may go on: behind the last match shown, or behind a file without any.
+            # How far a caller may continue: after the last match shown, or after a file without any.
             if room or total == question.limit:
                 reached = Position(path, text.after + len(matches))
             if total > question.limit:
@@ -246,5 +246,5 @@ def _may_be(path: bytes, literals: dict[str, list[bytes]]) -> bool:
 
 
 def decode(document: Document) -> str:
-    """Return a document's text, each byte that is no text as one character."""
+    """Return a document's text, each byte that is not text as one character."""
     return document.data.decode("latin-1") if document.encoding == "latin-1" else document.data.decode("utf-8", SHOWN)

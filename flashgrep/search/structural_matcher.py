@@ -1,7 +1,7 @@
 """Matching by syntax in processes of their own, a few to a question: ast-grep may crash, hang or grow on any text.
 
 A process that ends takes the text with it that it was at; the rest goes to another one. Nothing waits longer than the
-look-up it works for.
+lookup it works for.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class Understood(NamedTuple):
     """A pattern in one language."""
 
     problem: str = ""
-    """Why it is no pattern there."""
+    """Why it is not a pattern there."""
     is_broken: bool = False
     """Whether the grammar takes it for an error: what ast-grep finds then is a guess."""
     literals: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class StructuralMatcher(Generic[KeyT]):
         idle, busy, sent = list(self._processes), deque[_Process[KeyT]](), 0
         for batch in batches:
             sent += len(batch)
-            # A further process only if there is room just now: waiting for it would be slower than going on with what
+            # A further process only if there is room just now: waiting for it would be slower than continuing with what
             # is there.
             if not idle and sent > FEW_TEXTS * len(self._processes) and _ROOM.acquire(blocking=False):
                 idle.append(self._start())
@@ -147,7 +147,7 @@ class StructuralMatcher(Generic[KeyT]):
 
 
 class _Process(Generic[KeyT]):
-    """A process that matches, and the batch it works on; started anew where a text has ended it."""
+    """A process that matches, and the batch it works on; started again where a text has ended it."""
 
     def __init__(self, question: bytes) -> None:
         self._question = question

@@ -42,7 +42,7 @@ _CONTEXTS: Final = {
     "go": ("package z;func z(){%}", ""),
     **dict.fromkeys(("csharp", "javascript", "typescript", "tsx"), ("", _CLASS)),
 }
-"""Where a pattern may stand, too: always, and if it is no code, or broken, by itself. At the top level `free($A)` is a
+"""Where a pattern may stand, too: always, and if it is not code, or broken, by itself. At the top level `free($A)` is a
 macro in C and `fmt.Println($A)` a conversion in Go, and a method is nothing in JavaScript."""
 
 
@@ -51,7 +51,7 @@ class Template:
 
     def __init__(self, text: str) -> None:
         self.parts: list[tuple[str, str, int]] = []
-        """Each a text, the metavariable behind it, and how far that is indented."""
+        """Each a text, the metavariable after it, and how far that is indented."""
         at = 0
         for found in _VARIABLE.finditer(text):
             self.parts.append((text[at : found.start()], found[2], indent_at(text, found.start())))
@@ -80,7 +80,7 @@ def indent_at(text: str, at: int) -> int:
 
 
 def indent_lines(text: str, old: int, new: int) -> str:
-    """Return a text whose lines behind the first are indented by ``new`` instead of ``old`` blanks."""
+    """Return a text whose lines after the first are indented by ``new`` instead of ``old`` blanks."""
     if "\n" not in text or old == new:
         return text
     if old < new:
@@ -182,7 +182,7 @@ class Matcher:
         return problem, is_broken, sorted(literals)
 
     def match(self, language: str, text: str, after: int, most: int) -> dict[str, Any]:
-        """Return how many matches a text has, and those behind the first ``after``, ``most`` at most."""
+        """Return how many matches a text has, and those after the first ``after``, ``most`` at most."""
         root = SgRoot(text, language).root()
         found = root.find_all(self.rules[language])
         return {"count": len(found), "matches": [self.describe(text, one) for one in found[after:][:most]]}

@@ -1,4 +1,4 @@
-"""Where symbol look-ups get their files: a snapshot, its index where that helps, the disk for everything else."""
+"""Where symbol lookups get their files: a snapshot, its index where that helps, the disk for everything else."""
 
 import threading
 from bisect import bisect_left
@@ -52,7 +52,7 @@ _LARGEST: Final = 1 << 18
 
 
 class SymbolSource(Protocol):
-    """Files with their symbols, as a look-up needs them."""
+    """Files with their symbols, as a lookup needs them."""
 
     @property
     def imported(self) -> OtherSources | None:
@@ -94,13 +94,13 @@ class SnapshotSource:
     """A project as known now: the index proposes and remembers, each file answered about is read from disk."""
 
     def __init__(self, snapshot: Snapshot, asked: bytes | None = None) -> None:
-        """``asked``: the file with the place that is asked about, whose syntax tree is wanted beside its symbols."""
+        """``asked``: the file with the place that is asked about, whose syntax tree is wanted alongside its symbols."""
         self._snapshot, self._asked = snapshot, asked
         self._proposed: list[bytes] = []
         self.read_files: dict[bytes, FileStat | None] = {}
         """The version of each file that was read; None: it was not there."""
         self._rows: dict[int, bytes | None] = {}
-        """Stored symbols by text: of files opened lately, and of those proposed behind them."""
+        """Stored symbols by text: of files opened recently, and of those proposed after them."""
 
     @LazyAttribute
     def imported(self) -> OtherSources | None:
@@ -205,7 +205,7 @@ class SnapshotSource:
         if text_id not in self._rows:
             files = self._snapshot.table
             first = bisect_left(self._proposed, path)
-            # Look-ups open files in the order proposed, so the next ones are wanted soon; behind another they are not.
+            # Lookups open files in the order proposed, so the next ones are wanted soon; after another they are not.
             is_proposed = first < len(self._proposed) and self._proposed[first] == path
             ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
             text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
@@ -220,7 +220,7 @@ class SnapshotSource:
 def parse_file(
     path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED, *, with_tree: bool = False
 ) -> ReadResult:
-    """Parse a file now; one seen lately with the same text is remembered, an unsaved text's symbols with that.
+    """Parse a file now; one seen recently with the same text is remembered, an unsaved text's symbols with that.
 
     ``with_tree``: an unsaved text's tree is kept, too: it takes 15 times the text, parsing it again half of the time.
     """
@@ -242,12 +242,12 @@ def parse_file(
 
 @lru_cache(maxsize=_KEPT_FILES)
 def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
-    """Parse a text, or return what it was parsed to lately."""
+    """Parse a text, or return what it was parsed to recently."""
     return parse_symbols(language, data)
 
 
 def forget_parsed() -> None:
-    """Let go of the files parsed for look-ups, and of what was read out of texts."""
+    """Let go of the files parsed for lookups, and of what was read out of texts."""
     parse_and_keep.cache_clear()
     for kept in _all_kept:
         kept.clear()
@@ -257,7 +257,7 @@ _all_kept: Final[list["Kept[Any]"]] = []
 
 
 class Kept(Generic[ValueT]):
-    """What was read out of texts lately, by content; the text used longest ago leaves first, threads share it.
+    """What was read out of texts recently, by content; the text used longest ago leaves first, threads share it.
 
     A file is still read for every answer; what its text means is worked out once. A text is its own key, so nothing
     here can be out of date.

@@ -37,7 +37,7 @@ from flashgrep.search.symbol_source import NOT_HELD, SymbolSource
 Match = Literal["exact", "prefix", "fuzzy"]
 RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
 MOST_OPENED: Final = 500
-"""Files opened for a page (0.15 s). A name in more of them is answered so many files at a time, and not counted."""
+"""Files opened for a page (0.15 s). A name in more of them is answered this many files at a time, and not counted."""
 OPENED_TOGETHER: Final = 50
 """Files opened at once for names that begin alike (30 ms)."""
 FUZZY_CUTOFF: Final = 70.0
@@ -108,7 +108,7 @@ class SymbolAnswer(SearchStats):
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Place:
-    """Where an occurrence stands in the answer; the rest is read when its page is shown."""
+    """Where an occurrence is in the answer; the rest is read when its page is shown."""
 
     window: int
     """Which files it is among: those that define the name and the best others, up to MOST_OPENED, then the next."""
@@ -291,7 +291,7 @@ class SymbolSearch:
         return sure is not None and sure >= GUESS
 
     def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
-        """Yield the files that may have a name: all at once, or so many at a time, those that define it first."""
+        """Yield the files that may have a name: all at once, or this many at a time, those that define it first."""
         roles, source = self._question.roles, self._source
         if roles and roles <= _DEFINES and (defining := source.defining(name, prefix=False)) is not None:
             yield defining

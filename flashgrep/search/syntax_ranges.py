@@ -41,7 +41,7 @@ def find_around(root: Node, offset: int) -> list[tuple[int, int]]:
 
 
 def find_folds(root: Node) -> list[Fold]:
-    """Return what can be folded: what has a body or stands in brackets, runs of comments and of imports.
+    """Return what can be folded: what has a body or is in brackets, runs of comments and of imports.
 
     Of several that begin on a line the longest one.
     """

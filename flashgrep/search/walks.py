@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_FOUND = 2_000
 """Files with a match that are read to be counted before there is a listing (0.1 s): with more, listing comes first."""
 WALK_SHARE = 5
-"""A walk pays for at least one of so many files: it looks at all of them, but what it counts is not read again."""
+"""A walk pays for at least one of this many files: it looks at all of them, but what it counts is not read again."""
 SAMPLE = 256
 """Candidates that a filter is tried on to tell how many it leaves."""
 
@@ -72,7 +72,7 @@ def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) ->
     if question.output == "lines" or pages or question.engine != "linear" or not _is_worth_walk(snapshot, question):
         return None
     counting, reader = question.output == "count", snapshot.reader
-    # Where ripgrep prints no name, no line matches: but for files it did not meet, or whose count a NUL byte ended.
+    # Where ripgrep prints no name, no line matches: except for files it did not meet, or whose count a NUL byte ended.
     # The index knows the latter. Else all names are printed with their counts, for a tenth of the processor time.
     names_all = counting and (reader is None or not meets_all or len(snapshot.pending) > MANY_FILES)
     if not counting and not meets_all:

@@ -28,7 +28,7 @@ MOST_WALKS = 4
 
 ENOUGH_WORDS = 0.5
 SCANNED_WEIGHT = 0.8
-"""A file known by its words alone, not by how telling they are, stands behind the best that are ranked."""
+"""A file known by its words only, not by how telling they are, follows the best that are ranked."""
 
 K1, B = 1.2, 0.75
 """BM25's usual constants."""

@@ -16,14 +16,14 @@ MOST_SERVERS: Final = 4
 WAIT_SECONDS: Final = 3.0
 """How long a question waits for a server, whatever it does, before it is answered without."""
 AGAIN_SECONDS: Final = 300.0
-"""A server that was let go is left alone for so long."""
+"""A server that was let go is left alone for this long."""
 IDLE_SECONDS: Final = 600.0
-"""A server that nobody has asked for so long is ended."""
+"""A server that nobody has asked for this long is ended."""
 ResultT = TypeVar("ResultT")
 
 
 class NotAsked(Exception):
-    """No server has answered; it says why, and nothing where there is none for the language."""
+    """No server has answered; it says why, and nothing if there is none for the language."""
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class ServerPool:
 
         Raises:
             NotAsked: the server is busy, silent, gone or has been let go.
-            Abandoned, Expired: the look-up is over.
+            Abandoned, Expired: the lookup is over.
 
         """
         known, program = found

@@ -1,7 +1,7 @@
-"""One language server: its process, and the protocol's messages to and fro, bounded, for the threads of look-ups.
+"""One language server: its process, and the protocol's messages to and fro, bounded, for the threads of lookups.
 
 https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification. Whoever waits for it waits
-no longer than its look-up, so a server may be loading while its questions are answered without it.
+no longer than its lookup, so a server may be loading while its questions are answered without it.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ MOST_FLOOD: Final = 64 << 20
 MOST_MEMORY: Final = 2 << 30
 """Bytes that a server and what it has started may hold. Not RLIMIT_AS: Go and Node reserve more than they use."""
 MOST_EVENTS: Final = 10_000
-"""Changed files that are told in one message; a checkout of more has the server begin anew."""
+"""Changed files that are told in one message; a checkout of more has the server begin again."""
 HANGS_SECONDS: Final = 120.0
-"""A server that answers nothing for so long is let go; loading a large project takes most of them some tens."""
+"""A server that answers nothing for this long is let go; loading a large project takes most of them some tens."""
 LOOK_SECONDS: Final = 0.1
 _MOST_HEAD: Final = 4_096
 _READ: Final = 1 << 18
@@ -198,7 +198,7 @@ class LanguageServer:
         Raises:
             ServerSilent: it has not answered by ``ends``, on the clock of time.monotonic().
             ServerBroken: it ended, hangs, floods, takes too much memory, or speaks another protocol.
-            Abandoned, Expired: the look-up is over; the request is taken back.
+            Abandoned, Expired: the lookup is over; the request is taken back.
 
         """
         return self._wait(self._send_request(method, params), ends)

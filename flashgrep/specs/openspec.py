@@ -1,9 +1,9 @@
-"""A file's text to what it specifies, after OpenSpec's conventions: never a failure, problems are listed beside it.
+"""A file's text to what it specifies, after OpenSpec's conventions: never a failure, problems are listed alongside it.
 
 Headings are known by their first word at any level, so that a file with one # too few can still be read; a heading of
 the wrong level, without a name or in the wrong place is a problem of the file. Of Markdown, headings and the lines
-between them are needed. What stands in a code fence is text, whatever it looks like; front matter and comments are left
-out. A fence or comment that is never closed goes on to the end of the file, as CommonMark has it.
+between them are needed. What is in a code fence is text, whatever it looks like; front matter and comments are left
+out. A fence or comment that is never closed continues to the end of the file, as CommonMark does.
 """
 
 import re
@@ -116,7 +116,7 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
 
 
 def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
-    """Yield a document's lines but for front matter and comments, knowing which of them are code."""
+    """Yield a document's lines except for front matter and comments, knowing which of them are code."""
     lines = [Line(number, line) for number, line in enumerate(_END.split(text), 1)]
     first = 0
     # Front matter, only if it is closed: otherwise the rule is Markdown's.
@@ -155,7 +155,7 @@ def join_prose(lines: Iterable[Line]) -> str:
 
 
 def join_clause(first: str, more: list[Line]) -> str:
-    """Return a clause: wrapped lines joined to the line they go on from, lists and code on lines of their own."""
+    """Return a clause: wrapped lines joined to the line they continue from, lists and code on lines of their own."""
     expanded = [line.text.expandtabs(TAB) for line in more]
     margin = min((len(text) - len(text.lstrip()) for text in expanded if text.strip()), default=0)
     paragraphs, goes_on = [[first.strip()]], True
@@ -184,7 +184,7 @@ class _Draft:
 
 
 class _Parser:
-    """Takes one heading after the other; knows the section and the requirement they stand in."""
+    """Takes one heading after the other; knows the section and the requirement they are in."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.drafts: list[_Draft] = []
@@ -214,7 +214,7 @@ class _Parser:
             else:
                 self._open.scenarios.append(Block(block.level, name, block.line, block.body))
         elif block.level > REQUIREMENT_LEVEL and self._open is not None:
-            # A heading that is none of ours is, with its lines, part of what it stands in.
+            # A heading that is not ours is, with its lines, part of what it is in.
             inner = self._open.scenarios and block.level > SCENARIO_LEVEL
             heading = Line(block.line, f"{'#' * block.level} {block.heading}")
             body = self._open.scenarios[-1].body if inner else self._open.body
@@ -290,7 +290,7 @@ def _parse_scenario(block: Block) -> Scenario:
             current = []
             steps.append((cast("Keyword", word), found["text"], line.number, current))
         else:
-            # A line behind a blank one belongs to no item before it if it is not indented, and no item itself.
+            # A line after a blank one belongs to no item before it if it is not indented, and no item itself.
             if after_blank and not (line.is_blank or line.is_item or line.text.startswith((" ", "\t"))):
                 current = rest
             current.append(line)

@@ -129,7 +129,7 @@ def search(
 
 
 def split_passages(spec: ProjectSpec) -> Iterator[Passage]:
-    """Yield what of a specification can be found; a name stands before what it names."""
+    """Yield what of a specification can be found; a name is before what it names."""
     purpose = spec.spec.purpose or ""
     if spec.spec.title or purpose:
         yield Passage("purpose", spec, None, None, f"{spec.title}\n{purpose}".strip())

@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """An example of a requirement; ``text`` is what stands in it beside the steps."""
+    """An example of a requirement; ``text`` is what is in it besides the steps."""
 
     name: str
     line: int
@@ -119,7 +119,7 @@ def validate(spec: Spec) -> list[Problem]:
         problems += _find_duplicates("requirement", group)
     for requirement in spec.requirements:
         problems += _check_requirement(requirement)
-        # A delta that removes or renames only names the requirement; its text stands in the specification.
+        # A delta that removes or renames only names the requirement; its text is in the specification.
         if requirement.operation not in _WITHOUT_TEXT:
             for scenario in requirement.scenarios:
                 if not scenario.name:

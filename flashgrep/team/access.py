@@ -18,7 +18,7 @@ PROXY_GROUP: Final = "group:"
 def make_token(
     connection: "Connection[Any]", subject: str, days: int | None = None, kind: Literal["own", "proxy"] = "own"
 ) -> str:
-    """Return a new token of a subject, of which the store keeps a hash; ``days``: for so long it is good.
+    """Return a new token of a subject, of which the store keeps a hash; ``days``: for this long it is good.
 
     ``kind``: proxy, it shows nothing by itself, and speaks for whomever its bearer names.
 

@@ -322,7 +322,7 @@ class TeamProject:
         return Snapshot(self.catalogue.folder, FileTable(), None, {}, self.catalogue.settings.index.max_file_size)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Run a look-up in a thread."""
+        """Run a lookup in a thread."""
         return await self.catalogue.scheduler.run(lambda: partial(ask, self.snapshot()))
 
     async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
@@ -403,7 +403,7 @@ class TeamProject:
         return commit, *commits[commit]
 
     def _view(self, found: tuple[bytes, bytes, int], without: Collection[tuple[bytes, bytes]] = ()) -> RevisionView:
-        """Return a revision's files, but for those ``without`` by path and content."""
+        """Return a revision's files, except for those ``without`` by path and content."""
         commit, tree, seconds = found
         listing = self.kept.listing(self.row, tree, self.asking)
         if without:

@@ -57,7 +57,7 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
             return folder
         if LOCKED not in done.stderr:
             raise _failure(job, done)
-    # Made beside its place: a clone whose git was killed looks like one of a repository without branches.
+    # Made next to its place: a clone whose git was killed looks like one of a repository without branches.
     for left in cache.glob(f"{folder.stem}.new-*"):
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True) as making:
@@ -72,7 +72,7 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
-    """Run the user's git with the user's settings, but for those that would start something behind it."""
+    """Run the user's git with the user's settings, except for those that would start something behind it."""
     own = {**environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         return subprocess.run(

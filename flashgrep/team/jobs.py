@@ -1,7 +1,7 @@
 """What workers do: they take a repository whose turn it is, fetch it, and bring the store to its branches' state.
 
 Any number of workers on any machines: a row of ``turn`` is locked while one works (FOR UPDATE SKIP LOCKED), so a
-worker that dies gives its repository back by losing its connection, and another goes on behind its last batch.
+worker that dies gives its repository back by losing its connection, and another continues after its last batch.
 """
 
 import os

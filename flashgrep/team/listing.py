@@ -39,7 +39,7 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     """Return files, in the order of their paths, as they are stored: deflated, with a checksum.
 
     Counts (u32: files, bytes of a blob's name, reasons), then columns: text numbers and sizes (i64), reasons by place
-    (u8, 0: none), blobs; at last the reasons and the paths, each with a NUL behind it.
+    (u8, 0: none), blobs; at last the reasons and the paths, each with a NUL after it.
     """
     reasons = sorted({file.skip for file in files if file.skip})
     width = len(files[0].blob) if files else 0

@@ -279,7 +279,7 @@ def read_texts(
 
 
 def read_content(source: Repository, content: Content) -> bytes | str:
-    """Return a content as git has it, or why it is not stored: it is too large, or not what its name says.
+    """Return a content as git does, or why it is not stored: it is too large, or not what its name says.
 
     Raises:
         Unavailable: the clone does not have it.

@@ -40,7 +40,7 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             "SELECT files FROM flashgrep.listing WHERE repository = %s", [repository], binary=True
         )
         for (files,) in rows:
-            # From the listings themselves: a count kept beside them could be wrong after a crash.
+            # From the listings themselves: a count kept alongside them could be wrong after a crash.
             alive.update(read_text_ids(files))
         segments = read_segments(connection, repository)
         dead = {text for one in segments for text in one.texts.tolist()} - alive - {0}
@@ -75,7 +75,7 @@ def choose(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
     """Merge what is worth it, each shard's by itself, yielding after each step how many segments are one now."""
-    # What is of another format is made anew, not read.
+    # What is of another format is rebuilt, not read.
     current = (one for one in read_segments(connection, repository) if one.format == FORMAT)
     ordered = sorted(current, key=lambda one: (one.shard, one.kind, one.id))
     for _, group in groupby(ordered, key=lambda one: (one.shard, one.kind)):
@@ -96,7 +96,7 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
     counts = np.concatenate([one.counts for one in old])
     # Of words each chunk is a document: all of a text go with it.
     alive = texts > 0 if kind == Kind.GRAMS else np.repeat(texts > 0, counts)
-    # Documents are counted anew: what is left moves up.
+    # Documents are counted again: what is left moves up.
     places = None if alive.all() else np.where(alive, np.cumsum(alive) - 1, -1)
     numbers = [one.id for one in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:

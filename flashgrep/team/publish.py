@@ -61,7 +61,7 @@ def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revisio
         )
         if not done.rowcount:
             raise Conflict(f"{job.name} has changed meanwhile", reason="generation_changed")
-        # All of them anew: a branch that is gone must not answer, and there are few.
+        # All of them again: a branch that is gone must not answer, and there are few.
         connection.execute("DELETE FROM flashgrep.branch WHERE repository = %s", [repository])
         connection.execute("DELETE FROM flashgrep.revision WHERE repository = %s", [repository])
         with connection.cursor() as cursor:

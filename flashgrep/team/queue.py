@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 AGAIN_SECONDS: Final = 30
-"""A job that failed is tried again after so long, twice as long each time, for a day at most."""
+"""A job that failed is tried again after this long, twice as long each time, for a day at most."""
 
 
 class Job(NamedTuple):
@@ -37,7 +37,7 @@ def take(connection: "Connection[Any]") -> Job | None:
     ).fetchone()
     if row is None:
         return None
-    # Read behind the lock: whoever had it may have done the requests that were seen before.
+    # Read under the lock: whoever had it may have done the requests that were seen before.
     jobs = connection.execute(
         "SELECT id, attempts FROM flashgrep.job WHERE repository = %s AND due <= now()", [row[0]]
     ).fetchall()

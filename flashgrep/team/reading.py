@@ -23,11 +23,11 @@ WAIT_SECONDS: Final = 5.0
 STATEMENT_SECONDS: Final = 3.0
 """What one statement may take; PostgreSQL ends it then."""
 CUT_SECONDS: Final = 3.5
-"""After so long without an answer the connection is cut: a backend that a shard hangs in stays for half a minute."""
+"""After this long without an answer the connection is cut: a backend that a shard hangs in stays for half a minute."""
 PROBE_SECONDS: Final = 1.0
 """What a shard that did not answer before is given by the question that asks it again."""
 AVOID_SECONDS: Final = 15.0
-"""A shard that did not answer is not asked for so long: each further question would wait for it, too."""
+"""A shard that did not answer is not asked for this long: each further question would wait for it, too."""
 _AS_READER: Final = (
     "SELECT set_config('role', 'flashgrep_reader', false), set_config('flashgrep.token', %s, false), "
     "set_config('flashgrep.person', %s, false), set_config('flashgrep.groups', %s, false), "
@@ -151,7 +151,7 @@ class Store:
             yield Reading(self, open_connection)
 
     def list_silent(self) -> set[int]:
-        """Return the shards that lately did not answer."""
+        """Return the shards that recently did not answer."""
         now = time.monotonic()
         with self._lock:
             return {number for number, until in self._avoided.items() if until > now}

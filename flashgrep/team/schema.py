@@ -77,7 +77,7 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
             "CREATE TABLE IF NOT EXISTS flashgrep.migration "
             "(number integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())"
         )
-        # Read once more behind the lock: another process may have migrated while this one waited.
+        # Read once more under the lock: another process may have migrated while this one waited.
         there = dict(connection.execute("SELECT number, name FROM flashgrep.migration").fetchall())
         for one in wanted:
             if one.number not in there:

@@ -102,7 +102,7 @@ def read_segments(connection: "Connection[Any]", repository: int) -> list[Segmen
 
 
 def take_segments(connection: "Connection[Any]", repository: int, count: int) -> int:
-    """Return the first of so many numbers of segments, which are never given again."""
+    """Return the first of this many numbers of segments, which are never given again."""
     row = connection.execute(
         "UPDATE flashgrep.repository SET next_segment = next_segment + %s WHERE id = %s RETURNING next_segment",
         [count, repository],
@@ -172,7 +172,7 @@ def leave(
     cursor: "Cursor[Any]", repository: int, tables: Sequence[str], texts: Sequence[int], segments: Sequence[int],
     seconds: int,
 ) -> None:  # fmt: skip
-    """Note rows in shards that nothing speaks of from now on, to be deleted after so long."""
+    """Note rows in shards that nothing speaks of from now on, to be deleted after this long."""
     cursor.execute(
         "INSERT INTO flashgrep.leftover (repository, due, tables, texts, segments) "
         "VALUES (%s, now() + make_interval(secs => %s), %s, %s, %s)",

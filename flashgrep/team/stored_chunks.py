@@ -60,7 +60,7 @@ class StoredChunks:
 
 
 def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
-    """Yield neighbours that have so many chunks together, or one more."""
+    """Yield neighbours that have this many chunks together, or one more."""
     group: list[Segment] = []
     for segment in segments:
         group.append(segment)
@@ -144,7 +144,7 @@ class StoredVectors:
         total = int(self.chunks.map.size.sum())
         # The opposite of the question: whatever is read of a shard that is away comes last.
         far = ~signs_of(question[None, :]).T
-        # A bit for each number of a vector: so many chunks have so many bytes of signs.
+        # A bit for each number of a vector: this many chunks have this many bytes of signs.
         groups = split_segments(self.chunks.segments, FETCHED_BYTES * 8 // self.dims)
         parts = (signs for group in groups for signs in self.kept.read(self.read, self.chunks.repository, group, far))
         rows = find_near(parts, total, question, max(RESCORED, limit), among)

@@ -38,7 +38,7 @@ class IndexState:
     """Of grams."""
     chunks: StoredChunks
     known: dict[GramExpr, TextIds | None] = field(default_factory=dict)
-    """Candidates of expressions asked lately: agents page."""
+    """Candidates of expressions asked recently: agents page."""
 
     @classmethod
     def load(cls, read: ReadingAs, repository: int, generation: int, parsed_to: int) -> "IndexState":
@@ -47,7 +47,7 @@ class IndexState:
             found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
             embedder = reading.fetch("SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository])
         grams = [one for one in found if one.kind == Kind.GRAMS]
-        # As if they had no chunks yet, which they are about to have anew.
+        # As if they had no chunks yet, which they are about to have again.
         words = [one for one in found if one.kind == Kind.WORDS and one.format == FORMAT]
         return cls(
             repository,
@@ -166,7 +166,7 @@ class TextReader:
         return ()
 
     def contents(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
-        """Return contents as git has them; those in shards that do not answer are left out."""
+        """Return contents as git does; those in shards that do not answer are left out."""
         query = "SELECT id, data FROM flashgrep.text WHERE repository = %s AND {shards} AND id = ANY(%s)"
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 

@@ -71,7 +71,7 @@ class Asking:
     def read(self) -> Iterator[Reading]:
         """Lend this thread's connection, one for all that it reads at a time."""
         known: Reading | None = getattr(self._own, "reading", None)
-        # Reading inside reading shares the connection: one look-up never waits for a second one while it holds the
+        # Reading inside reading shares the connection: one lookup never waits for a second one while it holds the
         # first.
         if known is not None:
             yield known
@@ -143,7 +143,7 @@ class RevisionTexts:
         return fetched.get(text_id)
 
     def choose(self, at: int, text_id: int) -> list[int]:
-        """Return a text, and those of the files behind it that were proposed, as far as they are few and small."""
+        """Return a text, and those of the files after it that were proposed, as far as they are few and small."""
         proposed, columns = self._reader.proposed, self._table.columns
         if proposed is None:
             # Nothing was proposed, so every file is read in the order of paths.
@@ -215,7 +215,7 @@ class TeamFiles:
         """Return the content of a file, without its data if that is longer than ``most``.
 
         Raises:
-            Unavailable: not_stored, it is no text; shard_away.
+            Unavailable: not_stored, it is not text; shard_away.
 
         """
         at = self.table.find(path)

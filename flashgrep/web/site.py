@@ -59,7 +59,7 @@ MOST_LINKS, MOST_VISITS = 16, 64
 
 
 def is_open(path: str) -> bool:
-    """Tell whether a path is answered to everybody: the page itself, which holds nothing before somebody signs in."""
+    """Return whether a path is answered to everybody: the page itself, which holds nothing before somebody signs in."""
     return path in OPEN or path.startswith(OPEN_BELOW)
 
 
@@ -143,7 +143,7 @@ class Visitors:
         return f"/login/{code}"
 
     def admit(self, code: str) -> Visit | None:
-        """Let in who opens a link; None where it is none of ours, was opened before or is too old."""
+        """Let in who opens a link; None where it is not ours, was opened before or is too old."""
         until, target = self._links.pop(code, (0.0, ""))
         if time.monotonic() >= until:
             return None
@@ -154,7 +154,7 @@ class Visitors:
         return visit
 
     def is_known(self, cookie: str, key: str) -> bool:
-        """Tell whether these are the secrets of a browser that was let in."""
+        """Return whether these are the secrets of a browser that was let in."""
         expected = self._keys.get(cookie)
         return expected is not None and hmac.compare_digest(expected.encode(), key.encode())
 
@@ -171,7 +171,7 @@ class LinkSignIn:
         return [Route("/login/{code}", self._sign_in, methods=["GET"])]
 
     async def _sign_in(self, request: Request) -> Response:
-        """Give a browser its secrets: the cookie, and in a page that goes on at once the key for its scripts."""
+        """Give a browser its secrets: the cookie, and in a page that continues at once the key for its scripts."""
         headers = {**HEADERS, "cache-control": "no-store"}
         # A browser that fetches ahead, or asks for the head alone, must not use the link up.
         if request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", ""):

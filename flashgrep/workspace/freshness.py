@@ -17,11 +17,11 @@ STOPPED = "watching was stopped"
 EVENT_PAUSE = 0.05
 """Events wake the daemon at most so often; a question reads them itself, without waiting for this."""
 SWEEP_SHARE = 50
-"""Where nothing can be watched, the daemon rests so many times as long as its last look at the whole tree took."""
+"""Where nothing can be watched, the daemon rests this many times as long as its last look at the whole tree took."""
 MARKER_SECONDS = 0.25
 """Where the barrier is a marker file, its event comes within this, or the tree is swept."""
 MOST_ROUNDS = 50
-"""A barrier follows a tree that changes while it is read so many times; then the answer says that it is not fresh."""
+"""A barrier follows a tree that changes while it is read this many times; then the answer says that it is not fresh."""
 
 
 class SwitchableWatcher:
@@ -105,7 +105,7 @@ class Freshness:
 
     def __init__(self, tree: Tree, watcher: SwitchableWatcher) -> None:
         self.lock = anyio.Lock(fast_acquire=True)
-        """Held while the tree is read anew: by ``settle``, and whenever the index is thrown away."""
+        """Held while the tree is reread: by ``settle``, and whenever the index is thrown away."""
         self.swept_because = ""
         """Why the last question had to look at the whole tree, or empty."""
         self._tree = tree
@@ -143,7 +143,7 @@ class Freshness:
             return True
         # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
         if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
-            # The marker did not come back: events may be lost, so the tree is listed anew.
+            # The marker did not come back: events may be lost, so the tree is listed again.
             tree.listed_since = None
         # A build that writes without end would keep the question waiting for ever; it is told that it is not fresh.
         for _ in range(MOST_ROUNDS):

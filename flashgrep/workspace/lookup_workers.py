@@ -1,7 +1,7 @@
-"""The daemon's end of its look-up workers: started when look-ups wait, ended when idle, killed when they hang.
+"""The daemon's end of its lookup workers: started when lookups wait, ended when idle, killed when they hang.
 
 Processes read and match at the same time what threads of one interpreter do one after the other. The daemon stays the
-only one that decides: it waits for the barrier, says whose turn it is, and tells a worker with each look-up what has
+only one that decides: it waits for the barrier, says whose turn it is, and tells a worker with each lookup what has
 changed since the worker was given the table of files. Whatever a worker fails at, or dies of, is done here.
 """
 
@@ -23,20 +23,20 @@ from flashgrep.scheduler import PATIENCE
 from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, Load, pack
 
 MOST_WORKERS = 8
-"""The daemon hands over about 1,000 look-ups a second, which four workers answer; slower look-ups take more of them."""
+"""The daemon hands over about 1,000 lookups a second, which four workers answer; slower lookups take more of them."""
 START_SECONDS = 0.1
-"""Look-ups wait for so long, some or other, before another worker is started, which takes 0.2 s of processor time."""
+"""Lookups wait for this long, some or other, before another worker is started, which takes 0.2 s of processor time."""
 CROWD = 16
-"""While so many wait at once, workers are started without delay: these take 30 ms, and as many are to come."""
+"""While this many wait at once, workers are started without delay: these take 30 ms, and as many are to come."""
 GAP_SECONDS = 0.1
 """They count as waiting without a pause as long as none is longer than this."""
 RETRY_SECONDS = 5.0
-"""After one has died, or could not read an index, no other is started, or told to, for so long."""
+"""After one has died, or could not read an index, no other is started, or told to, for this long."""
 IDLE_SECONDS = 5.0
 """They take 50 MB each, the daemon twice as much."""
 LOAD_SECONDS = 30.0
 END_SECONDS = 1.0
-"""A worker that says nothing for so long after its look-up's end, by deadline or cancelled, hangs."""
+"""A worker that says nothing for this long after its lookup's end, by deadline or cancelled, hangs."""
 TEND_SECONDS = 1.0
 LEAST_BUFFER = 1 << 16
 """Room for a reply; of larger ones the length is read first."""
@@ -104,7 +104,7 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._transport.write(request)
 
     def cancel(self) -> None:
-        """Have the look-up end: nobody waits for its answer any more."""
+        """Have the lookup end: nobody waits for its answer any more."""
         self.limit = min(self.limit, time.monotonic() + END_SECONDS)
         if self._transport is not None:
             self._transport.write(EMPTY)
@@ -201,7 +201,7 @@ class LookupWorkers:
         return next((worker for worker in self._workers if not worker.busy and place in worker.loaded), None)
 
     def want(self, place: Hashable, waiting: int) -> None:
-        """Have another worker load a project, or be started for that, if look-ups have waited for long, or many do."""
+        """Have another worker load a project, or be started for that, if lookups have waited for long, or many do."""
         assert isinstance(place, Place)  # noqa: S101 - as all places are
         now = time.monotonic()
         if now - self._wanted_at > GAP_SECONDS:
@@ -220,7 +220,7 @@ class LookupWorkers:
             self._tasks.start_soon(self._start, place)
 
     def load(self, worker: LookupWorker, place: Place) -> None:
-        """Have an idle worker load a project, anew if need be."""
+        """Have an idle worker load a project, again if need be."""
         worker.loaded.pop(place, None)
         described = place.describe()
         if described is None:
@@ -240,7 +240,7 @@ class LookupWorkers:
         worker.ask(pack(request), time.monotonic() + LOAD_SECONDS, reply)
 
     def _find_serving(self) -> None:
-        """Find out which projects have a worker that is not busy with a long look-up."""
+        """Find out which projects have a worker that is not busy with a long lookup."""
         now = time.monotonic()
         quick = (worker for worker in self._workers if not worker.busy or now - worker.since < PATIENCE)
         self.serving = frozenset(place for worker in quick for place in worker.loaded)

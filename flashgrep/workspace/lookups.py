@@ -1,6 +1,6 @@
-"""The look-ups of one project: each in its turn, in a thread or in a worker process, despite a damaged index.
+"""The lookups of one project: each in its turn, in a thread or in a worker process, despite a damaged index.
 
-An exact search is more than one look-up where ripgrep walks the tree: here is what makes its counts ours, and what is
+An exact search is more than one lookup where ripgrep walks the tree: here is what makes its counts ours, and what is
 answered before the files have been listed.
 """
 
@@ -32,9 +32,9 @@ from flashgrep.workspace.lookup_workers import Loaded, LookupWorker, LookupWorke
 from flashgrep.workspace.tree import Tree
 
 MOST_MARKS = 500
-"""With more paths pending a look-up stays here: telling a worker takes 2 µs a path, and reading them is most of it."""
+"""With more paths pending a lookup stays here: telling a worker takes 2 µs a path, and reading them is most of it."""
 LOOK_UP_SECONDS = 60.0
-"""What a look-up without a deadline may take in a worker before it is taken to hang."""
+"""What a lookup without a deadline may take in a worker before it is taken to hang."""
 HEAD_START = 1.0
 """Seconds that a question may scan before the files are listed, and again once they are."""
 
@@ -45,7 +45,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Project(Protocol):
-    """What look-ups ask of their project."""
+    """What lookups ask of their project."""
 
     tree: Tree
     walker: Walker
@@ -63,7 +63,7 @@ class Project(Protocol):
 
 
 class Lookups:
-    """Runs look-ups of a project; for workers it is the place that these are about."""
+    """Runs lookups of a project; for workers it is the place that these are about."""
 
     def __init__(
         self, project: Project, root: RootFolder, database: str, scheduler: Scheduler, workers: LookupWorkers | None
@@ -95,7 +95,7 @@ class Lookups:
     async def run(
         self, ask: Callable[[Snapshot], ResultT], *, portable: bool = False, deadline: float | None = None
     ) -> ResultT:
-        """Run a look-up; an index found damaged is set aside, and the look-up done without it.
+        """Run a lookup; an index found damaged is set aside, and the lookup done without it.
 
         ``portable``: ``ask`` can be pickled, and a worker may do it, too. ``deadline``: until then it will have ended.
         """
@@ -187,7 +187,7 @@ class Lookups:
 
 @dataclass(slots=True)
 class PortableLookup(Generic[ResultT]):
-    """A look-up as a worker takes it."""
+    """A lookup as a worker takes it."""
 
     place: Lookups
     ask: Callable[[Snapshot], ResultT]

@@ -315,16 +315,16 @@ class Workspace:
         return answer
 
     def rest(self, seconds: float) -> bool:
-        """Let go of memory that no question has needed for so long; return whether there was any."""
+        """Let go of memory that no question has needed for this long; return whether there was any."""
         self.tree.table.rest()  # made again within 10 ms
         return self.revisions.rest(seconds) | self.meaning.rest(seconds)
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Run a look-up in a thread; an index found damaged is set aside, and the look-up done without it."""
+        """Run a lookup in a thread; an index found damaged is set aside, and the lookup done without it."""
         return await self.lookups.run(ask)
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
-        """Run what needs no snapshot of the project, and may take long, in a thread, in fair turn with all look-ups."""
+        """Run what needs no snapshot of the project, and may take long, in a thread, in fair turn with all lookups."""
         return await self._scheduler.run(lambda: work)
 
     async def start_anew(self, why: str, damaged: Reader | None = None) -> None:
@@ -381,7 +381,7 @@ class Workspace:
             self.indexing.embed_by(embedding)
 
     async def rebuild(self) -> None:
-        """Throw the index away and build it anew."""
+        """Throw the index away and build it again."""
         if self.index.is_open:
             await self.start_anew("rebuild was asked for")
         self.progress.enter("listing")

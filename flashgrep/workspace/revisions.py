@@ -51,7 +51,7 @@ class Project(Protocol):
         """The index of its chunks."""
 
     def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> Awaitable[ResultT]:
-        """Run a look-up in a thread."""
+        """Run a lookup in a thread."""
 
     def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
         """Run what needs no snapshot in a thread."""
@@ -120,7 +120,7 @@ class Revisions:
         return await self._in_turn(find)
 
     def rest(self, seconds: float) -> bool:
-        """Let go of git and of what was read, if nobody has asked for so long; return whether there was anything."""
+        """Let go of git and of what was read, if nobody has asked for this long; return whether there was anything."""
         if self._blobs is None or time.monotonic() - self._asked_at < seconds:
             return False
         self.close()
@@ -199,7 +199,7 @@ class Revisions:
         return old, new
 
     def _know(self, files: Files) -> RevisionTable:
-        """Return the table of these files, one made lately if it is of the same."""
+        """Return the table of these files, one made recently if it is of the same."""
         tables = self._tables
         # The same listing first: comparing two of 80,000 files takes milliseconds.
         found = next((one for one in tables if one.files is files), None)
@@ -287,7 +287,7 @@ class RevisionView:
         return b"/".join(self.editor.root.split(path, path))
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
-        """Run a look-up in a thread, then have texts kept that the work tree lacks; ``symbols``: it is about these."""
+        """Run a lookup in a thread, then have texts kept that the work tree lacks; ``symbols``: it is about these."""
         found = await self.project.in_thread(lambda now: self.known.ask(now, ask, symbols=symbols))
         # After the answer: storing them helps the next question, and this one must not wait for it.
         foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)

@@ -76,7 +76,7 @@ class Tree:
         self._count: int | None = None
         self._marked: list[set[bytes]] = []
         self._stored: dict[bytes, int] = {}
-        """Paths stored lately, and in which generation of the index."""
+        """Paths stored recently, and in which generation of the index."""
         self._stored_from = 0
         """The generation after which all stored paths are among them."""
         self._outside = OutsideRules(walker.outside_rules, outside or OutsideWatch())
@@ -272,12 +272,12 @@ class Tree:
     def take_sweep(self, swept: Swept) -> None:
         """Mark what a sweep found; whatever was pending and was not seen is gone, or not ours any more.
 
-        A sweep made anew takes the place of all that was known, in this one step: nobody meets a tree without files.
+        A sweep rebuilt takes the place of all that was known, in this one step: nobody meets a tree without files.
         """
         self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
         if swept.anew:
             self.table, self.pending = FileTable(), {}
-            self._stored, self._stored_from, self.generation = {}, 0, 0  # another index counts its generations anew
+            self._stored, self._stored_from, self.generation = {}, 0, 0  # another index counts its generations again
         else:
             # What was pending at the start may have been stored meanwhile, from before the walk.
             pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
@@ -339,7 +339,7 @@ class Tree:
 
 
 def find_outermost(folders: Iterable[bytes]) -> list[bytes]:
-    """Return the folders that lie in no other of them, each with a slash behind it, in order."""
+    """Return the folders that lie in no other of them, each with a trailing slash, in order."""
     outermost: list[bytes] = []
     for prefix in sorted(folder + b"/" for folder in folders):
         if not outermost or not prefix.startswith(outermost[-1]):
@@ -350,7 +350,7 @@ def find_outermost(folders: Iterable[bytes]) -> list[bytes]:
 def is_below(path: bytes, prefixes: list[bytes]) -> bool:
     """Return whether a path begins with one of these, in order and none the beginning of another.
 
-    Only the last one that does not stand behind the path can be its beginning: what stands between the two in the order
+    Only the last one that does not follow the path can be its beginning: what is between the two in the order
     would begin with it, too.
     """
     at = bisect_right(prefixes, path) - 1

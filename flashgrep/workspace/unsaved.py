@@ -1,4 +1,4 @@
-"""A project as it stands in one client's editor: its files, and in the place of some the texts that are not saved."""
+"""A project as it is in one client's editor: its files, and in the place of some the texts that are not saved."""
 
 import os
 from bisect import insort
@@ -81,7 +81,7 @@ class UnsavedView:
         return await self.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Run a look-up in a thread."""
+        """Run a lookup in a thread."""
         return await self.project.in_thread(lambda snapshot: ask(self.prepare(snapshot)))
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:

@@ -40,7 +40,7 @@ PATTERN_FLAGS: dict[str, dict[str, object]] = {
     "no-crlf": {"crlf": False},
 }
 """Flags that change what matches, and the member of a pattern that each sets; the last one given holds. Multi-line
-searches are not planned: they read on behind a NUL byte, where the index of a text ends."""
+searches are not planned: they read on after a NUL byte, where the index of a text ends."""
 
 
 class Unplannable(Exception):
@@ -145,7 +145,7 @@ def _take_letters(found: Arguments, word: str, following: Iterator[str]) -> None
 
 
 def read_arguments(call: Call) -> Arguments:
-    """Return the call's arguments behind those of ripgrep's configuration file, if there is one.
+    """Return the call's arguments after those of ripgrep's configuration file, if there is one.
 
     Raises:
         Unplannable: a flag is among them that a plan cannot honour.

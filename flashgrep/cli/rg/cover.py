@@ -2,7 +2,7 @@
 
 ``-g`` speaks before ignore rules, these before ``-t`` and ``-T``, and these before names with a dot are left out. So
 ``-g '*.py'`` finds ignored and hidden files, ``-t py`` hidden ones, and ``--hidden`` folders that were never listed.
-The daemon keeps the entries of its folders that rules take out (``Snapshot.excluded``); each is judged anew here.
+The daemon keeps the entries of its folders that rules take out (``Snapshot.excluded``); each is judged again here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ class Cover:
     """What the flags of one call make of the files below one folder; paths are seen from there."""
 
     def __init__(self, flags: Sequence[Flag], from_cwd: bytes) -> None:
-        """``from_cwd``: what stands before a path as seen from the current folder, which globs are relative to.
+        """``from_cwd``: what is before a path as seen from the current folder, which globs are relative to.
 
         Raises:
             ValueError: a flag's value that is ripgrep's to judge.

@@ -172,7 +172,7 @@ def _name_below(
     if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
         raise Unplannable
 
-    # Globs are relative to the current folder: what stands before a path below this one, as seen from there.
+    # Globs are relative to the current folder: what is before a path below this one, as seen from there.
     from_cwd = given
     if given.startswith(b"/"):
         from_cwd = b"" if given == call.cwd else given.removeprefix(call.cwd.rstrip(b"/") + b"/")
@@ -200,5 +200,5 @@ def _name_below(
 
 
 def _as_folder(path: bytes) -> bytes:
-    """Return what stands before the names in a folder; for no path nothing."""
+    """Return what is before the names in a folder; for no path nothing."""
     return path if not path or path.endswith(b"/") else path + b"/"

@@ -21,9 +21,9 @@ _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
 _RECEIVER: Final = re.compile(
     rb"(?:(\w+)[!?]?|[)\]}\"'`])\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
 )
-"""What a call is made on, with what stands between: a word, the end of an expression, or type arguments."""
+"""What a call is made on, with what is between: a word, the end of an expression, or type arguments."""
 _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
-"""Languages in which an arrow asks what stands before it; elsewhere a type or a body follows it."""
+"""Languages in which an arrow asks what is before it; elsewhere a type or a body follows it."""
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
@@ -43,7 +43,7 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
 
 
 def _leads(head: bytes) -> bool:
-    """Whether what stands before a definition on its line is only words like ``export const``."""
+    """Whether what is before a definition on its line is only words like ``export const``."""
     return not head or head.isspace() or not set(head) & set(b"=(){}[]<>;,|")
 
 
@@ -71,7 +71,7 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
     if language == "elixir":
         first = max(1, lines.line(start) - _COMMENT_LINES)
         *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.start(first), start)]
-        # What stands before the end of another function, or its beginning, is about that one.
+        # What is before the end of another function, or its beginning, is about that one.
         between = lines.data[last.end() : start] if last is not None else b""
         above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
         if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
@@ -100,7 +100,7 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
     for number in range(line - 1, max(0, line - 1 - _COMMENT_LINES), -1):
         text = lines.text(number).strip()
         if text.startswith(("@", "#[", "[")) and not above:
-            continue  # annotations stand between a comment and what it is about
+            continue  # annotations are between a comment and what it is about
         marker = next((marker for marker in markers if text.encode().startswith(marker)), None)
         if marker is None or text.startswith("{-#"):
             break

@@ -1,6 +1,6 @@
 """Scripts inside of another language: components of Vue, Svelte and Astro, pages, ERB, the cells of notebooks.
 
-The rest of the file is blanked out, so that what is found in a script stands where it stands in the file.
+The rest of the file is blanked out, so that what is found in a script stands where it is in the file.
 """
 
 import re

@@ -134,7 +134,7 @@ _CLEAR: Final = frozenset(
 )
 _QUOTES: Final = (b'"', b"'")
 _BEFORE_LONG: Final = (b"@", b"$", b"R", b"#")
-"""What stands before the quote of a string over several lines, in C#, C++, Rust and Swift."""
+"""What is before the quote of a string over several lines, in C#, C++, Rust and Swift."""
 _C_FAMILY: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp"})
 _NOT_CALLED: Final = frozenset(
     b"if for foreach while switch return catch function is sizeof and or not when match with".split()
@@ -208,7 +208,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     """Return what looks like a definition in a text that its grammar could not read as a whole, as rows of a table.
 
     Inside of ``errors``, spans that the grammar made nothing of, all words count; elsewhere it may have taken what
-    follows a mistake for something else, and those count that hardly ever stand before anything but a definition, and
+    follows a mistake for something else, and those count that hardly ever are before anything but a definition, and
     methods where their shape tells them. ``skips`` are comments and strings. A language's own patterns count
     everywhere. In C the words also introduce mere mentions (``struct file *f``): no rows.
     """
@@ -221,7 +221,7 @@ def definitions_beside(language: str, data: bytes, errors: Ints, skips: Ints) ->
     introduced = list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
-    # A string is a guess of the grammar's, to get past the mistake, if it begins right behind a letter, or if it goes
+    # A string is a guess of the grammar's, to get past the mistake, if it begins right after a letter, or if it goes
     # on over lines that end strings: it begins at the end of another one then.
     unclosed = [quote * 3 for quote in _QUOTES if data.count(quote * 3) % 2]
     trusted = np.zeros(len(skips), np.bool_)

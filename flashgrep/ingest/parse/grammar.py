@@ -28,7 +28,7 @@ _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
 _BINDINGS: Final = resources.files(__package__) / "bindings"
 _MEMBERS: Final = ("(pair ", "(object ", "(public_field_definition", "(property_signature", "(field_de")
-"""Patterns of names that are members of what they stand in, and are never looked up by themselves."""
+"""Patterns of names that are members of what they are in, and are never looked up by themselves."""
 _BROKEN: Final = "\n(ERROR) @error\n"
 INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
 _PATTERN: Final = re.compile(r"^[(\[].*(?:\n[ \t].*)*", re.MULTILINE)
@@ -149,7 +149,7 @@ def load_language(name: str) -> Language:
     """Return a grammar from the package that has it.
 
     The bundle unpacks a library into ``cache_dir()`` when it is first needed; one that is not as it was packed, cut
-    short by a full disk or a crash, is unpacked anew.
+    short by a full disk or a crash, is unpacked again.
 
     Raises:
         GrammarLoadError: a library cannot be unpacked or loaded.
@@ -195,7 +195,7 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tu
     if not grammar.reads_text:
         return tree
     # With a callable for its source, a tree asks that for each text that a query compares: once more, from bytes, which
-    # takes over all that was parsed without an error. A query raises where it compares what is no UTF-8.
+    # takes over all that was parsed without an error. A query raises where it compares what is not UTF-8.
     return parser.parse(data.decode("utf-8", "surrogateescape").encode("utf-8", "replace"), old_tree=tree)
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 from flashgrep.ingest.parse.lookup import FileSymbols
 
 WHOLE, ALL, DEFAULT = "", "*", "default"
-"""What may be imported beside a name: the module itself, all of its names, what it exports as its default."""
+"""What may be imported alongside a name: the module itself, all of its names, what it exports as its default."""
 ECMA: Final = frozenset({"javascript", "typescript", "tsx", "vue", "svelte", "astro"})
 PACKAGED: Final = frozenset({"java", "kotlin", "groovy", "scala", "csharp", "php"})
 """Languages whose files say which package they are of, and what they import by its full name."""
@@ -22,7 +22,7 @@ _FROM: Final = re.compile(
     r"""\s*(import|export)(?:\s+(?:type\s+|typeof\s+)?|(?=[*{]))(.*?)\bfrom\s*+["']([^"']+)["']""", re.DOTALL
 )
 _PASSES_ON_ALL: Final = re.compile(rb"\bexport(?:\s+type)?\s*[*/]")
-"""``export *``, or a comment that may stand before the star."""
+"""``export *``, or a comment that may be before the star."""
 _REQUIRED: Final = re.compile(
     r"""(?:(?:const|let|var|import)\s+|,\s*)(\w[\w$]*|\{[^{}]*\})\s*=\s*require\(\s*["']([^"']+)["']\s*\)(?:\.(?P<member>[\w$]+))?"""
 )
@@ -47,7 +47,7 @@ _BEFORE: Final = (
 )
 _GIVES: Final = re.compile(_BEFORE % b"")
 _GIVES_IN_OBJECT: Final = re.compile(_BEFORE % rb"|:\s*")
-"""What stands before a name that is exported under another one, or is a member of a module."""
+"""What is before a name that is exported under another one, or is a member of a module."""
 _MOST_BEFORE: Final = 100
 _ENDS_BEFORE: Final = (b"default", b"async", b"abstract", b"function", b"*", b"class", b"interface", b"=", b").", b":")
 """What ``_GIVES`` and ``_GIVES_IN_OBJECT`` may end with."""
@@ -182,7 +182,7 @@ def _read_ecma(text: str, offset: int, found: FileImports) -> None:
 
 
 def _read_written(symbols: FileSymbols, found: FileImports) -> None:
-    """Read what is no statement of import: exports of the file's own names, and CommonJS."""
+    """Read what is not a statement of import: exports of the file's own names, and CommonJS."""
     data = symbols.data
     exported = [one.start() for one in re.finditer(b"export", data)]
     words = [word for word in ((_REQUIRED, b"require("), (_LATER, b"import(")) if word[1] in data]

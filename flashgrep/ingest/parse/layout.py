@@ -1,7 +1,7 @@
 """A text with mistakes mended by how its lines are laid out, so that what follows a mistake is read as it is meant.
 
-A grammar that meets a mistake guesses how to go on, and may take all that follows for a part of what was begun. People
-and formatters indent, though: lines at one level are parts beside each other, deeper ones belong to one before them.
+A grammar that meets a mistake guesses how to continue, and may take all that follows for a part of what was begun.
+People and formatters indent, though: lines at one level are parts side by side, deeper ones belong to one before them.
 So each part is parsed by itself, between the lines that hold it, those of a part with an error in the same way, down to
 the mistake: there a bracket is added or a line blanked out. The text stays as long as it is, so places do.
 """
@@ -93,7 +93,7 @@ class Mender:
         self._before = _BEFORE.get(name, b"")
         self._flat = name == "cpp"
         self._empty = _EMPTY_BODY.get(name, b"")
-        # What is compiled on a condition stands at its own level without the lines that say so.
+        # What is compiled on a condition is at its own level without the lines that say so.
         self._conditions = [found.span() for found in _CONDITION.finditer(data)] if name in _CONDITIONAL else []
         for start, end in self._conditions:
             self.text[start:end] = b" " * (end - start)
@@ -135,7 +135,7 @@ class Mender:
         return len(own - starts)
 
     def _mend_run(self, low: int, high: int, before: bytes, after: bytes, known: Sequence[Span] = ()) -> None:
-        """Mend parts beside each other: the lines from ``low`` to ``high``, between what holds them.
+        """Mend parts side by side: the lines from ``low`` to ``high``, between what holds them.
 
         ``known``: spans that need no look, sorted and apart from each other.
         """
@@ -150,7 +150,7 @@ class Mender:
                 continue
             if at < len(parts):
                 second, end = parts[at]
-                # A string or an annotation may go on at its own level.
+                # A string or an annotation may continue at its own level.
                 joined = self._read(first, end)
                 if len(joined) < _JOINED and self._is_whole(before, joined, after):
                     at += 1
@@ -263,7 +263,7 @@ class Mender:
             if line.level != level:
                 continue
             text = bytes(self.text[line.start : line.end]).lstrip()
-            # What is in a namespace stands at its level in C++, so its own lines hold nothing.
+            # What is in a namespace is at its level in C++, so its own lines hold nothing.
             opens = self._flat and _NAMESPACE.match(text) is not None
             if opens or (
                 open_spaces

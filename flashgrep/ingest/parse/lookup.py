@@ -105,7 +105,7 @@ class FileSymbols:
 
     @LazyAttribute
     def _by_name(self) -> tuple[Ints, Ints]:
-        """Where the definitions' names begin, ascending, and their rows: a look-up is about few of them."""
+        """Where the definitions' names begin, ascending, and their rows: a lookup is about few of them."""
         names = self.parsed.definitions[:, NAME]
         # The rows are in the order in which definitions begin; names of nested ones are not.
         order = np.argsort(names)
@@ -148,7 +148,7 @@ class FileSymbols:
         return self._around(offset, offset + 1, -1) if own < 0 else self.parent(own)
 
     def around(self, offset: int) -> int:
-        """Return the innermost definition with a place in it, the one whose name stands there among them, or -1."""
+        """Return the innermost definition with a place in it, the one whose name is there among them, or -1."""
         return self._around(offset, offset + 1, -1)
 
     def _around(self, start: int, end: int, but: int) -> int:
@@ -369,7 +369,7 @@ def _are_within(spans: Ints, offsets: Ints) -> Flags:
 
 
 def _stands_alone(data: bytes, start: int, end: int, extra: bytes) -> bool:
-    """Whether no name goes on before or after."""
+    """Whether no name continues before or after."""
     if start and data[start] in _WORD and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'")):
         return False
     if end >= len(data) or data[end - 1] not in _WORD:

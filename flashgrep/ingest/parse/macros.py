@@ -2,7 +2,7 @@
 
 In C and C++ these are macros: ``API int f(void);``, ``class MY_API X {``, a macro alone among members: grammars know no
 preprocessor, and lose what follows. A blanked text has the same length, so places in it are those of the text. Which
-words are macros is told by their letters, all capitals, and by what stands around them, since types and functions may
+words are macros is told by their letters, all capitals, and by what is around them, since types and functions may
 be written so, too.
 """
 
@@ -47,7 +47,7 @@ class _Rule(NamedTuple):
 
     pattern: str
     place: bytes = b""
-    """What takes its place, with spaces behind it."""
+    """What takes its place, with spaces after it."""
     accepts: Callable[[bytearray, Any], bool] = lambda _text, _found: True
 
 
@@ -124,7 +124,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def _is_alone(text: bytearray, found: Any) -> bool:
-    """Return whether a macro with a line for itself stands between declarations, by what is before and behind."""
+    """Return whether a macro with a line for itself is between declarations, by what is before and after."""
     start = found.start(found.lastindex)
     if _CONTINUES.match(bytes(text[found.end() : found.end() + _MOST_BEFORE]).lstrip()):
         return False

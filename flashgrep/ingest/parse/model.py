@@ -54,7 +54,7 @@ class ParsedFile:
     bound: Ints | None = None
     """Where names begin that a scope may bind, definitions left out, sorted; None: nobody has looked for them."""
     grammar: str = "generic"
-    """``tree-sitter``, or ``generic`` where patterns stood in for a grammar."""
+    """``tree-sitter``, or ``generic`` where patterns was in for a grammar."""
 
     def names(self, data: bytes) -> list[bytes]:
         """Return the distinct names defined or declared, sorted."""

@@ -395,7 +395,7 @@ _SCSS: Final = Rules(
     ("class", r"^[ \t]*%(?P<name>[\w-]+)"),
     ("variable", r"^\$(?P<name>[\w-]+)[ \t]*:"),
     ("variable", r"^[ \t]*(?P<name>--[\w-]+)[ \t]*:"),
-    # Names in selectors, which end with a brace or go on behind a comma; what is called is no class.
+    # Names in selectors, which end with a brace or go on after a comma; what is called is not a class.
     (
         "class",
         r"(?<![\d)}])\.(?P<name>[A-Za-z_-][\w-]*+)(?![(\#\w-])",

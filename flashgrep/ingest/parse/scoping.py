@@ -1,4 +1,4 @@
-"""A file's scopes, and what its names stand for in them, read from its syntax tree when a look-up needs them.
+"""A file's scopes, and what its names stand for in them, read from its syntax tree when a lookup needs them.
 
 ``bindings/LANGUAGE.scm`` says where scopes begin and what binds a name: a definition, a parameter, an assignment.
 Nothing of it is stored: it is needed for the few files that use a name on something.
@@ -167,7 +167,7 @@ class FileScopes:
     def reaching(self, bindings: list[Binding], offset: int) -> list[Binding]:
         """Return those of a scope's bindings of one name that may hold at a place in that scope.
 
-        The last one that was certainly come by before hides what was bound before it, and what is bound behind the
+        The last one that was certainly come by before hides what was bound before it, and what is bound after the
         place unless a loop comes back.
         """
         certain = []

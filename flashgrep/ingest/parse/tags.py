@@ -1,4 +1,4 @@
-"""From a syntax tree to columns: run the tags query, nest by intervals, settle kinds by what stands around."""
+"""From a syntax tree to columns: run the tags query, nest by intervals, settle kinds by what is around."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -42,22 +42,22 @@ _NO_KEYWORDS: Final = frozenset[bytes]()
 _KEYWORDS: Final = frozenset(
     b"if else for while do switch case return sizeof goto int void char long struct union enum const static".split()
 )
-"""Words that the grammars of C and C++ take for names behind a macro that they cannot read."""
+"""Words that the grammars of C and C++ take for names after a macro that they cannot read."""
 _OF_C: Final = frozenset({"c", "cpp", "objc"})
 _KEEPS_LOCALS: Final = frozenset({"bash", "vim"})
 """Languages whose queries take no variable that is a function's own, or where functions set those of the whole file."""
 _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _LEAD: Final = b":#$@%\\"
-"""What may stand before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell, TeX."""
+"""What may be before a name: Ruby's symbols, Bash's and Markdown's marks, the sigils of Perl and PowerShell, TeX."""
 _MARKS_NAMES: Final = {
     **dict.fromkeys(("javascript", "typescript", "tsx", "vue", "svelte", "astro"), ord("#")),
     **dict.fromkeys(("kotlin", "scala", "swift"), ord("`")),
 }
-"""What stands before private names, and before names that are keywords, and counts as theirs in the grammar."""
+"""What is before private names, and before names that are keywords, and counts as theirs in the grammar."""
 _QUOTED: Final = frozenset(KIND_ID[kind] for kind in ("property", "object", "module", "method", "function"))
 """Kinds that may be named by a string: the keys of data, Groovy's methods."""
 _QUOTES: Final = ((b"`",), (b"`", b'"', b"'"))
-"""What may stand around a name: of any kind, and of those."""
+"""What may be around a name: of any kind, and of those."""
 _WHOLE_NAME: Final = frozenset({KIND_ID["heading"], KIND_ID["package"]})
 _NEWLINE: Final = 10
 _CHECKED: Final = 256
@@ -65,7 +65,7 @@ _CHECKED: Final = 256
 
 _Row = tuple[int, int, bool, int, int, int, int, int, int]
 """One definition or nameless scope: start, -end, whether it has a name, the name's start and end, kind, whether it only
-declares, the qualifier's start and end. In the order of the first four, what is around stands before what is in it."""
+declares, the qualifier's start and end. In the order of the first four, what is around is before what is in it."""
 _PLACE: Final = itemgetter(0, 1, 2, 3)
 
 
@@ -123,7 +123,7 @@ def tags(
 def _read_definition(captured: dict[str, list[Node]], data: bytes, lead: bytes, *, splits: bool) -> _Row:
     """Return what one match says of a definition.
 
-    ``lead``: bytes that may stand before a name and are no part of it. ``splits``: what stands before a name's last dot
+    ``lead``: bytes that may be before a name and are no part of it. ``splits``: what is before a name's last dot
     qualifies it.
     """
     start = end = body_end = kind = name = name_end = -1

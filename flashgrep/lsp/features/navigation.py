@@ -61,7 +61,7 @@ async def references(server: "Server", params: types.ReferenceParams) -> Plain:
 async def page_uses(
     server: "Server", uri: str, position: types.Position, **more: Any
 ) -> AsyncIterator[tuple[Folder, list[dict[str, Any]], dict[str, Any]]]:
-    """Yield the uses of what stands at a place, page by page, each with the whole answer."""
+    """Yield the uses of what is at a place, page by page, each with the whole answer."""
     cursor, count, limit = None, 0, FIRST_PAGE
     while count < MOST_REFERENCES:
         going_on: dict[str, Any] = {"cursor": cursor} if cursor else {}
@@ -105,7 +105,7 @@ async def highlight(server: "Server", params: types.DocumentHighlightParams) -> 
 
 
 async def prepare_calls(server: "Server", params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
-    """Return what stands at a place, if it can be called."""
+    """Return what is at a place, if it can be called."""
     folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
     return [call_item(folder, one) for one in found["results"] if one.get("kind") in CALLABLE]
 
@@ -127,7 +127,7 @@ async def outgoing_calls(
 
 
 async def prepare_types(server: "Server", params: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
-    """Return what stands at a place, if it is a type."""
+    """Return what is at a place, if it is a type."""
     folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
     return [type_item(folder, one) for one in found["results"] if one.get("kind") in TYPES]
 

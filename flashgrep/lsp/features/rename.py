@@ -69,7 +69,7 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
 
 
 async def find_one(server: "Server", uri: str, position: types.Position) -> tuple[Folder, dict[str, Any]]:
-    """Return what stands at a place, and its folder.
+    """Return what is at a place, and its folder.
 
     Raises:
         JsonRpcException: it is nothing that is known, or one of several.
@@ -87,7 +87,7 @@ async def find_one(server: "Server", uri: str, position: types.Position) -> tupl
 
 
 def check_name(name: str, old: str) -> None:
-    """Refuse what is no name: letters, digits, underscores, and what else the old one has.
+    """Refuse what is not a name: letters, digits, underscores, and what else the old one has.
 
     Raises:
         JsonRpcException: it is none.

@@ -1,6 +1,6 @@
 """Plain HTTP: a route for each method, JSON-RPC in a body, health, and what describes them.
 
-Each request has a session of its own: what it is bound to stands in its URL, nothing is kept between requests.
+Each request has a session of its own: what it is bound to is in its URL, nothing is kept between requests.
 """
 
 import html
@@ -175,7 +175,7 @@ class Routes:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_when_gone)
-            # One after the other, as a batch's answers have their order; other requests run beside this one.
+            # One after the other, as a batch's answers have their order; other requests run alongside this one.
             for item in message.items:
                 if isinstance(item, Faulty):
                     answers.append(error_line(item.id, item.error))

@@ -136,7 +136,7 @@ class Protocol(H11Protocol):
             self.config.silent.pop(self, None)
 
     def has_input(self) -> bool:
-        """Tell whether something has come that was not received yet."""
+        """Return whether something has come that was not received yet."""
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))
